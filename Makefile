@@ -1,0 +1,54 @@
+# The one definition of every check and of every thing to run: people and CI call the same targets.
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench experiments clean lock
+
+BIN := .venv/bin
+# What needs Spark runs below .ci/java, which finds Java wherever it is.
+XMLSTREAM := .ci/java $(BIN)/xmlstream
+PYTEST := .ci/java $(BIN)/pytest
+DEMO := out/demo
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/installed ## make .venv with the locked dependencies, and find or install Java
+	@.ci/setup java
+
+.venv/installed: pyproject.toml requirements.lock .ci/setup
+	@.ci/setup python
+	@touch $@
+
+demo: setup ## run the warehouse query over two generated sensors, and draw the state it keeps
+	@rm -rf $(DEMO)
+	$(BIN)/xmlstream generate sensors --sensors 2 --hours 60 --punctuations-per-hour 1 --seed 7 --out $(DEMO)/sensors
+	$(XMLSTREAM) run data/warehouse.sql -D SENSORS=$(DEMO)/sensors --row-tag maxtemp \
+	    -o $(DEMO)/result --metrics $(DEMO)/metrics.jsonl
+	$(BIN)/xmlstream cat $(DEMO)/result > $(DEMO)/result.xml
+	@head -n 24 $(DEMO)/result.xml
+	@echo "… all of it: $(DEMO)/result.xml"
+	@$(BIN)/python -m xmlstream.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
+
+test: setup ## run the tests, those without Spark first
+	$(PYTEST)
+
+check: .venv/installed ## format, rules, types, floors
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## print the measured ratios (minutes)
+	$(PYTEST) --capture=no tests/benchmarks/*.py
+
+experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
+	$(PYTEST) --capture=no tests/experiments/*.py
+
+clean: ## remove everything that make and the tools wrote, .venv too
+	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+lock: .venv/installed ## resolve requirements.lock anew from pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --custom-compile-command "make lock" --group dev --extra figures pyproject.toml -o requirements.lock

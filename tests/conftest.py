@@ -1,0 +1,61 @@
+"""What every test of the house shares: one Spark session, Hypothesis's profiles, pure tests first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
+# HYPOTHESIS_PROFILE=long searches afresh, for nights. Neither has deadlines: two cores may be shared.
+settings.register_profile("quick", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def _java_is_there() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what needs no Spark first, and leave out what does where there is no Java to run it on."""
+    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+    if not _java_is_there():
+        no_java = pytest.mark.skip(reason="needs Spark, and there is no Java on PATH or at JAVA_HOME (see make setup)")
+        for item in items:
+            if item.get_closest_marker("spark") is not None:
+                item.add_marker(no_java)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one local session of a test run: two cores, two shuffle partitions, UTC, no web interface."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    scratch = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("xmlstream tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "localhost")
+        .config("spark.driver.memory", "1g")
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
