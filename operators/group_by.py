@@ -1,0 +1,118 @@
+"""group_by: one tuple for each group, as soon as the group is complete.
+
+Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group; without A there is one group, always.
+Step:       –
+Pass:       {(a, f(kept tuples of a)) | a is complete}: every possible tuple of the group is covered.
+Propagate:  exactly the punctuations that made that cover, on A, with wildcards for the aggregates.
+Keep:       the other groups: partial aggregates where all aggregates have them, else their tuples.
+Safe when:  the schemes cover every group with finitely many punctuations.
+Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs); Tucker et al. 2007, §3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operators.aggregates import Aggregate, Partial, column_list, ignores_duplicates, partial, references
+from operators.behaviour import Slice, Tuples
+from operators.completion import completed
+from operators.state import Kept, OperatorState
+from punct_ns.pattern import Wildcard
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBy:
+    """The groups of the input by `keys`, which may be none, with their aggregates."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The keys, then the aggregates."""
+        return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those on keys alone."""
+        keys = {key.lower() for key in self.keys}
+        return tuple(scheme for scheme in inputs[0] if keys.issuperset(name.lower() for name in scheme.names))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing goes out; new tuples join their groups."""
+        new = inputs[0].tuples
+        if new is not None:
+            self._kept(state).add(Tuples(self._kept_form(new.frame), new.at_most, exact=False))
+        return None
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The groups that are complete now; of an empty stream the one group without keys."""
+        state.closing = completed(inputs[0].punctuations, self.keys, state)
+        if not state.closing:
+            return None
+        kept = self._kept(state)
+        if not kept.is_empty:
+            taken = kept.take(state.closing)
+            return Tuples(self._answers(taken.frame), max(taken.at_most, 1), exact=self._merges is not None)
+        return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What completed them."""
+        output = self.schema(*state.inputs)
+        return [Punctuation(output, (*p.patterns, *(Wildcard() for _ in self.aggregates))) for p in state.closing]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """The complete groups left with `pass_`; the others are computed once."""
+        self._kept(state).settle()
+
+    @property
+    def _merges(self) -> list[Partial] | None:
+        """The aggregates' decompositions; None where one has none, and tuples are kept."""
+        found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
+        return None if None in found else [p for p in found if p is not None]
+
+    def _kept(self, state: OperatorState) -> Kept:
+        schema = Schema(tuple(state.inputs[0].attribute(key) for key in self.keys))
+        return state.kept("groups", schema, self._combine if self._merges is not None or self._once else None)
+
+    @property
+    def _once(self) -> bool:
+        return all(map(ignores_duplicates, self.aggregates))
+
+    def _kept_form(self, tuples: DataFrame) -> DataFrame:
+        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple."""
+        if (merges := self._merges) is not None:
+            return self._aggregated(tuples, [column for p in merges for column in p.first])
+        keys = {key.lower() for key in self.keys}
+        others = [name for name in references(self.aggregates) if name.lower() not in keys]
+        needed = tuples.select(*column_list([*self.keys, *others]))
+        return needed.dropDuplicates() if self._once else needed
+
+    def _combine(self, kept: DataFrame) -> DataFrame:
+        """Kept rows of several slices as one."""
+        if (merges := self._merges) is not None:
+            return self._aggregated(kept, [column for p in merges for column in p.merge])
+        return kept.dropDuplicates()
+
+    def _answers(self, kept: DataFrame) -> DataFrame:
+        """The output tuples of kept rows, each of whose groups is complete and combined."""
+        names = [quoted(a.attribute.name) for a in self.aggregates]
+        if (merges := self._merges) is not None:
+            values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
+            whole = kept if self.keys else self._combine(kept)
+            return whole.selectExpr(*column_list(self.keys), *values)
+        return self._aggregated(kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)])
+
+    def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        if not columns:
+            return frame.select(*column_list(self.keys)).dropDuplicates()
+        return frame.groupBy(*column_list(self.keys)).agg(*(F.expr(column) for column in columns))

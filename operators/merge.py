@@ -1,0 +1,67 @@
+"""merge: all tuples of all inputs (SQL's UNION ALL). Union is distinct above merge.
+
+Meaning:    R₁ ⊎ … ⊎ Rₙ, by position.
+Step:       new₁ ⊎ … ⊎ newₙ
+Pass:       –
+Propagate:  the meets across all inputs: {p₁ ∧ … ∧ pₙ | pᵢ ∈ Pᵢ} without the empty ones.
+Keep:       punctuations only.
+Safe when:  always; punctuations wait for their fellows of the other inputs.
+Source:     Tucker et al. 2003, Table 3 (setCombine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from operators.behaviour import Slice, Tuples, together
+from operators.state import OperatorState
+from punct_ns.punctuation import Punctuation
+from punct_ns.recast import recast
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The tuples of all inputs; `attributes` are the output's, whose names and types every input has."""
+
+    attributes: Schema
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The declared one."""
+        return self.attributes
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those that all inputs promise."""
+        return tuple(scheme for scheme in inputs[0] if all(scheme in others for others in inputs[1:]))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """All new tuples."""
+        names = [quoted(name) for name in self.attributes.names]
+        parts = [
+            Tuples(new.frame.select(*names), new.at_most, new.exact)
+            for new in (slice_.tuples for slice_ in inputs)
+            if new is not None
+        ]
+        return together(parts)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: merge does not block."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """The meets of the new punctuations of each input with all that the others have said."""
+        said = [state.punctuations(f"input-{i}", self.attributes) for i in range(len(inputs))]
+        new = [held.absorb(recast(p, self.attributes) for p in slice_.punctuations) for held, slice_ in zip(said, inputs, strict=True)]
+        meets: list[Punctuation] = []
+        for i, candidates in enumerate(new):
+            for j, held in enumerate(said):
+                if i != j and candidates:
+                    candidates = held.set.meets(candidates)
+            meets += candidates
+        return state.punctuations("sent", self.attributes).absorb(meets)
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Punctuations only."""

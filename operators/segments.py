@@ -1,0 +1,129 @@
+"""Segments: computed rows, in memory while they are few, as Parquet where they must outlive the process or are many.
+
+A segment of few rows is collected as Arrow and written by the driver, because a Spark write costs more than they do;
+a large one is written by Spark and never passes the driver.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLLECTED = 100_000
+"""Rows up to which a segment is collected by the driver rather than written by Spark."""
+
+_LEAVING = "_leaving"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Computed rows: where they lie below the store's directory, how many, and their Spark schema as JSON."""
+
+    name: str
+    rows: int
+    struct: str
+
+
+class SegmentStore:
+    """The segments of one operator, in a directory that driver and executors share."""
+
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._tables: dict[str, pa.Table] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._prefix = ""
+        self._count = 0
+
+    def begin(self, slice_id: int) -> None:
+        """From here on segments belong to that slice; what an earlier try of it left is overwritten."""
+        self._prefix, self._count = f"{slice_id:09d}", 0
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"{self._prefix}-{self._count}.parquet"
+
+    def write(self, frame: DataFrame, at_most: int) -> Segment:
+        """Computes the frame's rows, of which there are `at_most`."""
+        if at_most <= COLLECTED:
+            return self._hold(frame.toArrow(), frame)
+        name = self._name()
+        path = self._directory / name
+        frame.write.mode("overwrite").parquet(str(path))
+        rows = sum(pq.read_metadata(part).num_rows for part in path.glob("part-*.parquet"))
+        return Segment(name, rows, frame.schema.json())
+
+    def nothing(self, ddl: str) -> DataFrame:
+        """No rows, with these columns."""
+        return self._spark.createDataFrame([], ddl)
+
+    def split(self, frame: DataFrame, condition: str, at_most: int) -> tuple[Segment, Segment]:
+        """Computes the rows that satisfy a two-valued condition, and the others, in one job."""
+        from pyspark.sql import functions as F
+
+        marked = frame.withColumn(_LEAVING, F.expr(condition))
+        if at_most <= COLLECTED:
+            table = marked.toArrow()
+            leaves = table[_LEAVING]
+            table = table.drop_columns([_LEAVING])
+            return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
+        whole = self.frame(self.write(marked, at_most))
+        leaving = self.write(whole.where(_LEAVING).drop(_LEAVING), at_most)
+        return leaving, self.write(whole.where(f"NOT {_LEAVING}").drop(_LEAVING), at_most)
+
+    def _hold(self, table: pa.Table, frame: DataFrame) -> Segment:
+        segment = Segment(self._name(), table.num_rows, frame.schema.json())
+        self._tables[segment.name] = table
+        return segment
+
+    def frame(self, segment: Segment) -> DataFrame:
+        """The segment's rows."""
+        if segment.name not in self._frames:
+            from pyspark.sql.types import StructType
+
+            struct = StructType.fromJson(_json(segment.struct))
+            if segment.name in self._tables:
+                frame = self._spark.createDataFrame(self._tables[segment.name], struct)
+            else:
+                frame = self._spark.read.schema(struct).parquet(str(self._directory / segment.name))
+            self._frames[segment.name] = frame
+        return self._frames[segment.name]
+
+    def record(self, segment: Segment) -> dict[str, Any]:
+        """Makes the segment outlive the process; returns what `restore` needs."""
+        path = self._directory / segment.name
+        if segment.name in self._tables and not path.exists():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            pq.write_table(self._tables[segment.name], path.with_suffix(".tmp"), compression="lz4")
+            path.with_suffix(".tmp").rename(path)
+        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct}
+
+    def restore(self, record: dict[str, Any]) -> Segment:
+        """The segment of an earlier process."""
+        return Segment(record["name"], record["rows"], record["struct"])
+
+    def retain(self, names: set[str]) -> None:
+        """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
+        for name in [n for n in self._tables if n not in names]:
+            del self._tables[name]
+        for name in [n for n in self._frames if n not in names]:
+            del self._frames[name]
+        for path in self._directory.glob("*"):
+            if path.name not in names:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _json(text: str) -> dict[str, Any]:
+    import json
+
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded

@@ -1,0 +1,52 @@
+"""select: the tuples that satisfy a predicate.
+
+Meaning:    σ_p(R) = {| t ∈ R | p(t) |}; a predicate that is null for a tuple does not select it.
+Step:       {| t ∈ new | p(t) |}
+Pass:       –
+Propagate:  all.
+Keep:       –
+Safe when:  always; no state.
+Source:     Tucker et al. 2003, Table 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from operators.behaviour import Slice, Tuples
+from operators.state import OperatorState
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes."""
+
+    predicate: str
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's."""
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The input's."""
+        return inputs[0]
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The selected new tuples."""
+        new = inputs[0].tuples
+        return new and Tuples(new.frame.where(self.predicate), new.at_most, exact=False)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: select does not block."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """All."""
+        return inputs[0].punctuations
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Nothing is kept."""

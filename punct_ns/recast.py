@@ -1,0 +1,58 @@
+"""A punctuation in another schema's terms: the same attributes, renamed, or widened without loss.
+
+What a stream says of its own values it says of the same values in the wider domain: the wider domain's other values cannot
+come from it. So a pattern is read anew as it stands, and only its values change their type.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from punct_ns.domain import Domain, Value
+from punct_ns.pattern import Constant, List, Pattern, Range, canonical
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+
+
+def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
+    """The punctuation over `schema`, attribute by attribute, by position.
+
+    >>> narrow, wide = Schema.parse("h INT"), Schema.parse("hour BIGINT")
+    >>> str(recast(Punctuation.parse("<[3,7]>", narrow), wide))
+    '<[3,7]>'
+    """
+    if punctuation.schema == schema:
+        return punctuation
+    pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
+    return Punctuation(schema, tuple(recast_pattern(p, old.domain, new.domain) for p, old, new in pairs))
+
+
+def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
+    """The pattern over a domain that holds the old one's values; approximate only in that it may say more of values that
+    cannot come.
+
+    >>> recast_pattern(Constant(5), Domain("INT"), Domain("DOUBLE"))
+    Constant(value=5.0)
+    """
+    if old == new:
+        return pattern
+
+    def moved(value: Value | None) -> Value | None:
+        return None if value is None else _converted(value, new)
+
+    match pattern:
+        case Constant(value=value):
+            pattern = Constant(moved(value))
+        case Range():
+            pattern = Range(moved(pattern.low), moved(pattern.high), pattern.low_closed, pattern.high_closed)
+        case List(values=values):
+            pattern = List(tuple(map(moved, values)))
+    return canonical(pattern, new)
+
+
+def _converted(value: Value, domain: Domain) -> Value:
+    if domain.type.startswith("DECIMAL") and isinstance(value, int):
+        return domain.normal(Decimal(value))
+    if domain.type in ("DOUBLE", "FLOAT") and isinstance(value, int | float):
+        return domain.normal(float(value))
+    return domain.normal(value)

@@ -1,0 +1,211 @@
+"""The row layout of a slice, and punctuations as conditions over its rows.
+
+The one module of `punct_ns` that speaks Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame of
+tuples with one column per attribute, beside the punctuations that came with them. Here a set of punctuations becomes a
+condition on such a frame: SQL text while it is small, a broadcast table to join with once it is large. The condition is
+two-valued: a null matches a pattern or it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from punct_ns.domain import Domain, Value
+from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+POSITION = "_position"
+"""BIGINT: the order of items within a source; present as far as operators hand it on."""
+
+PUNCTUATION = "_punctuation"
+"""STRING: the notation of a whole punctuation; null for a tuple."""
+
+INLINE = 64
+"""Values and end points up to which a condition is SQL text; beyond it they go into a broadcast table."""
+
+SHORT = 1000
+"""Longest range of integers that a broadcast table holds as single values, so that it can be hashed."""
+
+_ARROW = {
+    "STRING": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+}
+
+
+def arrow_type(domain: Domain) -> pa.DataType:
+    """The Arrow type that carries a domain's values between Python and Spark; KeyError for an opaque type."""
+    if domain.type.startswith("DECIMAL"):
+        precision, scale = domain.type[len("DECIMAL(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _ARROW[domain.type]
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL's identifier.
+
+    >>> quoted("min")
+    '`min`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(value: Value, domain: Domain) -> str:
+    """A value as Spark SQL's literal of the domain's type.
+
+    >>> literal(17, Domain("INT"))
+    "CAST('17' AS INT)"
+    """
+    text = value if isinstance(value, str) else domain.write(value)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'" if domain.type == "STRING" else f"CAST('{escaped}' AS {domain.type})"
+
+
+def condition(punctuations: Iterable[Punctuation]) -> str:
+    """Spark SQL that is true for the tuples that any of the punctuations matches and false, never null, for all others."""
+    return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
+
+
+def _one(punctuation: Punctuation) -> str:
+    tests = [
+        _test(quoted(attribute.name), pattern, attribute.domain)
+        for attribute, pattern in zip(punctuation.schema, punctuation.patterns, strict=True)
+        if not isinstance(pattern, Wildcard)
+    ]
+    return " AND ".join(f"({test})" for test in tests) or "true"
+
+
+def _test(column: str, pattern: Pattern, domain: Domain) -> str:
+    match pattern:
+        case Wildcard():
+            return "true"
+        case Empty():
+            return "false"
+        case Constant(value=None):
+            return f"{column} IS NULL"
+        case Constant(value=value):
+            assert value is not None
+            return f"{column} <=> {literal(value, domain)}"
+        case Range():
+            ends = [f"{column} IS NOT NULL"]
+            if pattern.low is not None:
+                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {literal(pattern.low, domain)}")
+            if pattern.high is not None:
+                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {literal(pattern.high, domain)}")
+            return " AND ".join(ends)
+        case List(values=values):
+            present = ", ".join(literal(value, domain) for value in values if value is not None)
+            test = f"{column} IS NOT NULL AND {column} IN ({present})"
+            return f"{column} IS NULL OR ({test})" if None in values else test
+
+
+def _size(punctuation: Punctuation) -> int:
+    return sum(len(p.values) if isinstance(p, List) else 1 for p in punctuation.patterns if not isinstance(p, Wildcard))
+
+
+def is_inline(punctuations: Sequence[Punctuation]) -> bool:
+    """Whether `condition` is short enough to be put into a plan."""
+    return sum(map(_size, punctuations)) <= INLINE
+
+
+def matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
+    """The tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
+    if is_inline(punctuations):
+        return frame.where(condition(punctuations))
+    tables = list(_tables(frame, punctuations))
+    parts = []
+    for number, (table, on) in enumerate(tables):
+        rest = frame
+        for earlier, earlier_on in tables[:number]:
+            rest = rest.join(earlier, earlier_on, "left_anti")
+        parts.append(rest.join(table, on, "left_semi"))
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.unionAll(part)
+    return result
+
+
+def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
+    """The tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
+    if not punctuations:
+        return frame
+    if is_inline(punctuations):
+        return frame.where(f"NOT ({condition(punctuations)})")
+    for table, on in _tables(frame, punctuations):
+        frame = frame.join(table, on, "left_anti")
+    return frame
+
+
+def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[DataFrame, Any]]:
+    """Broadcast tables with the join condition of each; together they match what the punctuations match.
+
+    One table holds the punctuations that restrict the same attributes in the same way, by a value or by a range, so
+    that values are compared by hashing.
+    """
+    from pyspark.sql import functions as F
+
+    tables: dict[tuple[tuple[int, bool], ...], list[tuple[Any, ...]]] = {}
+    for punctuation in punctuations:
+        spans = [(i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted]
+        for choice in product(*(span for _, span in spans)):
+            shape = tuple((i, len(entry) == 1) for (i, _), entry in zip(spans, choice, strict=True))
+            tables.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))
+    schema = punctuations[0].schema
+    for shape, rows in tables.items():
+        table = frame.sparkSession.createDataFrame(_arrow(shape, rows, schema))
+        test = " AND ".join(_joins(name, is_value, at) for name, is_value, at in _columns(shape, schema))
+        yield F.broadcast(table), F.expr(test or "true")
+
+
+def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
+    """A pattern as values, each `(value,)`, and ranges, each `(low, low_closed, high, high_closed)`."""
+    match pattern:
+        case Constant(value=value):
+            yield (value,)
+        case List(values=values):
+            yield from ((value,) for value in values)
+        case Range(low=int() as low, high=int() as high) if domain.type.endswith("INT") and high - low < SHORT:
+            yield from ((value,) for value in range(low, high + 1))
+        case Range():
+            yield (pattern.low, pattern.low_closed, pattern.high, pattern.high_closed)
+
+
+def _columns(shape: tuple[tuple[int, bool], ...], schema: Schema) -> Iterator[tuple[str, bool, int]]:
+    at = 0
+    for index, is_value in shape:
+        yield schema[index].name, is_value, at
+        at += 1 if is_value else 4
+
+
+def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], schema: Schema) -> pa.Table:
+    columns: list[pa.DataType] = []
+    for index, is_value in shape:
+        kind = arrow_type(schema[index].domain)
+        columns += [kind] if is_value else [kind, pa.bool_(), kind, pa.bool_()]
+    arrays = [pa.array(values, type=kind) for values, kind in zip(zip(*rows, strict=True), columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[f"_p{at}" for at in range(len(columns))])
+
+
+def _joins(name: str, is_value: bool, at: int) -> str:
+    column = quoted(name)
+    if is_value:
+        return f"{column} <=> _p{at}"
+    low = f"(_p{at} IS NULL OR {column} > _p{at} OR (_p{at + 1} AND {column} = _p{at}))"
+    high = f"(_p{at + 2} IS NULL OR {column} < _p{at + 2} OR (_p{at + 3} AND {column} = _p{at + 2}))"
+    return f"{column} IS NOT NULL AND {low} AND {high}"
