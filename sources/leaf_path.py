@@ -1,0 +1,79 @@
+"""Paths from a row element to the leaf that holds an attribute: `hour`, `bidder/person_ref/@person`, `../@id`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from punct_ns.errors import UsageError
+
+_NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
+
+
+@dataclass(frozen=True, slots=True)
+class LeafPath:
+    """A path in canonical form.
+
+    Attributes:
+        up: How many ancestors up it begins; 0 is the row element itself.
+        steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one.
+        attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
+    """
+
+    up: int
+    steps: tuple[str, ...]
+    attribute: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> LeafPath:
+        """Read a path; UsageError with the reason if it is none.
+
+        >>> LeafPath.parse("bidder/person_ref/@person")
+        LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person')
+        >>> LeafPath.parse("../@id")
+        LeafPath(up=1, steps=(), attribute='id')
+        >>> LeafPath.parse(".")
+        LeafPath(up=0, steps=(), attribute=None)
+        """
+        # A namespace URI has slashes of its own.
+        parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text.strip())
+        names = [part.strip() for part in parts[::2]]
+        if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
+            raise UsageError(f"'{text}' is no path", hint=_HINT)
+        attribute = None
+        if names[-1].startswith("@"):
+            attribute = names.pop()[1:]
+        up = 0
+        while names and names[0] in (".", ".."):
+            up += names.pop(0) == ".."
+        for name in [*names, *([attribute] if attribute is not None else [])]:
+            if ":" in re.sub(r"\{.*\}", "", name):
+                raise UsageError(f"'{text}' names a prefix", hint="a namespace is written {uri}name, or left out")
+            if not _NAME.fullmatch(name):
+                raise UsageError(f"'{text}' is no path", hint=_HINT)
+        return LeafPath(up, tuple(names), attribute)
+
+    def __str__(self) -> str:
+        """The path as it is written.
+
+        >>> str(LeafPath.parse("./a/b")), str(LeafPath.parse("."))
+        ('a/b', '.')
+        """
+        ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
+        return "/".join(ends) or "."
+
+
+_HINT = "a path is like hour, bidder/person_ref/@person, ../@id or . for the element's own text"
+
+
+def default_path(column: str, attribute_prefix: str, value_tag: str) -> LeafPath:
+    """Where a column's leaf is unless the source says otherwise.
+
+    >>> [str(default_path(name, "_", "_VALUE")) for name in ("hour", "_id", "_VALUE")]
+    ['hour', '@id', '.']
+    """
+    if column == value_tag:
+        return LeafPath(0, ())
+    if attribute_prefix and column.startswith(attribute_prefix):
+        return LeafPath(0, (), column.removeprefix(attribute_prefix))
+    return LeafPath(0, (column,))

@@ -1,0 +1,99 @@
+"""The row that a staged range of a source comes back as.
+
+The tuples of a range never pass through Spark on their way to disk: the task that parses them writes them as a Parquet
+file and hands back one row that says where, beside the range's punctuations and what was malformed in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+STAGED = (
+    "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
+    "documents STRING, dropped BIGINT, punctuations BINARY, malformed BINARY"
+)
+"""Schema of a staged row, as Spark DDL.
+
+`path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
+source was read; `first_position` and `last_position` enclose all items and are null without any; `documents` is JSON,
+`[[path, position of its first byte], …]`; `dropped` counts the punctuations left out because they restrict what the
+schema does not declare; `punctuations` and `malformed` are Arrow IPC streams, null without any.
+"""
+
+MALFORMED = pa.schema(
+    [
+        pa.field("_position", pa.int64(), nullable=False),
+        pa.field("document", pa.string(), nullable=False),
+        pa.field("line", pa.int64()),
+        pa.field("column", pa.int64()),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("raw", pa.string()),
+    ]
+)
+"""Columns of what was malformed; `kind` is document, tuple or punctuation; line and column count from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRange:
+    """What one task made of a range.
+
+    Attributes:
+        source: Name of the source.
+        path: Parquet file of the tuples, None without any.
+        tuples: How many there are.
+        bytes: How much of the source was read.
+        first_position: Lower bound of the items' positions, None without items.
+        last_position: Upper bound of the items' positions, None without items.
+        documents: Documents that were read, each with the position of its first byte, in order.
+        dropped: Punctuations left out: they restrict an attribute that the schema does not declare.
+        punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
+        malformed: As MALFORMED, in stream order.
+    """
+
+    source: str
+    path: str | None
+    tuples: int
+    bytes: int
+    first_position: int | None
+    last_position: int | None
+    documents: tuple[tuple[str, int], ...]
+    dropped: int
+    punctuations: pa.Table | None
+    malformed: pa.Table | None
+
+    @staticmethod
+    def of(row: Mapping[str, Any] | Any) -> StagedRange:
+        """Read a collected row, a `pyspark.sql.Row` or a mapping with its columns."""
+        return StagedRange(
+            source=row["source"],
+            path=row["path"],
+            tuples=row["tuples"],
+            bytes=row["bytes"],
+            first_position=row["first_position"],
+            last_position=row["last_position"],
+            documents=tuple((path, base) for path, base in json.loads(row["documents"])),
+            dropped=row["dropped"],
+            punctuations=from_ipc(row["punctuations"]),
+            malformed=from_ipc(row["malformed"]),
+        )
+
+
+def to_ipc(table: pa.Table | None) -> bytes | None:
+    """A table as an Arrow IPC stream; None if there are no rows."""
+    if table is None or not table.num_rows:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_ipc(stream: bytes | None) -> pa.Table | None:
+    """The table of an Arrow IPC stream, None of None; `from_ipc(to_ipc(t)) == t` for tables with rows."""
+    return None if stream is None else pa.ipc.open_stream(stream).read_all()
