@@ -1,0 +1,201 @@
+"""One slice through the whole query: every operator once, in topological order, then one commit.
+
+The order of writing is what makes a slice count once, whatever is killed, whenever: segments and the drafted document first,
+under names of their slice; then the commit record, in one rename; then the document is published and what the slice made
+superfluous is deleted. A slice that Spark runs again overwrites its leavings, or is skipped if it was committed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from operators.behaviour import Slice, Tuples, advance
+from operators.segments import SegmentStore
+from operators.state import OperatorState
+from punct_ns.errors import StateError
+from punct_ns.slices import POSITION
+from sources.staging import StagedRange
+from xmlstream.commit_log import CommitLog, write_atomically
+from xmlstream.intake import Intake
+from xmlstream.metrics import OperatorReport, SliceReport
+from xmlstream.plan import Node, Scan, fingerprint, names, topological
+from xmlstream.xml_sink import Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+class Execution:
+    """A query that runs: its operators with their states, restored from the checkpoint's last commit."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Node,
+        checkpoint: Path,
+        sink: Sink,
+        on_slice: Callable[[dict[str, Any]], None],
+        dead_letters: Path,
+    ) -> None:
+        self.failure: BaseException | None = None
+        self.busy = threading.Lock()
+        self._root, self._sink, self._on_slice = root, sink, on_slice
+        self._log = CommitLog(checkpoint / "commits")
+        self._stage = checkpoint / "staged"
+        self._stage.mkdir(parents=True, exist_ok=True)
+        self._names = names(root)
+        _require_same_query(checkpoint / "query.json", root, spark)
+        latest = self._log.latest()
+        self.committed: int | None = latest["slice"] if latest else None
+        self.closed: bool = bool(latest and latest["report"]["closed"])
+        committed = latest["operators"] if latest else {}
+        self._states: dict[Node, OperatorState] = {}
+        self._intakes: dict[Node, Intake] = {}
+        self._stores: dict[Node, SegmentStore] = {}
+        for node in topological(root):
+            name = self._names[node]
+            store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
+            inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
+            state = self._states[node] = OperatorState(store, inputs, committed.get(name))
+            if isinstance(node.operator, Scan):
+                self._intakes[node] = Intake(spark, node.operator, state, dead_letters)
+        if latest:
+            sink.publish(latest["output"])
+            on_slice(latest["report"])
+
+    @property
+    def stage(self) -> Path:
+        """Where the sources stage the tuples of a slice, for driver and executors."""
+        return self._stage
+
+    def source_name(self, node: Node) -> str:
+        """What a source is called among the staged ranges."""
+        return self._names[node]
+
+    def process(self, batch: DataFrame, batch_id: int) -> None:
+        """What `foreachBatch` calls: parse and stage, walk, commit."""
+        with self.busy:
+            if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
+                return
+            try:
+                started = time.perf_counter()
+                self._slice(batch_id, [StagedRange.of(row) for row in batch.collect()], started)
+            except BaseException as failure:
+                self.failure = failure
+                raise
+
+    def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
+        slices: dict[Node, Slice] = {}
+        observed: dict[Node, Observation] = {}
+        for node, state in self._states.items():
+            self._stores[node].begin(slice_id)
+            if node in self._intakes:
+                mine = [r for r in ranges if r.source == self._names[node]]
+                slices[node] = self._intakes[node].slice(slice_id, mine)
+            else:
+                slices[node] = advance(node.operator, [slices[n] for n in node.inputs], state)
+            slices[node] = _counted(slices[node], node, observed)
+        result = slices[self._root]
+        table = _table(result, self._root)
+        output = self._sink.draft(slice_id, table, result.punctuations)
+        closed = all(intake.closed for intake in self._intakes.values())
+        outs = {node: _count(slices[node], node, observed, self._root, table) for node in slices}
+        operators = tuple(self._report(node, slices, outs) for node in slices)
+        whole = self._log.is_whole(slice_id)
+        report = SliceReport(
+            slice=slice_id,
+            seconds=round(time.perf_counter() - started, 4),
+            items_in=sum(r.tuples for r in ranges) + sum(len(slices[n].punctuations) for n in self._intakes),
+            tuples_out=outs[self._root],
+            operators=operators,
+            set_aside=sum(intake.set_aside for intake in self._intakes.values()),
+            closed=closed,
+        )
+        states = {self._names[node]: state.record(whole) for node, state in self._states.items()}
+        record = {"slice": slice_id, "whole": whole, "operators": states, "output": output, "report": report.json()}
+        self._log.commit(slice_id, record)
+        self._committed(record, ranges)
+
+    def _committed(self, record: dict[str, Any], ranges: Sequence[StagedRange]) -> None:
+        self.committed, self.closed = record["slice"], record["report"]["closed"]
+        self._sink.publish(record["output"])
+        for node, store in self._stores.items():
+            kept = record["operators"][self._names[node]]["kept"].values()
+            store.retain({segment["name"] for log in kept for segment in log["segments"]})
+        for staged in self._stage.iterdir():
+            staged.unlink(missing_ok=True)
+        self._on_slice(record["report"])
+
+    def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
+        state = self._states[node]
+        is_source = node in self._intakes
+        punctuations_out = len(slices[node].punctuations)
+        return OperatorReport(
+            name=self._names[node],
+            tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),
+            tuples_out=outs[node],
+            kept=state.rows,
+            purged=state.purged,
+            punctuations_in=punctuations_out if is_source else sum(len(slices[n].punctuations) for n in node.inputs),
+            punctuations_out=punctuations_out,
+            punctuations_held=state.punctuations_held,
+        )
+
+
+def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Slice:
+    """The slice, its tuples counted while they are computed where their number is not known."""
+    if slice_.tuples is None or slice_.tuples.exact:
+        return slice_
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    observation = observed[node] = Observation()
+    frame = slice_.tuples.frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
+    return Slice(Tuples(frame, slice_.tuples.at_most, exact=False), slice_.punctuations)
+
+
+def _count(
+    slice_: Slice, node: Node, observed: dict[Node, Observation], root: Node, table: pa.Table | None
+) -> int:
+    if slice_.tuples is None:
+        return 0
+    if node == root:
+        return int(table.num_rows) if table is not None else 0
+    if slice_.tuples.exact:
+        return slice_.tuples.at_most
+    return int(observed[node].get["tuples"])
+
+
+def _table(result: Slice, root: Node) -> pa.Table | None:
+    """The root's tuples, computed."""
+    if result.tuples is None:
+        return None
+    frame = result.tuples.frame
+    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
+    return frame.select(*(f"`{name}`" for name in names)).toArrow()
+
+
+def _require_same_query(path: Path, root: Node, spark: SparkSession) -> None:
+    """A checkpoint belongs to one query in one time zone.
+
+    Raises:
+        StateError: it belongs to another.
+    """
+    mine = {"fingerprint": fingerprint(root), "timeZone": spark.conf.get("spark.sql.session.timeZone")}
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(mine))
+        return
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for what, named in (("fingerprint", "another query"), ("timeZone", f"time zone {found.get('timeZone')}")):
+        if found.get(what) != mine[what]:
+            raise StateError(
+                f"the checkpoint {path.parent} belongs to {named}", hint="give this query a checkpoint of its own"
+            )

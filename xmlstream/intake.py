@@ -1,0 +1,148 @@
+"""From the staged ranges of a source to its slice: bad items set aside, and every tuple held against the grammar.
+
+Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
+against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file where
+they suffice, else by Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from operators.behaviour import Slice, Tuples
+from operators.state import OperatorState
+from punct_ns.errors import MalformedInput, UngrammaticalStream
+from punct_ns.punctuation import Punctuation
+from punct_ns.slices import POSITION, matching, not_matching, quoted
+from punct_ns.xml_form import punctuation_from_texts
+from sources.staging import StagedRange
+from xmlstream.plan import Scan
+from xmlstream.zones import may_match
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Intake:
+    """One source of a running query."""
+
+    def __init__(self, spark: SparkSession, scan: Scan, state: OperatorState, dead_letters: Path) -> None:
+        self.set_aside = 0
+        self._spark, self._options, self._name = spark, scan.options, scan.name
+        self._schema = scan.options.schema
+        self._said = state.punctuations("said", self._schema)
+        self._dead_letters = dead_letters
+        columns = [a for a in self._schema if a.name in scan.options.columns]
+        self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
+
+    @property
+    def closed(self) -> bool:
+        """The source has said that no tuple follows."""
+        return self._said.set.is_all
+
+    def slice(self, slice_id: int, ranges: Sequence[StagedRange]) -> Slice:
+        """The slice of these ranges.
+
+        Raises:
+            MalformedInput: an item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
+            UngrammaticalStream: a tuple that an earlier punctuation matches, and the source says `fail`.
+        """
+        self.set_aside = 0
+        letters: list[dict[str, Any]] = []
+        frames: list[Tuples] = []
+        new: list[Punctuation] = []
+        for range_ in sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position):
+            letters += self._malformed(range_)
+            if range_.path is not None:
+                tuples, offending = self._grammatical(range_)
+                letters += offending
+                frames.append(tuples)
+            if range_.punctuations is not None:
+                new += self._said.absorb(_punctuations(range_, self._options.schema))
+        self._divert(slice_id, letters)
+        paths = [range_.path for range_ in ranges if range_.path is not None]
+        return Slice(self._together(frames, paths), tuple(new))
+
+    def _together(self, frames: list[Tuples], paths: list[str]) -> Tuples | None:
+        """One scan over all files where none was filtered."""
+        if not frames:
+            return None
+        at_most = sum(t.at_most for t in frames)
+        if all(t.exact for t in frames):
+            return Tuples(self._read(paths), at_most)
+        frame = frames[0].frame
+        for other in frames[1:]:
+            frame = frame.unionAll(other.frame)
+        return Tuples(frame, at_most, exact=False)
+
+    def _read(self, paths: Sequence[str]) -> DataFrame:
+        return self._spark.read.schema(self._ddl).parquet(*paths)
+
+    def _malformed(self, range_: StagedRange) -> Iterator[dict[str, Any]]:
+        if range_.malformed is None:
+            return
+        for row in range_.malformed.to_pylist():
+            if row["kind"] == "document" or (self._options.mode == "FAILFAST" and row["kind"] != "ungrammatical"):
+                raise MalformedInput(
+                    row["reason"],
+                    document=row["document"],
+                    line=row["line"],
+                    column=row["column"],
+                    position=row["_position"],
+                )
+            self.set_aside += 1
+            if self._options.mode == "PERMISSIVE":
+                yield {"source": self._name, **row}
+
+    def _grammatical(self, range_: StagedRange) -> tuple[Tuples, list[dict[str, Any]]]:
+        """The range's tuples without those that something said before matches, and these for the dead letters."""
+        assert range_.path is not None
+        frame = self._read([range_.path])
+        said = list(self._said.set)
+        if not said or not may_match(Path(range_.path), said, self._schema):
+            return Tuples(frame, range_.tuples), []
+        offending = matching(frame, said)
+        if self._options.ungrammatical == "fail":
+            if first := offending.orderBy(POSITION).limit(1).collect():
+                raise self._offence(first[0].asDict(), said, range_)
+            return Tuples(frame, range_.tuples), []
+        found = [row.asDict() for row in offending.collect()]
+        self.set_aside += len(found)
+        letters = []
+        if self._options.ungrammatical == "divert":
+            letters = [{"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found]
+        left = Tuples(not_matching(frame, said), range_.tuples - len(found), exact=not found)
+        return left, letters
+
+    def _offence(self, row: dict[str, Any], said: Sequence[Punctuation], range_: StagedRange) -> UngrammaticalStream:
+        position = row[POSITION]
+        values = tuple(row.get(name) for name in self._schema.names)
+        document = [path for path, base in range_.documents if base <= position][-1:]
+        broken = [p for p in said if p.matches(self._normal(values))]
+        return UngrammaticalStream(
+            f"the tuple {values} comes after the punctuation {broken[0] if broken else 'that closed it'} that matches it",
+            where=f"source {self._name}, {''.join(document)}, position {position}",
+            hint="mend the source, or let it drop or divert such tuples with the option ungrammatical",
+        )
+
+    def _normal(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(
+            None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True)
+        )
+
+    def _divert(self, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
+        """Writes the slice's dead letters, over what an earlier try of it wrote."""
+        path = self._dead_letters / f"{self._name}-{slice_id:09d}.jsonl"
+        if letters:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
+
+
+def _punctuations(range_: StagedRange, schema: Any) -> Iterator[Punctuation]:
+    assert range_.punctuations is not None
+    columns = [range_.punctuations[name].to_pylist() for name in schema.names]
+    for texts in zip(*columns, strict=True):
+        yield punctuation_from_texts(texts, schema)

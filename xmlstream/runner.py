@@ -1,0 +1,232 @@
+"""A query on Spark Structured Streaming: Spark slices the sources, remembers what was read, and hands over each slice.
+
+All sources of a query are read by one streaming query, so that a slice has one number; its tuples are staged by the tasks
+that parse them, and `Execution` does the rest.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.errors import StateError, UsageError, XmlStreamError
+from sources import xml_files
+from xmlstream.execution import Execution
+from xmlstream.metrics import MetricsFile
+from xmlstream.plan import Node, Scan, topological
+from xmlstream.xml_sink import DocumentForm, require_fresh, sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a query is run.
+
+    Attributes:
+        output: a directory that gets one document per slice, or `-` for standard output.
+        checkpoint: where the query's state lives; None for a state that goes with the run.
+        row_tag, root_tag: the elements of the result.
+        follow: wait for more input at its end, instead of ending there.
+        keep_open: the end of the input does not close the query; a later run goes on.
+        metrics: a file that gets one JSON object per slice.
+        overwrite: remove the documents of an earlier query from the output.
+        on_slice: called with the report of each committed slice.
+    """
+
+    output: str
+    checkpoint: str | None = None
+    row_tag: str = "row"
+    root_tag: str = "rows"
+    follow: bool = False
+    keep_open: bool = False
+    metrics: str | None = None
+    overwrite: bool = False
+    on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a finished run did; `closed_before`: the query had been closed by an earlier run, and nothing was done."""
+
+    slices: int
+    items_in: int
+    tuples_out: int
+    seconds: float
+    closed: bool
+    closed_before: bool = False
+
+
+def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
+    """Runs the query to the end of its input.
+
+    Raises:
+        InputError: the input is malformed or ungrammatical, and the source's mode does not put up with that.
+        StateError: the checkpoint or the output belong to another query.
+    """
+    return launch(spark, root, settings).wait()
+
+
+def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:
+    """Starts the query and returns Spark's own handle of it; it goes on until it is stopped.
+
+    Raises:
+        StateError: the checkpoint or the output belong to another query, or the query was closed.
+    """
+    launched = launch(spark, root, settings)
+    if launched.query is None:
+        raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
+    return launched.query
+
+
+class Launched:
+    """A query that was started; its `query` is None where an earlier run had closed it."""
+
+    def __init__(self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]) -> None:
+        self.query = query
+        self._execution, self._tally, self._end = execution, tally, end
+
+    def wait(self, seconds: float | None = None) -> Summary:
+        """Waits for the end of the query, or some seconds.
+
+        Raises:
+            XmlStreamError: what made it fail.
+        """
+        if self.query is None:
+            self._end()
+            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True)
+        try:
+            ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
+        except Exception as failure:
+            self._end()
+            raise _cause(self._execution.failure, failure) from None
+        if ended is not False:
+            self._end()
+        return self._tally.summary(self._execution.closed)
+
+    def stop(self) -> None:
+        """Ends the query after the slice that it is at."""
+        if self.query is not None:
+            with self._execution.busy:
+                self.query.stop()
+        self._end()
+
+
+def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
+    """Starts the query; `run` and `start` are made of it.
+
+    Raises:
+        StateError, UsageError, QueryError: it cannot be started so.
+    """
+    form = DocumentForm(root.schema, settings.row_tag, settings.root_tag)
+    checkpoint = _checkpoint(settings)
+    if not (checkpoint / "query.json").exists():
+        require_fresh(settings.output, overwrite=settings.overwrite)
+    tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
+    target = sink(settings.output, form)
+    beside = checkpoint if settings.output == "-" else Path(settings.output)
+    execution = Execution(spark, root, checkpoint, target, tally.slice, beside / "_dead_letters")
+    tally.begin()
+
+    def end() -> None:
+        target.close()
+        if settings.checkpoint is None:
+            shutil.rmtree(checkpoint, ignore_errors=True)
+
+    once = _once(end)
+    if execution.closed:
+        return Launched(execution, None, tally, once)
+    xml_files.register(spark)
+    frames = []
+    for node in topological(root):
+        if isinstance(node.operator, Scan):
+            name = execution.source_name(node)
+            options = node.operator.options.replace(
+                stage=str(execution.stage), source=name, documentLog=str(checkpoint / "documents" / name), **_ends(settings)
+            )
+            frames.append(spark.readStream.format("punctuated_xml").options(**dict(options.given)).load())
+    staged = reduce(lambda one, other: one.unionAll(other), frames)
+    writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
+    if not settings.follow:
+        writer = writer.trigger(availableNow=True)
+    return Launched(execution, writer.start(), tally, once)
+
+
+def _ends(settings: Settings) -> Mapping[str, str]:
+    flags = {
+        "follow": settings.follow,
+        "keepOpen": settings.keep_open,
+        "close": not settings.follow and not settings.keep_open,
+    }
+    return {name: str(flag).lower() for name, flag in flags.items()}
+
+
+def _checkpoint(settings: Settings) -> Path:
+    if settings.checkpoint is None:
+        return Path(tempfile.mkdtemp(prefix="xmlstream-"))
+    if "://" in settings.checkpoint and not settings.checkpoint.startswith("file://"):
+        raise UsageError(
+            f"the checkpoint {settings.checkpoint} is no path of a file system",
+            hint="name a directory that driver and executors share, for instance on NFS",
+        )
+    return Path(settings.checkpoint.removeprefix("file://")).absolute()
+
+
+def _cause(failure: BaseException | None, reported: Exception) -> Exception:
+    """The error itself, where Spark reports what it made of it."""
+    if isinstance(failure, XmlStreamError):
+        return failure
+    return xml_files.cause(reported) or (failure if isinstance(failure, Exception) else reported)
+
+
+def _once(action: Callable[[], None]) -> Callable[[], None]:
+    lock = threading.Lock()
+    done = False
+
+    def run_once() -> None:
+        nonlocal done
+        with lock:
+            if not done:
+                done = True
+                action()
+
+    return run_once
+
+
+class _Tally:
+    """Adds up the reports of this run, and hands them on."""
+
+    def __init__(self, metrics: MetricsFile | None, on_slice: Callable[[dict[str, Any]], None] | None) -> None:
+        self._metrics, self._on_slice = metrics, on_slice
+        self._restoring = True
+        self._slices = self._items_in = self._tuples_out = 0
+        self._seconds = 0.0
+
+    def begin(self) -> None:
+        """Up to here reports were of slices that an earlier run committed."""
+        self._restoring = False
+
+    def slice(self, report: dict[str, Any]) -> None:
+        """One committed slice."""
+        if self._metrics is not None:
+            self._metrics.append(report)
+        if self._restoring:
+            return
+        self._slices += 1
+        self._items_in += report["items_in"]
+        self._tuples_out += report["tuples_out"]
+        self._seconds += report["seconds"]
+        if self._on_slice is not None:
+            self._on_slice(report)
+
+    def summary(self, closed: bool) -> Summary:
+        """What was done so far."""
+        return Summary(self._slices, self._items_in, self._tuples_out, self._seconds, closed)

@@ -1,0 +1,167 @@
+"""The sink: punctuated XML, one well-formed document per slice, its tuples before its punctuations.
+
+A document is drafted under a hidden name, and published by a rename once its slice is committed; a restart publishes what
+the commit of the last slice names. So a reader of the output sees committed slices only, each whole.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+
+from punct_ns.errors import QueryError, StateError, UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import POSITION, arrow_type
+from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.xml_text import ATTRIBUTE_PREFIX, is_name, rows_text
+
+PREFIX = "punct"
+
+
+class Sink(Protocol):
+    """Where the root's slices go."""
+
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
+        """Writes a slice where nobody sees it; returns its name, None where there is nothing to write."""
+
+    def publish(self, name: str | None) -> None:
+        """Shows a committed slice. Called again after a crash for the last one."""
+
+    def close(self) -> None:
+        """The query has stopped."""
+
+
+class DocumentForm:
+    """How a result is spelt: the tags, and the attributes in the schema's order."""
+
+    def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
+        _require_writable(schema, row_tag, root_tag)
+        self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
+        self.head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}">\n'.encode()
+        self.tail = f"</{root_tag}>\n".encode()
+
+    def items(self, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> list[bytes | pa.Buffer]:
+        """The elements of a slice, tuples first."""
+        rows: list[bytes | pa.Buffer] = []
+        if tuples is not None:
+            rows += rows_text(in_order(tuples), self.schema, self.row_tag)
+        rows += [write_element(p, self.row_tag, PREFIX).encode() + b"\n" for p in punctuations]
+        return rows
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The tuples by position where they have one, else by all their attributes: the same bytes whoever computed them."""
+    if POSITION in table.column_names:
+        return table.sort_by(POSITION)
+    return table.sort_by([(name, "ascending") for name in table.column_names]) if table.num_columns else table
+
+
+class DirectorySink:
+    """One document per slice, `slice-000000007.xml`, in a directory."""
+
+    def __init__(self, directory: Path, form: DocumentForm) -> None:
+        self._directory, self._form = directory, form
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
+        """Writes `.slice-….xml`."""
+        items = self._form.items(tuples, punctuations)
+        if not items:
+            return None
+        name = f"slice-{slice_id:09d}.xml"
+        with (self._directory / f".{name}").open("wb") as file:
+            file.write(self._form.head)
+            for item in items:
+                file.write(item)
+            file.write(self._form.tail)
+            file.flush()
+            os.fsync(file.fileno())
+        return name
+
+    def publish(self, name: str | None) -> None:
+        """Renames the draft, unless that was done before."""
+        if name is not None and (draft := self._directory / f".{name}").exists():
+            draft.rename(self._directory / name)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class StreamSink:
+    """One document on a byte stream, grown by each committed slice; not exactly-once over restarts: what was printed was."""
+
+    def __init__(self, out: BinaryIO, form: DocumentForm) -> None:
+        self._out, self._form = out, form
+        self._items: list[bytes | pa.Buffer] = []
+        self._open = False
+
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
+        """Holds the slice's elements back."""
+        self._items = self._form.items(tuples, punctuations)
+        return None
+
+    def publish(self, name: str | None) -> None:
+        """Prints them."""
+        if not self._open:
+            self._out.write(self._form.head)
+            self._open = True
+        for item in self._items:
+            self._out.write(item)
+        self._items = []
+        self._out.flush()
+
+    def close(self) -> None:
+        """Ends the document."""
+        self.publish(None)
+        self._out.write(self._form.tail)
+        self._out.flush()
+
+
+def sink(output: str, form: DocumentForm) -> Sink:
+    """A directory, or standard output for `-`."""
+    return StreamSink(sys.stdout.buffer, form) if output == "-" else DirectorySink(Path(output), form)
+
+
+def require_fresh(output: str, *, overwrite: bool) -> None:
+    """Makes sure that a query that starts anew finds an output without documents of another.
+
+    Raises:
+        StateError: there are some, and they may not be removed.
+    """
+    if output == "-" or not (directory := Path(output)).exists():
+        return
+    if not directory.is_dir():
+        raise UsageError(f"the output {output} is a file", hint="name a directory: it gets one document per slice")
+    found = [*directory.glob("slice-*.xml"), *directory.glob(".slice-*.xml")]
+    if found and not overwrite:
+        raise StateError(
+            f"the output {output} holds {len(found)} documents of an earlier query",
+            hint="name another directory, give the checkpoint that it goes on from, or --overwrite",
+        )
+    for path in found:
+        path.unlink()
+
+
+def _require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
+    for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
+        if not is_name(tag):
+            raise UsageError(f"the {what} {tag!r} is no XML name")
+    for attribute in schema:
+        if not is_name(attribute.name.removeprefix(ATTRIBUTE_PREFIX)):
+            raise QueryError(
+                f"the result's column {attribute.name!r} cannot be an XML element: it is no XML name",
+                hint="name it with AS",
+            )
+        try:
+            arrow_type(attribute.domain)
+        except KeyError:
+            raise QueryError(
+                f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
+                hint="convert it, for instance with CAST(… AS STRING) or to_json(…)",
+            ) from None
