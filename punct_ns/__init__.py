@@ -1,0 +1,1 @@
+"""What a punctuation is: patterns, punctuations, sets of them, schemes, notation, XML form, grammar."""

@@ -1,0 +1,240 @@
+"""What values an attribute can have: its type, the bounds declared for it, and whether it may be null.
+
+Sets of values are described by *cuts*. A cut lies between two neighbouring values: for a discrete type
+it is the ordinal of the value above it, for a dense one it is `(value, 0)` below a value or `(value, 1)` above it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.sql_type import (
+    BLANKS,
+    NAN,
+    BooleanType,
+    DiscreteType,
+    OpaqueType,
+    SqlType,
+    StringType,
+    Value,
+    canonical_name,
+)
+from punct_ns.temporal_type import DateType, TimestampType
+
+__all__ = ["BLANKS", "NAN", "Cut", "Domain", "Value", "sql_type"]
+
+Cut: TypeAlias = Any
+"""Between two neighbouring values: an ordinal, or (value, side). Cuts of one domain are ordered."""
+
+
+class _Beyond:
+    """The cut above all strings: greater than any other."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return other is BEYOND
+
+    def __gt__(self, other: object) -> bool:
+        return other is not BEYOND
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "BEYOND"
+
+    def __reduce__(self) -> str:
+        return "BEYOND"
+
+
+BEYOND = _Beyond()
+
+
+@lru_cache(maxsize=256)
+def sql_type(name: str) -> SqlType:
+    """The type of that name; one that the algebra cannot order is opaque.
+
+    >>> sql_type("DECIMAL(10,2)").high
+    Decimal('99999999.99')
+    >>> sql_type("MAP<STRING,INT>").opaque
+    True
+    """
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", name)
+    if decimal:
+        return DecimalType(int(decimal[1]), int(decimal[2]))
+    return TYPES.get(name) or OpaqueType(name)
+
+
+TYPES: dict[str, SqlType] = {
+    "STRING": StringType(),
+    "TINYINT": IntegerType("TINYINT", 8),
+    "SMALLINT": IntegerType("SMALLINT", 16),
+    "INT": IntegerType("INT", 32),
+    "BIGINT": IntegerType("BIGINT", 64),
+    "FLOAT": FloatType("FLOAT", 32),
+    "DOUBLE": FloatType("DOUBLE", 64),
+    "BOOLEAN": BooleanType(),
+    "DATE": DateType(),
+    "TIMESTAMP": TimestampType(zoned=True),
+    "TIMESTAMP_NTZ": TimestampType(zoned=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The domain of an attribute.
+
+    `type` is Spark's SQL name; `low` and `high` are inclusive bounds, None where nothing but the type bounds
+    (a bound at the type's own end is None, so that equal domains are equal).
+
+    >>> minute = Domain("int", low=0, high=59)
+    >>> minute.type, minute.discrete, minute.contains(60), minute.contains(None)
+    ('INT', True, False, True)
+    """
+
+    type: str
+    nullable: bool = True
+    low: Value | None = None
+    high: Value | None = None
+    sql: SqlType = field(init=False, repr=False, compare=False)
+    bottom: Cut = field(init=False, repr=False, compare=False)
+    top: Cut = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sql = sql_type(canonical_name(self.type))
+        low = None if self.low is None else sql.normal(self.low)
+        high = None if self.high is None else sql.normal(self.high)
+        known = {"type": canonical_name(self.type), "sql": sql}
+        known["low"] = None if low == sql.low else low
+        known["high"] = None if high == sql.high else high
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+        first, last = (sql.low if low is None else low), (sql.high if high is None else high)
+        if sql.opaque:
+            ends: tuple[Cut, Cut] = (0, 1)
+        elif isinstance(sql, DiscreteType):
+            assert first is not None
+            assert last is not None
+            ends = sql.ordinal(first), sql.ordinal(last) + 1
+        else:
+            ends = (first, 0), (BEYOND if last is None else _above(last))
+        object.__setattr__(self, "bottom", ends[0])
+        object.__setattr__(self, "top", ends[1])
+        if not self.bottom < self.top:
+            raise ValueError(f"no value lies between {self.low} and {self.high}")
+
+    @property
+    def discrete(self) -> bool:
+        """Whether every value has a neighbour.
+
+        >>> Domain("DATE").discrete, Domain("DOUBLE").discrete
+        (True, False)
+        """
+        return self.sql.discrete
+
+    @property
+    def opaque(self) -> bool:
+        """Whether only null and not null can be told.
+
+        >>> Domain("ARRAY<INT>").opaque
+        True
+        """
+        return self.sql.opaque
+
+    @property
+    def size(self) -> int | None:
+        """How many values there are; None for a dense type.
+
+        >>> Domain("INT", low=0, high=59).size
+        60
+        """
+        return self.top - self.bottom if self.discrete else None
+
+    def read(self, text: str) -> Value:
+        """The value that a text stands for; ValueError with the reason. Blanks around it count for STRING only.
+
+        >>> Domain("INT").read(" 17 ")
+        17
+        """
+        return self.sql.read(text)
+
+    def write(self, value: Value) -> str:
+        """The text of a canonical value; `read` gives the value back.
+
+        >>> Domain("TIMESTAMP").write(Domain("TIMESTAMP").read("2003-05-15 17:20+02:00"))
+        '2003-05-15T15:20:00Z'
+        """
+        return self.sql.write(value)
+
+    def normal(self, value: object) -> Value:
+        """The canonical form of a value; ValueError if it is not of the type. Declared bounds do not matter.
+
+        >>> Domain("DECIMAL(5,2)").normal(3), Domain("DOUBLE").normal(-0.0)
+        (Decimal('3.00'), 0.0)
+        """
+        return self.sql.normal(value)
+
+    def contains(self, value: object) -> bool:
+        """Whether a value, or null (None), is in the domain.
+
+        >>> Domain("INT", nullable=False).contains(None), Domain("INT").contains(True)
+        (False, False)
+        """
+        if value is None:
+            return self.nullable
+        if self.opaque:
+            return True
+        try:
+            cut = self.cut(self.normal(value), after=False)
+        except ValueError:
+            return False
+        return bool(self.bottom <= cut < self.top)
+
+    def cut(self, bound: object, *, after: bool) -> Cut:
+        """The cut below a value, or above it; a bound that is no value lies on the cut between its neighbours.
+
+        >>> Domain("INT").cut(17, after=True), Domain("INT").cut(17.5, after=False)
+        (18, 18)
+        """
+        if isinstance(self.sql, DiscreteType):
+            place = self.sql.place(bound)
+            return math.floor(place) + 1 if after else math.ceil(place)
+        value = self.sql.normal(bound)
+        return _above(value) if after else (value, 0)
+
+    def cut_of_text(self, text: str, *, after: bool) -> Cut:
+        """The same, for a bound that is written.
+
+        >>> Domain("INT").cut_of_text("17.5", after=True)
+        18
+        """
+        if isinstance(self.sql, DiscreteType):
+            place = self.sql.place_of_text(text)
+            return math.floor(place) + 1 if after else math.ceil(place)
+        value = self.sql.read(text)
+        return _above(value) if after else (value, 0)
+
+    def bound(self, cut: Cut, *, above: bool) -> tuple[Value, bool]:
+        """The value next to a cut, above or below it, and whether it lies on that side of the cut itself.
+
+        >>> Domain("INT").bound(18, above=False), Domain("STRING").bound(("b", 1), above=True)
+        ((17, True), ('b', False))
+        """
+        if isinstance(self.sql, DiscreteType):
+            return self.sql.value(cut if above else cut - 1), True
+        value, side = cut
+        if value == NAN and side == 0 and not above:
+            return math.inf, True
+        return value, (side == 0) == above
+
+
+def _above(value: Value) -> Cut:
+    """The cut above a dense value. Nothing lies between infinity and NaN: one cut, whichever is named."""
+    return (NAN, 0) if value == math.inf else (value, 1)

@@ -1,0 +1,144 @@
+"""The one exception tree, with a leaf for each who can mend the fault.
+
+Errors carry data; `format_error` alone turns it into text, in three parts: what, where, hint.
+All of them survive pickling, since they cross from Spark's workers to the driver.
+"""
+
+# ruff: noqa: N818 – these names end in who is at fault, or in what is; their parents say that they are errors
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from punct_ns.punctuation import Punctuation
+    from punct_ns.sql_type import Value
+
+
+class XmlStreamError(Exception):
+    """Everything that xmlstream raises on purpose.
+
+    `what` went wrong, with the values; `where`, as precisely as is known; `hint`, what would mend it.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return format_error(self)
+
+
+class InputError(XmlStreamError):
+    """The data is at fault: who supplies it mends it."""
+
+
+class NotationError(InputError, ValueError):
+    """A text that should be a pattern, a punctuation or a scheme cannot be read."""
+
+
+class MalformedInput(InputError):
+    """A document that is not well-formed, a value not of its type, a punctuation that cannot be read.
+
+    `line` and `column` count from 1; `position` is the item's place in its source.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        document: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        position: int | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where or place(document, line, column, position), hint=hint)
+        self.document = document
+        self.line = line
+        self.column = column
+        self.position = position
+
+
+class UngrammaticalStream(InputError):
+    """A tuple arrived that an earlier punctuation of its source matches."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        values: Sequence[Value | None] = (),
+        tuple_position: int | None = None,
+        punctuation: Punctuation | None = None,
+        punctuation_position: int | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.tuple = tuple(values)
+        self.tuple_position = tuple_position
+        self.punctuation = punctuation
+        self.punctuation_position = punctuation_position
+
+
+class QueryError(XmlStreamError):
+    """The query is at fault: who writes it mends it. `line` and `column` count from 1."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where or place(None, line, column, None), hint=hint)
+        self.line = line
+        self.column = column
+
+
+class UsageError(XmlStreamError):
+    """An option or an argument is at fault: who calls mends it."""
+
+
+class StateError(XmlStreamError):
+    """A checkpoint or an output directory is not what it should be: who operates the query mends it."""
+
+
+def format_error(error: XmlStreamError) -> str:
+    r"""The text of an error: what, then where and the hint on lines of their own where known.
+
+    >>> print(format_error(UsageError("no option 'rowtag1'", where="table bids", hint="did you mean 'rowTag'?")))
+    no option 'rowtag1'
+      table bids
+      Hint: did you mean 'rowTag'?
+    """
+    lines = [error.what]
+    if error.where:
+        lines.append(f"  {error.where}")
+    if error.hint:
+        lines.append(f"  Hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def place(document: str | None, line: int | None, column: int | None, position: int | None) -> str | None:
+    """Where in a document, in words; None where nothing is known.
+
+    >>> place("bids.xml", 12, 3, None)
+    'bids.xml, line 12, column 3'
+    >>> place(None, None, None, None) is None
+    True
+    """
+    known = [
+        document,
+        None if line is None else f"line {line}",
+        None if column is None else f"column {column}",
+        None if position is None else f"item at position {position}",
+    ]
+    return ", ".join(part for part in known if part is not None) or None

@@ -1,0 +1,212 @@
+"""The numeric types: integers and DECIMAL, which are discrete, FLOAT and DOUBLE, which are dense."""
+
+# ruff: noqa: D102 – what these methods do, SqlType says
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPECIAL = {
+    "nan": NAN,
+    "inf": math.inf,
+    "+inf": math.inf,
+    "-inf": -math.inf,
+    "infinity": math.inf,
+    "+infinity": math.inf,
+    "-infinity": -math.inf,
+}
+_EXACT = Context(prec=80)  # more digits than any DECIMAL has
+FAR: int = 10**100
+"""Beyond the ends of every discrete type."""
+
+
+def number(text: str) -> Decimal:
+    """The number a text stands for, exactly; ValueError if it is none.
+
+    >>> number(" 17.50 ")
+    Decimal('17.50')
+    """
+    tidy = text.strip(BLANKS)
+    if not _NUMBER.fullmatch(tidy):
+        raise ValueError(f"{text!r} is no number")
+    return Decimal(tidy)
+
+
+def exactly(bound: object) -> int | Fraction:
+    """A numeric bound as an exact number; what lies beyond every type's end is only far, not huge.
+
+    >>> exactly(17.5), exactly(Decimal("1e999999999")) > 10**90
+    (Fraction(35, 2), True)
+    """
+    if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | Fraction):
+        raise ValueError(f"{bound!r} is no number")
+    if isinstance(bound, int | Fraction):
+        return bound
+    exact = Decimal(bound)
+    if exact.is_nan():
+        raise ValueError("NaN is no bound of this type")
+    if not exact:
+        return 0
+    if exact.is_infinite() or exact.adjusted() > 100:
+        return -FAR if exact < 0 else FAR
+    if exact.adjusted() < -100:
+        return Fraction(-1 if exact < 0 else 1, FAR)
+    return Fraction(exact)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerType(DiscreteType):
+    """TINYINT, SMALLINT, INT and BIGINT: two's complement of so many bits."""
+
+    name: str
+    bits: int
+
+    @property
+    def low(self) -> int:
+        return -(1 << (self.bits - 1))
+
+    @property
+    def high(self) -> int:
+        return (1 << (self.bits - 1)) - 1
+
+    def read(self, text: str) -> int:
+        tidy = text.strip(BLANKS)
+        if not _INTEGER.fullmatch(tidy):
+            raise ValueError(f"{text!r} is no {self.name}")
+        return self._bounded(int(tidy))
+
+    def write(self, value: Value) -> str:
+        return str(value)
+
+    def normal(self, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"{value!r} is no {self.name}")
+        return self._bounded(value)
+
+    def _bounded(self, value: int) -> int:
+        if not -(1 << (self.bits - 1)) <= value < 1 << (self.bits - 1):
+            raise ValueError(f"{value} is beyond {self.name}")
+        return value
+
+    def ordinal(self, value: Value) -> int:
+        assert isinstance(value, int)
+        return value
+
+    def value(self, ordinal: int) -> int:
+        return ordinal
+
+    def place(self, bound: object) -> int | Fraction:
+        return exactly(bound)
+
+    def place_of_text(self, text: str) -> int | Fraction:
+        return exactly(number(text))
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType(DiscreteType):
+    """DECIMAL(precision, scale): the step between neighbours is 10 to the power of minus scale."""
+
+    precision: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.precision <= 38 or not 0 <= self.scale <= self.precision:
+            raise ValueError(f"DECIMAL({self.precision},{self.scale}) is no type: 1 to 38 digits, scale within them")
+
+    @property
+    def low(self) -> Decimal:
+        return self.value(1 - 10**self.precision)
+
+    @property
+    def high(self) -> Decimal:
+        return self.value(10**self.precision - 1)
+
+    def read(self, text: str) -> Decimal:
+        return self.normal(number(text))
+
+    def write(self, value: Value) -> str:
+        return format(value, "f")
+
+    def normal(self, value: object) -> Decimal:
+        if isinstance(value, float):
+            raise ValueError(f"{value!r} is no DECIMAL({self.precision},{self.scale})")
+        place = self.place(value)
+        if place.denominator != 1:
+            raise ValueError(f"{value} has more than {self.scale} digits after the point")
+        if abs(place) >= 10**self.precision:
+            raise ValueError(f"{value} is beyond DECIMAL({self.precision},{self.scale})")
+        return self.value(int(place))
+
+    def ordinal(self, value: Value) -> int:
+        assert isinstance(value, Decimal)
+        return int(value.scaleb(self.scale, _EXACT))
+
+    def value(self, ordinal: int) -> Decimal:
+        return Decimal(ordinal).scaleb(-self.scale, _EXACT)
+
+    def place(self, bound: object) -> int | Fraction:
+        return exactly(bound) * int(10**self.scale)
+
+    def place_of_text(self, text: str) -> int | Fraction:
+        return self.place(number(text))
+
+
+@dataclass(frozen=True, slots=True)
+class FloatType(SqlType):
+    """FLOAT (32 bits) and DOUBLE (64 bits): a text stands for the nearest value; NaN is the last one."""
+
+    name: str
+    bits: int
+
+    @property
+    def low(self) -> float:
+        return -math.inf
+
+    @property
+    def high(self) -> float:
+        return NAN
+
+    def read(self, text: str) -> float:
+        tidy = text.strip(BLANKS)
+        special = _SPECIAL.get(tidy.lower())
+        if special is not None:
+            return special
+        if not _NUMBER.fullmatch(tidy):
+            raise ValueError(f"{text!r} is no {self.name}")
+        return self._nearest(float(tidy))
+
+    def write(self, value: Value) -> str:
+        assert isinstance(value, float)
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        if self.bits == 64:
+            return repr(value)
+        # The shortest text that a 32-bit reader takes for this value.
+        return next(text for digits in range(1, 18) if self.read(text := repr(float(f"{value:.{digits}g}"))) == value)
+
+    def normal(self, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{value!r} is no {self.name}")
+        try:
+            return self._nearest(float(value))
+        except OverflowError:
+            raise ValueError(f"{value} is beyond {self.name}") from None
+
+    def _nearest(self, value: float) -> float:
+        if math.isnan(value):
+            return NAN
+        if self.bits == 32:
+            try:
+                value = struct.unpack("f", struct.pack("f", value))[0]
+            except OverflowError:
+                value = math.copysign(math.inf, value)
+        return value + 0.0  # -0.0 is read as 0.0

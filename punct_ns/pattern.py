@@ -1,0 +1,283 @@
+"""The five patterns of Tucker et al. 2003, section 3: wildcard, constant, range, list, empty.
+
+Patterns here are canonical for their domain: patterns that match the same values are equal. Whatever covers
+the domain, and null unless NOT NULL, is the wildcard; every value but null is the range `(,)`; one value is a
+constant; neighbours without a gap are a range, closed where the domain is discrete and infinite where it
+reaches the domain's end; other finite sets are lists; nothing is the empty pattern.
+
+Null is matched by the wildcard, by the null constant and by lists that hold null.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from punct_ns.domain import NAN, Domain
+from punct_ns.value_set import ValueSet, is_single
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from punct_ns.domain import Cut, Value
+
+LONGEST_SPELT_OUT = 1000
+"""A union of ranges of discrete values is a list, too; beyond so many values it is not spelt out as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """Matches every value of the domain, and null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Matches one value; null (None) is a value here."""
+
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Matches the values between two ends; an end that is None is infinite. Null is in no range."""
+
+    low: Value | None = None
+    high: Value | None = None
+    low_closed: bool = False
+    high_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Matches the values listed: sorted, distinct, null (None) last."""
+
+    values: tuple[Value | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Matches nothing."""
+
+
+Pattern = Wildcard | Constant | Range | List | Empty
+
+WILDCARD = Wildcard()
+EMPTY = Empty()
+NULL = Constant(None)
+NOT_NULL = Range()
+
+
+def canonical(pattern: Pattern, domain: Domain) -> Pattern:
+    """The one pattern of a domain that matches the same values; bounds that are no value are rounded inward.
+
+    Raises ValueError for a constant that is not of the domain's type, and for a bound that cannot be compared.
+
+    >>> canonical(Range(17.5, 20, True, False), Domain("INT"))
+    Range(low=18, high=19, low_closed=True, high_closed=True)
+    >>> canonical(List((2, 3, 2, 4)), Domain("INT"))
+    Range(low=2, high=4, low_closed=True, high_closed=True)
+    """
+    match pattern:
+        case Wildcard() | Empty():
+            return pattern
+        case Constant(None):
+            return NULL if domain.nullable else EMPTY
+        case Constant(value):
+            constant = domain.normal(value)
+            return pattern_of(ValueSet.of(domain, [constant])) or EMPTY
+        case Range(low, high, low_closed, high_closed):
+            begin = domain.bottom if low is None else domain.cut(low, after=not low_closed)
+            end = domain.top if high is None else domain.cut(high, after=high_closed)
+            return between(begin, end, domain)
+        case List(listed):
+            normal = [None if v is None else domain.normal(v) for v in listed]
+            return _listed(ValueSet.of(domain, normal))
+
+
+def between(low: Cut, high: Cut, domain: Domain) -> Pattern:
+    """The pattern of the values between two cuts.
+
+    >>> between(3, 4, Domain("INT"))
+    Constant(value=3)
+    """
+    return pattern_of(ValueSet.of_intervals(domain, [(low, high)])) or EMPTY
+
+
+def matches(pattern: Pattern, value: Value | None) -> bool:
+    """Whether a value of the pattern's domain, or null (None), matches.
+
+    >>> matches(Range(17, 20, True, False), 20), matches(Wildcard(), None), matches(Range(), None)
+    (False, True, False)
+    """
+    if isinstance(value, float) and math.isnan(value):
+        value = NAN
+    match pattern:
+        case Wildcard():
+            return True
+        case Constant(constant):
+            return value == constant
+        case Range(low, high, low_closed, high_closed):
+            if value is None:
+                return False
+            if low is not None and not (_before(low, value) or (low_closed and low == value)):
+                return False
+            return high is None or _before(value, high) or (high_closed and value == high)
+        case List(listed):
+            with_null = listed[-1] is None
+            if value is None:
+                return with_null
+            index = bisect_left(listed, value, hi=len(listed) - with_null)  # type: ignore[type-var]
+            return index < len(listed) and listed[index] == value
+        case Empty():
+            return False
+
+
+def meet(p: Pattern, q: Pattern, domain: Domain) -> Pattern:
+    """The pattern that matches what both match (Tucker et al. 2003 call it combine).
+
+    >>> meet(Range(17, None, True), List((3, 20)), Domain("INT"))
+    Constant(value=20)
+    """
+    match p, q:
+        case (Wildcard(), other) | (other, Wildcard()):
+            return other
+        case (Constant(value), other) | (other, Constant(value)):
+            return Constant(value) if matches(other, value) else EMPTY
+        case (List(listed), other) | (other, List(listed)):
+            return _listed(ValueSet.of(domain, [v for v in listed if matches(other, v)]))
+        case _:
+            return pattern_of(values(p, domain).intersection(values(q, domain))) or EMPTY
+
+
+def covers(p: Pattern, q: Pattern, domain: Domain) -> bool:
+    """Whether p matches all that q matches.
+
+    >>> covers(Range(0, None, True), List((1, 7)), Domain("INT"))
+    True
+    """
+    match p, q:
+        case (Wildcard(), _) | (_, Empty()):
+            return True
+        case _, Constant(value):
+            return matches(p, value)
+        case _, List(listed):
+            return all(matches(p, value) for value in listed)
+        case _:
+            return values(p, domain).covers(values(q, domain))
+
+
+def join_if_exact(p: Pattern, q: Pattern, domain: Domain) -> Pattern | None:
+    """The pattern that matches what either matches, None where that is no pattern.
+
+    A list that would hold more than `LONGEST_SPELT_OUT` neighbouring values counts as none.
+
+    >>> join_if_exact(Range(0, 4, True, True), Range(5, 9, True, True), Domain("INT"))
+    Range(low=0, high=9, low_closed=True, high_closed=True)
+    >>> join_if_exact(Range(0, 1, True), Range(2, 3), Domain("DOUBLE")) is None
+    True
+    """
+    if covers(p, q, domain):
+        return p
+    if covers(q, p, domain):
+        return q
+    union = values(p, domain).union(values(q, domain))
+    if isinstance(p, Constant | List) and isinstance(q, Constant | List):
+        return _listed(union)
+    return pattern_of(union)
+
+
+def values(pattern: Pattern, domain: Domain) -> ValueSet:
+    """The values of the domain that a canonical pattern matches.
+
+    >>> values(Range(3, 4, True, True), Domain("INT")).cuts
+    (3, 5)
+    """
+    match pattern:
+        case Wildcard():
+            return ValueSet.everything(domain)
+        case Constant(value):
+            return ValueSet.of(domain, [value])
+        case Range(low, high, low_closed, high_closed):
+            begin = domain.bottom if low is None else domain.cut(low, after=not low_closed)
+            end = domain.top if high is None else domain.cut(high, after=high_closed)
+            return ValueSet.of_intervals(domain, [(begin, end)])
+        case List(listed):
+            return ValueSet.of(domain, listed)
+        case Empty():
+            return ValueSet(domain)
+
+
+def patterns(value_set: ValueSet) -> tuple[Pattern, ...]:
+    """As few patterns as describe the set: its ranges, and one list (or constant) of its single values and null.
+
+    >>> patterns(ValueSet.of(Domain("INT"), [1, 2, 3, 7, 12, None]))
+    (Range(low=1, high=3, low_closed=True, high_closed=True), List(values=(7, 12, None)))
+    """
+    if value_set.is_all:
+        return (WILDCARD,)
+    if value_set.has_every_value:
+        return (NOT_NULL,)
+    domain = value_set.domain
+    ranges: list[Pattern] = []
+    singles: list[Value | None] = []
+    for low, high in value_set.intervals():
+        if is_single(domain, low, high):
+            singles.append(domain.bound(low, above=True)[0])
+        else:
+            ranges.append(_range(low, high, domain))
+    if value_set.null:
+        singles.append(None)
+    if singles:
+        ranges.append(Constant(singles[0]) if len(singles) == 1 else List(tuple(singles)))
+    return tuple(ranges)
+
+
+def pattern_of(value_set: ValueSet) -> Pattern | None:
+    """The one pattern that describes the set; None where there is none (or none that is short enough).
+
+    >>> pattern_of(ValueSet.of(Domain("INT"), [1, 2, 3]))
+    Range(low=1, high=3, low_closed=True, high_closed=True)
+    """
+    if value_set.is_empty:
+        return EMPTY
+    few = len(value_set.cuts) <= 2
+    if few or value_set.all_single:
+        found = patterns(value_set)
+        if len(found) == 1:
+            return found[0]
+    size = value_set.size if value_set.domain.discrete else None
+    return _listed(value_set) if size is not None and size <= LONGEST_SPELT_OUT else None
+
+
+def _listed(finite: ValueSet) -> Pattern:
+    """The pattern of a finite set, however long."""
+    if finite.is_empty:
+        return EMPTY
+    found = patterns(finite)
+    if len(found) == 1:
+        return found[0]
+    null: tuple[None, ...] = (None,) if finite.null else ()
+    return List(tuple(chain(_each(finite), null)))
+
+
+def _each(finite: ValueSet) -> Iterator[Value]:
+    domain = finite.domain
+    for low, high in finite.intervals():
+        if domain.discrete:
+            yield from (domain.bound(ordinal, above=True)[0] for ordinal in range(low, high))
+        else:
+            yield low[0]
+
+
+def _range(low: Cut, high: Cut, domain: Domain) -> Range:
+    begin, low_closed = (None, False) if low == domain.bottom else domain.bound(low, above=True)
+    end, high_closed = (None, False) if high == domain.top else domain.bound(high, above=False)
+    return Range(begin, end, low_closed, high_closed)
+
+
+def _before(a: Value, b: Value) -> bool:
+    """Values of one domain compare; mypy cannot know that they are of one."""
+    return a < b  # type: ignore[operator]

@@ -1,0 +1,226 @@
+"""Punctuations, and the functions of Tucker et al. 2003, Table 1.
+
+A punctuation says that no more tuples will come that match all its patterns, one for each attribute.
+Tuples are sequences of canonical values, null as None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from punct_ns import pattern as p_
+from punct_ns.domain import Value
+from punct_ns.errors import NotationError
+from punct_ns.notation import format_pattern, parse_pattern, split_patterns
+from punct_ns.pattern import EMPTY, WILDCARD, Pattern, canonical
+from punct_ns.schema import Schema
+
+Tuple = Sequence[Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """One canonical pattern for each attribute of a schema (`of` and `parse` see to that).
+
+    >>> schema = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
+    >>> p = Punctuation.parse("<*, [17,20), *, *>", schema)
+    >>> str(p), p.matches(("S01", 17, 30, 77.0))
+    ('<*, [17,19], *, *>', True)
+    """
+
+    schema: Schema
+    patterns: tuple[Pattern, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.patterns) != len(self.schema):
+            raise ValueError(f"{len(self.patterns)} patterns for {len(self.schema)} attributes")
+
+    def __hash__(self) -> int:
+        # Punctuations that meet in one set share their schema; hashing it would cost more than it tells.
+        return hash(self.patterns)
+
+    def __str__(self) -> str:
+        pairs = zip(self.patterns, self.schema, strict=True)
+        return f"<{', '.join(format_pattern(p, attribute.domain) for p, attribute in pairs)}>"
+
+    @staticmethod
+    def parse(text: str, schema: Schema) -> Punctuation:
+        """The punctuation that a text stands for, blanks aside; NotationError if it stands for none.
+
+        >>> str(Punctuation.parse("<{2,1},*>", Schema.of(hour="INT", min="INT")))
+        '<[1,2], *>'
+        """
+        texts = split_patterns(text)
+        if len(texts) != len(schema):
+            raise NotationError(f"'{text}' has {len(texts)} patterns for {len(schema)} attributes")
+        pairs = zip(texts, schema, strict=True)
+        return Punctuation(schema, tuple(parse_pattern(part, attribute.domain) for part, attribute in pairs))
+
+    @staticmethod
+    def of(
+        schema: Schema, patterns: Mapping[str, str | Pattern] | None = None, /, **named: str | Pattern
+    ) -> Punctuation:
+        """The punctuation with these patterns, in notation or as values, and wildcards elsewhere.
+
+        Raises UsageError for a name that is no attribute, NotationError or ValueError for a bad pattern.
+
+        >>> str(Punctuation.of(Schema.of(hour="INT", min="INT"), min="[0,30]"))
+        '<*, [0,30]>'
+        """
+        spread: list[Pattern] = [WILDCARD] * len(schema)
+        for name, given in {**(patterns or {}), **named}.items():
+            index = schema.index(name)
+            domain = schema[index].domain
+            spread[index] = parse_pattern(given, domain) if isinstance(given, str) else canonical(given, domain)
+        return Punctuation(schema, tuple(spread))
+
+    @staticmethod
+    def all(schema: Schema) -> Punctuation:
+        """All wildcards: the end of the stream.
+
+        >>> str(Punctuation.all(Schema.of(hour="INT", min="INT")))
+        '<*, *>'
+        """
+        return Punctuation(schema, (WILDCARD,) * len(schema))
+
+    @staticmethod
+    def at(schema: Schema, patterns: Mapping[int, Pattern]) -> Punctuation:
+        """The punctuation with these canonical patterns at these places, and wildcards elsewhere.
+
+        >>> str(Punctuation.at(Schema.of(hour="INT", min="INT"), {0: p_.Constant(5)}))
+        '<5, *>'
+        """
+        return Punctuation(schema, tuple(patterns.get(i, WILDCARD) for i in range(len(schema))))
+
+    @property
+    def restricted(self) -> tuple[int, ...]:
+        """The places of the attributes whose pattern is not the wildcard.
+
+        >>> Punctuation.of(Schema.of(hour="INT", min="INT"), min="3").restricted
+        (1,)
+        """
+        return tuple([i for i, pattern in enumerate(self.patterns) if pattern != WILDCARD])
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it matches every tuple.
+
+        >>> Punctuation.all(Schema.of(hour="INT")).is_all
+        True
+        """
+        return not self.restricted
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it matches no tuple.
+
+        >>> Punctuation.of(Schema.of(hour="INT"), hour="(3,2)").is_empty
+        True
+        """
+        return EMPTY in self.patterns
+
+    def matches(self, values: Tuple) -> bool:
+        """Whether a tuple is among those of which no more will come.
+
+        >>> Punctuation.of(Schema.of(hour="INT", min="INT"), hour="5").matches((5, None))
+        True
+        """
+        return all(p_.matches(pattern, value) for pattern, value in zip(self.patterns, values, strict=True))
+
+    def meet(self, other: Punctuation) -> Punctuation | None:
+        """The punctuation that matches what both match; None if that is nothing (the papers' combine, and its psi).
+
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> str(Punctuation.of(schema, hour="5").meet(Punctuation.of(schema, min="[0,30]")))
+        '<5, [0,30]>'
+        """
+        met: list[Pattern] = []
+        for mine, theirs, attribute in zip(self.patterns, other.patterns, self.schema, strict=True):
+            pattern = p_.meet(mine, theirs, attribute.domain)
+            if pattern == EMPTY:
+                return None
+            met.append(pattern)
+        return Punctuation(self.schema, tuple(met))
+
+    def covers(self, other: Punctuation) -> bool:
+        """Whether it matches every tuple that the other matches; exact.
+
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> Punctuation.of(schema, hour="5").covers(Punctuation.of(schema, hour="5", min="3"))
+        True
+        """
+        return other.is_empty or all(
+            p_.covers(mine, theirs, attribute.domain)
+            for mine, theirs, attribute in zip(self.patterns, other.patterns, self.schema, strict=True)
+        )
+
+
+def no_match(values: Tuple, p: Punctuation) -> bool:
+    """Whether a tuple does not match a punctuation (nomatch).
+
+    >>> no_match((6,), Punctuation.parse("<5>", Schema.of(hour="INT")))
+    True
+    """
+    return not p.matches(values)
+
+
+def set_matches(values: Tuple, ps: Iterable[Punctuation]) -> bool:
+    """Whether a tuple matches any of the punctuations (setMatch).
+
+    >>> set_matches((6,), [Punctuation.parse("<5>", Schema.of(hour="INT"))])
+    False
+    """
+    return any(p.matches(values) for p in ps)
+
+
+def set_no_match(values: Tuple, ps: Iterable[Punctuation]) -> bool:
+    """Whether a tuple matches none of the punctuations (setNomatch).
+
+    >>> set_no_match((6,), [])
+    True
+    """
+    return not set_matches(values, ps)
+
+
+def matching_tuples(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Tuple]:
+    """The tuples that match any of the punctuations, in order (setMatchTs).
+
+    >>> matching_tuples([(5,), (6,)], [Punctuation.parse("<5>", Schema.of(hour="INT"))])
+    [(5,)]
+    """
+    punctuations = list(ps)
+    return [t for t in ts if set_matches(t, punctuations)]
+
+
+def not_matching_tuples(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Tuple]:
+    """The tuples that match none of the punctuations, in order (setNomatchTs).
+
+    >>> not_matching_tuples([(5,), (6,)], [Punctuation.parse("<5>", Schema.of(hour="INT"))])
+    [(6,)]
+    """
+    punctuations = list(ps)
+    return [t for t in ts if set_no_match(t, punctuations)]
+
+
+def punctuations_without_match(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Punctuation]:
+    """The punctuations that no tuple matches, in order (setNomatchPs).
+
+    >>> hour = Schema.of(hour="INT")
+    >>> [str(p) for p in punctuations_without_match([(5,)], [Punctuation.of(hour, hour=h) for h in "567"])]
+    ['<6>', '<7>']
+    """
+    tuples = list(ts)
+    return [p for p in ps if not any(p.matches(t) for t in tuples)]
+
+
+def meets(ps1: Iterable[Punctuation], ps2: Iterable[Punctuation]) -> list[Punctuation]:
+    """All non-empty meets of one punctuation of each (setCombine); PunctuationSet.meets does it for many.
+
+    >>> hour = Schema.of(hour="INT")
+    >>> left, right = [Punctuation.of(hour, hour="1")], [Punctuation.of(hour, hour="{1,2}")]
+    >>> [str(p) for p in meets(left, right)]
+    ['<1>']
+    """
+    others = list(ps2)
+    return [met for p in ps1 for q in others if (met := p.meet(q)) is not None and not met.is_empty]

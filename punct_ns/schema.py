@@ -1,0 +1,212 @@
+"""The attributes of a stream: names, in order, with their domains."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from punct_ns.domain import BLANKS, Domain
+from punct_ns.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from punct_ns.domain import Value
+
+_NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ \t\r\n]+|\Z)")
+_OPENING, _CLOSING = "<([", ">)]"
+_TAIL = re.compile(
+    r"(?is)(?P<type>.*?)(?P<not_null>\s+NOT\s+NULL)?(?:\s+COMMENT\s+(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))?\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute: its name, and what values it can have."""
+
+    name: str
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A sequence of attributes whose names are distinct, as Spark compares names: without regard to case.
+
+    >>> schema = Schema.parse("sid STRING, hour INT NOT NULL, min INT", domains="hour 0.., min 0..59")
+    >>> schema.names, schema.index("HOUR"), schema[2].domain.high
+    (('sid', 'hour', 'min'), 1, 59)
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name.lower() in seen:
+                raise UsageError(f"two attributes are named {name}", hint="names differ by more than case")
+            seen.add(name.lower())
+
+    @staticmethod
+    def of(**domains: Domain | str) -> Schema:
+        """The schema of these attributes, by domains or type names.
+
+        >>> Schema.of(hour="INT", value=Domain("DOUBLE", nullable=False)).ddl()
+        '`hour` INT, `value` DOUBLE NOT NULL'
+        """
+        return Schema(tuple(Attribute(n, Domain(d) if isinstance(d, str) else d) for n, d in domains.items()))
+
+    @staticmethod
+    def parse(ddl: str, domains: str = "") -> Schema:
+        """The schema that Spark DDL declares, within the bounds that `domains` declares; UsageError if unreadable.
+
+        Bounds are inclusive and do not imply NOT NULL.
+
+        >>> Schema.parse("`a b` DECIMAL(10,2) COMMENT 'x, y', l ARRAY<STRUCT<x: INT>>").names
+        ('a b', 'l')
+        """
+        attributes = tuple(_attribute(column) for column in split_outside(ddl, ",") if column.strip())
+        if not attributes:
+            raise UsageError("a schema without attributes", hint='for example "sid STRING, hour INT NOT NULL"')
+        return Schema(attributes).bounded(domains)
+
+    def bounded(self, domains: str) -> Schema:
+        """This schema within declared bounds, as in `hour 0.., min 0..59`; UsageError if unreadable.
+
+        >>> Schema.of(min="INT").bounded("min 0..59")["min"].domain
+        Domain(type='INT', nullable=True, low=0, high=59)
+        """
+        declared: dict[int, Attribute] = {}
+        for text in split_outside(domains, ","):
+            if not text.strip():
+                continue
+            name, bounds = split_name(text)
+            index = self.index(name)
+            if index in declared:
+                raise UsageError(f"the domain of {name} is declared twice")
+            known = self[index]
+            low, high = bounds_between(bounds, known)
+            try:
+                declared[index] = Attribute(known.name, Domain(known.domain.type, known.domain.nullable, low, high))
+            except ValueError as reason:
+                raise UsageError(f"'{text.strip()}' is no domain: {reason}") from None
+        return Schema(tuple(declared.get(i, a) for i, a in enumerate(self.attributes)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order.
+
+        >>> Schema.of(sid="STRING", hour="INT").names
+        ('sid', 'hour')
+        """
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def index(self, name: str) -> int:
+        """Where the attribute of that name stands; UsageError if there is none.
+
+        >>> Schema.of(sid="STRING", hour="INT").index("Hour")
+        1
+        """
+        for index, attribute in enumerate(self.attributes):
+            if attribute.name == name:
+                return index
+        folded = name.lower()
+        for index, attribute in enumerate(self.attributes):
+            if attribute.name.lower() == folded:
+                return index
+        near = get_close_matches(name, self.names, 1)
+        raise UsageError(
+            f"no attribute {name} among {', '.join(self.names)}", hint=f"did you mean {near[0]}?" if near else None
+        )
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name; UsageError if there is none.
+
+        >>> Schema.of(hour="INT").attribute("hour").domain.type
+        'INT'
+        """
+        return self.attributes[self.index(name)]
+
+    def ddl(self) -> str:
+        """The schema as Spark DDL, names quoted; declared bounds are not Spark's to know.
+
+        >>> Schema.parse("hour INT NOT NULL, b BIGINT").ddl()
+        '`hour` INT NOT NULL, `b` BIGINT'
+        """
+        return ", ".join(
+            f"`{a.name.replace('`', '``')}` {a.domain.type}{'' if a.domain.nullable else ' NOT NULL'}" for a in self
+        )
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __getitem__(self, which: int | str) -> Attribute:
+        return self.attributes[which] if isinstance(which, int) else self.attribute(which)
+
+
+def split_outside(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators that stand outside quotes and brackets.
+
+    >>> split_outside("a STRUCT<x: INT, y: INT>, `b,c` INT", ",")
+    ['a STRUCT<x: INT, y: INT>', ' `b,c` INT']
+    """
+    parts, start, depth, quote = [], 0, 0, ""
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "`'\"":
+            quote = char
+        elif char in _OPENING:
+            depth += 1
+        elif char in _CLOSING:
+            depth -= 1
+        elif char == separator and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """A leading name, perhaps in back quotes, and what follows it; UsageError if there is none.
+
+    >>> split_name(" `a b` 0..59 ")
+    ('a b', '0..59')
+    """
+    found = _NAME.match(text)
+    if not found:
+        raise UsageError(f"'{text.strip()}' does not begin with the name of an attribute")
+    name = found[1].replace("``", "`") if found[1] else found[2]
+    return name, text[found.end() :].strip(BLANKS)
+
+
+def bounds_between(text: str, attribute: Attribute) -> tuple[Value | None, Value | None]:
+    """The inclusive bounds written `low..high`, either absent; UsageError if unreadable.
+
+    >>> bounds_between("0..", Attribute("hour", Domain("INT")))
+    (0, None)
+    """
+    low, dots, high = text.partition("..")
+    try:
+        if not dots:
+            raise ValueError("bounds are written low..high")
+        domain = attribute.domain
+        return domain.read(low.strip(BLANKS)) if low.strip(BLANKS) else None, (
+            domain.read(high.strip(BLANKS)) if high.strip(BLANKS) else None
+        )
+    except ValueError as reason:
+        raise UsageError(f"'{text}' are no bounds of {attribute.name}: {reason}") from None
+
+
+def _attribute(column: str) -> Attribute:
+    name, rest = split_name(column)
+    tail = _TAIL.fullmatch(rest)
+    if not tail or not tail["type"].strip():
+        raise UsageError(f"'{column.strip()}' declares no attribute", hint="a name, then a type, then perhaps NOT NULL")
+    try:
+        return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
+    except ValueError as reason:
+        raise UsageError(f"'{column.strip()}' declares no attribute: {reason}") from None

@@ -1,0 +1,230 @@
+"""Spark's SQL types as the algebra sees them: which values, in which order, written how.
+
+A type is *discrete* when every value but the last has a next one; its values are then counted by
+ordinals, so that neighbours can be told. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
+Types without an order that the algebra knows are opaque: of their values it can only say null or not.
+"""
+
+# ruff: noqa: D102 – what these methods do, SqlType says once for all types
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+Value = str | int | Decimal | float | bool | date | datetime
+"""A value of an attribute, never null (null is None). TIMESTAMP values are aware, in UTC."""
+
+BLANKS = " \t\r\n"
+"""XML's white space; nothing else counts as blank."""
+
+
+class _NotANumber(float):
+    """NaN as one value, above all others (Spark's order)."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and math.isnan(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash("NaN")
+
+    def __lt__(self, other: float) -> bool:
+        return False
+
+    def __le__(self, other: float) -> bool:
+        return self == other
+
+    def __gt__(self, other: float) -> bool:
+        return not self == other
+
+    def __ge__(self, other: float) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "NAN"
+
+    def __reduce__(self) -> str:
+        return "NAN"
+
+
+NAN: float = _NotANumber("nan")
+"""The one NaN: equal to itself and to any NaN, above every other number."""
+
+
+class SqlType(ABC):
+    """The values of one SQL type: their order, their lexical forms, their canonical Python values."""
+
+    __slots__ = ()
+    discrete: ClassVar[bool] = False
+    opaque: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def low(self) -> Value | None:
+        """The first value in order."""
+
+    @property
+    @abstractmethod
+    def high(self) -> Value | None:
+        """The last value in order; None where there is none (strings)."""
+
+    @abstractmethod
+    def read(self, text: str) -> Value:
+        """The value a text stands for; ValueError with the reason."""
+
+    @abstractmethod
+    def write(self, value: Value) -> str:
+        """The text of a canonical value; `read` gives the value back."""
+
+    @abstractmethod
+    def normal(self, value: object) -> Value:
+        """The canonical form of a value; ValueError if it is none of this type."""
+
+
+class DiscreteType(SqlType):
+    """A type whose values are counted: `ordinal` and `value` are inverse and keep the order."""
+
+    __slots__ = ()
+    discrete = True
+
+    @abstractmethod
+    def ordinal(self, value: Value) -> int:
+        """Where a canonical value stands in the order."""
+
+    @abstractmethod
+    def value(self, ordinal: int) -> Value:
+        """The value that stands there."""
+
+    def place(self, bound: object) -> int | Fraction:
+        """Where a bound lies on the line of ordinals, perhaps between two of them."""
+        return self.ordinal(self.normal(bound))
+
+    def place_of_text(self, text: str) -> int | Fraction:
+        """The same, for a bound that is written."""
+        return self.ordinal(self.read(text))
+
+
+@dataclass(frozen=True, slots=True)
+class StringType(SqlType):
+    """STRING, by code point; nothing is trimmed."""
+
+    @property
+    def low(self) -> str:
+        return ""
+
+    @property
+    def high(self) -> None:
+        return None
+
+    def read(self, text: str) -> str:
+        return text
+
+    def write(self, value: Value) -> str:
+        return str(value)
+
+    def normal(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is no string")
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanType(DiscreteType):
+    """BOOLEAN: false, then true."""
+
+    _READ: ClassVar[dict[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
+
+    @property
+    def low(self) -> bool:
+        return False
+
+    @property
+    def high(self) -> bool:
+        return True
+
+    def read(self, text: str) -> bool:
+        value = self._READ.get(text.strip(BLANKS).lower())
+        if value is None:
+            raise ValueError(f"{text!r} is neither true nor false")
+        return value
+
+    def write(self, value: Value) -> str:
+        return "true" if value else "false"
+
+    def normal(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{value!r} is neither true nor false")
+        return value
+
+    def ordinal(self, value: Value) -> int:
+        return 1 if value else 0
+
+    def value(self, ordinal: int) -> bool:
+        return ordinal == 1
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueType(DiscreteType):
+    """A type of which only null and not null can be told: one stand-in for all its values."""
+
+    name: str
+    opaque = True
+
+    @property
+    def low(self) -> None:
+        return None
+
+    @property
+    def high(self) -> None:
+        return None
+
+    def read(self, text: str) -> Value:
+        raise ValueError(f"{self.name} admits only the patterns * and null")
+
+    def write(self, value: Value) -> str:
+        raise ValueError(f"{self.name} admits only the patterns * and null")
+
+    def normal(self, value: object) -> Value:
+        raise ValueError(f"{self.name} admits only the patterns * and null")
+
+    def ordinal(self, value: Value) -> int:
+        return 0
+
+    def value(self, ordinal: int) -> Value:
+        raise ValueError(f"{self.name} admits only the patterns * and null")
+
+
+def canonical_name(name: str) -> str:
+    """Spark's name of a type, in upper case, aliases resolved.
+
+    >>> canonical_name("integer"), canonical_name("decimal( 10 )"), canonical_name("array<int>")
+    ('INT', 'DECIMAL(10,0)', 'array<int>')
+    """
+    tidy = " ".join(name.split())
+    decimal = re.fullmatch(r"(?i)(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", tidy)
+    if decimal:
+        return f"DECIMAL({decimal[1] or 10},{decimal[2] or 0})"
+    upper = tidy.upper()
+    # Names of fields inside a complex type keep their case.
+    return ALIASES.get(upper, upper if re.fullmatch(r"\w+", tidy) else tidy)
+
+
+ALIASES = {
+    "BYTE": "TINYINT",
+    "SHORT": "SMALLINT",
+    "INTEGER": "INT",
+    "LONG": "BIGINT",
+    "REAL": "FLOAT",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+}

@@ -1,0 +1,231 @@
+"""Exactly which values of one attribute: any finite union of intervals, with or without null.
+
+Everything else in the algebra is exact because this is. A set is the sorted sequence of cuts at which
+membership changes, beginning outside; an odd number of cuts means that it reaches to the domain's end.
+Touching intervals are one interval, so equal sets are equal values.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from punct_ns.domain import Cut, Domain, Value
+from punct_ns.sql_type import DiscreteType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A set of values of a domain, and null or not.
+
+    >>> hours = ValueSet.of(Domain("INT"), [3, 1, 2, 7, None])
+    >>> hours.cuts, hours.null
+    ((1, 4, 7, 8), True)
+    """
+
+    domain: Domain
+    cuts: tuple[Cut, ...] = ()
+    null: bool = False
+
+    @staticmethod
+    def everything(domain: Domain) -> ValueSet:
+        """The whole domain, and null unless NOT NULL.
+
+        >>> ValueSet.everything(Domain("INT")).is_all
+        True
+        """
+        return ValueSet(domain, (domain.bottom,), domain.nullable)
+
+    @staticmethod
+    def of(domain: Domain, values: Iterable[Value | None]) -> ValueSet:
+        """These values, as far as they are in the domain; n log n for n values.
+
+        >>> ValueSet.of(Domain("INT", high=9, nullable=False), [5, 12, None]).cuts
+        (5, 6)
+        """
+        present = list(values)
+        null = domain.nullable and None in present
+        if isinstance(domain.sql, DiscreteType):
+            ordinal = domain.sql.ordinal
+            pairs: list[tuple[Cut, Cut]] = [(o, o + 1) for o in {ordinal(v) for v in present if v is not None}]
+        else:
+            pairs = [((v, 0), domain.cut(v, after=True)) for v in {v for v in present if v is not None}]
+        return ValueSet.of_intervals(domain, pairs, null=null)
+
+    @staticmethod
+    def of_intervals(domain: Domain, pairs: Iterable[tuple[Cut, Cut]], *, null: bool = False) -> ValueSet:
+        """The values between each pair of cuts, in any order, overlapping or not; n log n for n pairs.
+
+        >>> ValueSet.of_intervals(Domain("INT"), [(5, 10), (0, 5), (20, 20)]).cuts
+        (0, 10)
+        """
+        return ValueSet(domain, tuple(merged(domain, sorted(pairs))), null and domain.nullable)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it.
+
+        >>> ValueSet(Domain("INT")).is_empty
+        True
+        """
+        return not self.cuts and not self.null
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every value of the domain is in it, and null unless NOT NULL.
+
+        >>> ValueSet.of(Domain("BOOLEAN", nullable=False), [True, False]).is_all
+        True
+        """
+        return self.has_every_value and self.null == self.domain.nullable
+
+    @property
+    def has_every_value(self) -> bool:
+        """Whether every value of the domain is in it, null aside.
+
+        >>> ValueSet.of(Domain("BOOLEAN"), [True, False]).has_every_value
+        True
+        """
+        return len(self.cuts) == 1 and bool(self.cuts[0] == self.domain.bottom)
+
+    @property
+    def size(self) -> int | None:
+        """How many values are in it, null aside; None if they cannot be counted.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4, 9]).size
+        3
+        """
+        if self.domain.discrete:
+            return sum(int(high - low) for low, high in self.intervals())
+        return len(self.cuts) // 2 if self.all_single else None
+
+    @property
+    def all_single(self) -> bool:
+        """Whether it consists of single values that do not touch (and perhaps null).
+
+        >>> ValueSet.of(Domain("INT"), [3, 9]).all_single, ValueSet.of(Domain("INT"), [3, 4]).all_single
+        (True, False)
+        """
+        return all(is_single(self.domain, low, high) for low, high in self.intervals())
+
+    def intervals(self) -> Iterator[tuple[Cut, Cut]]:
+        """Its intervals, as pairs of cuts, in order.
+
+        >>> list(ValueSet.of(Domain("INT"), [3, 4, 9]).intervals())
+        [(3, 5), (9, 10)]
+        """
+        lows, highs = self.cuts[::2], self.cuts[1::2]
+        if len(lows) > len(highs):
+            highs += (self.domain.top,)
+        return zip(lows, highs, strict=True)
+
+    def contains(self, value: Value | None) -> bool:
+        """Whether a value of the domain, or null (None), is in it.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4]).contains(4)
+        True
+        """
+        if value is None:
+            return self.null
+        return bisect_right(self.cuts, self.domain.cut(value, after=False)) % 2 == 1
+
+    def covers(self, other: ValueSet) -> bool:
+        """Whether all of another set is in it.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4]).covers(ValueSet.of(Domain("INT"), [4]))
+        True
+        """
+        if other.null and not self.null:
+            return False
+        return all(spans(self.cuts, low, high, self.domain.top) for low, high in other.intervals())
+
+    def union(self, other: ValueSet) -> ValueSet:
+        """The values of either.
+
+        >>> ValueSet.of(Domain("INT"), [3]).union(ValueSet.of(Domain("INT"), [4])).cuts
+        (3, 5)
+        """
+        return self.complement().intersection(other.complement()).complement()
+
+    def intersection(self, other: ValueSet) -> ValueSet:
+        """The values of both; m log n for m intervals here and n there, whichever is fewer.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4]).intersection(ValueSet.of(Domain("INT"), [4, 5])).cuts
+        (4, 5)
+        """
+        few, many = (self, other) if len(self.cuts) <= len(other.cuts) else (other, self)
+        cuts: list[Cut] = []
+        for low, high in few.intervals():
+            begin, end = bisect_right(many.cuts, low), bisect_left(many.cuts, high)
+            if begin % 2:
+                cuts.append(low)
+            cuts.extend(many.cuts[begin:end])
+            if end % 2 and high < self.domain.top:
+                cuts.append(high)
+        return ValueSet(self.domain, tuple(cuts), self.null and other.null)
+
+    def difference(self, other: ValueSet) -> ValueSet:
+        """The values of this one alone.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4]).difference(ValueSet.of(Domain("INT"), [4, 5])).cuts
+        (3, 4)
+        """
+        return self.intersection(other.complement())
+
+    def complement(self) -> ValueSet:
+        """All other values of the domain, and null where it is missing.
+
+        >>> ValueSet.of(Domain("INT", low=0), [0]).complement().cuts
+        (1,)
+        """
+        bottom = self.domain.bottom
+        cuts = self.cuts[1:] if self.cuts and self.cuts[0] == bottom else (bottom, *self.cuts)
+        return ValueSet(self.domain, cuts, self.domain.nullable and not self.null)
+
+
+def merged(domain: Domain, pairs: Iterable[tuple[Cut, Cut]]) -> list[Cut]:
+    """The cuts of the union of intervals that come in order of their beginnings.
+
+    >>> merged(Domain("INT", high=9), [(1, 3), (2, 5), (7, 12)])
+    [1, 5, 7]
+    """
+    cuts: list[Cut] = []
+    bottom, top = domain.bottom, domain.top
+    reach = None
+    for low, high in pairs:
+        if reach is not None and low <= reach:
+            if high > reach:
+                reach = cuts[-1] = high
+        elif low < high and high > bottom and low < top:
+            cuts += (max(low, bottom), high)
+            reach = high
+    if cuts and cuts[-1] >= top:
+        cuts.pop()
+    return cuts
+
+
+def spans(cuts: Sequence[Cut], low: Cut, high: Cut, top: Cut) -> bool:
+    """Whether one interval of these cuts reaches from one cut to another.
+
+    >>> spans([1, 5], 2, 5, 100), spans([1, 5, 7], 4, 8, 100), spans([7], 9, 100, 100)
+    (True, False, True)
+    """
+    begin = bisect_right(cuts, low)
+    if begin % 2 == 0:
+        return False
+    return begin == len(cuts) or bool(high <= cuts[begin])
+
+
+def is_single(domain: Domain, low: Cut, high: Cut) -> bool:
+    """Whether just one value lies between two cuts.
+
+    >>> is_single(Domain("INT"), 3, 4), is_single(Domain("STRING"), ("a", 0), ("a", 1))
+    (True, True)
+    """
+    if domain.discrete:
+        return bool(high - low == 1)
+    return bool(low[1] == 0 and domain.cut(low[0], after=True) == high)
