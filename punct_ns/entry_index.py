@@ -1,0 +1,208 @@
+"""Punctuations that restrict several attributes, found by their constants and by what they border on.
+
+Entries that restrict the same attributes lie on one shelf. On a shelf they are found by the constants of each
+attribute, so that a hundred thousand entries with a constant somewhere need not be looked through; entries
+without any constant are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from punct_ns.domain import Cut
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, Wildcard, meet, values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from punct_ns.domain import Value
+    from punct_ns.punctuation import Punctuation
+    from punct_ns.schema import Schema
+    from punct_ns.value_set import ValueSet
+
+Edge = tuple[int, Cut, tuple[Pattern, ...]]
+"""Where an entry ends on one attribute, given its patterns on the others."""
+
+_OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
+
+
+class Entry:
+    """One punctuation of several restricted attributes, with what is asked of it often."""
+
+    __slots__ = ("_box", "patterns", "punctuation", "restricted")
+
+    def __init__(self, punctuation: Punctuation, restricted: tuple[int, ...]) -> None:
+        self.punctuation = punctuation
+        self.restricted = restricted
+        self.patterns = tuple([punctuation.patterns[i] for i in restricted])
+        self._box: dict[int, ValueSet] | None = None
+
+    @property
+    def given(self) -> dict[int, Pattern]:
+        """The patterns of the restricted attributes."""
+        return dict(zip(self.restricted, self.patterns, strict=True))
+
+    @property
+    def box(self) -> Mapping[int, ValueSet]:
+        """The values of each restricted attribute."""
+        if self._box is None:
+            schema = self.punctuation.schema
+            pairs = zip(self.restricted, self.patterns, strict=True)
+            self._box = {i: values(pattern, schema[i].domain) for i, pattern in pairs}
+        return self._box
+
+    def only_difference(self, other: Entry) -> int | None:
+        """The attribute on which alone two entries of the same shelf differ; None if there is none."""
+        differing = [i for i, p, q in zip(self.restricted, self.patterns, other.patterns, strict=True) if p != q]
+        return differing[0] if len(differing) == 1 else None
+
+
+class Shelf:
+    """The entries that restrict the same attributes."""
+
+    __slots__ = ("_by_constant", "_edges", "_loose", "_schema", "entries", "restricted")
+
+    def __init__(self, schema: Schema, restricted: tuple[int, ...]) -> None:
+        self._schema = schema
+        self.restricted = restricted
+        self.entries: dict[tuple[Pattern, ...], Entry] = {}
+        self._by_constant: dict[int, dict[Value | None, dict[Entry, None]]] = {i: {} for i in restricted}
+        self._loose: dict[int, dict[Entry, None]] = {i: {} for i in restricted}
+        self._edges: dict[tuple[bool, Edge], Entry] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Puts an entry on the shelf."""
+        self.entries[entry.patterns] = entry
+        for i, pattern in zip(self.restricted, entry.patterns, strict=True):
+            if isinstance(pattern, Constant):
+                self._by_constant[i].setdefault(pattern.value, {})[entry] = None
+            else:
+                self._loose[i][entry] = None
+        for begins, edge in self._ends(entry):
+            self._edges[begins, edge] = entry
+
+    def remove(self, entry: Entry) -> None:
+        """Takes it off again."""
+        del self.entries[entry.patterns]
+        for i, pattern in zip(self.restricted, entry.patterns, strict=True):
+            if isinstance(pattern, Constant):
+                same = self._by_constant[i][pattern.value]
+                del same[entry]
+                if not same:
+                    del self._by_constant[i][pattern.value]
+            else:
+                del self._loose[i][entry]
+        for key in self._ends(entry):
+            if self._edges.get(key) is entry:
+                del self._edges[key]
+
+    def meeting(self, given: Mapping[int, Pattern]) -> Iterable[Entry]:
+        """The entries that may meet these patterns: a superset, found by the attribute that leaves fewest."""
+        best: tuple[int, int | None] = (len(self.entries), None)
+        keys: dict[int, list[Value | None]] = {}
+        for i in self.restricted:
+            wanted = self._constants(i, given.get(i))
+            if wanted is not None:
+                keys[i] = wanted
+                by_constant = self._by_constant[i]
+                count = len(self._loose[i]) + sum(len(by_constant.get(value, ())) for value in wanted)
+                best = min(best, (count, i), key=lambda found: found[0])
+        if best[1] is None:
+            return list(self.entries.values())
+        found = list(self._loose[best[1]])
+        for value in keys[best[1]]:
+            found += self._by_constant[best[1]].get(value, ())
+        return found
+
+    def bordering(self, entry: Entry) -> Iterator[tuple[int, Entry]]:
+        """The entries that touch this one on one attribute and have its patterns on all others."""
+        for begins, edge in self._ends(entry):
+            neighbour = self._edges.get((not begins, edge))
+            if neighbour is not None:
+                yield edge[0], neighbour
+        for place, i in enumerate(self.restricted):
+            opposite = _OPPOSITE.get(entry.patterns[place])
+            if opposite is not None:
+                other = (*entry.patterns[:place], opposite, *entry.patterns[place + 1 :])
+                if other in self.entries:
+                    yield i, self.entries[other]
+
+    def _constants(self, i: int, given: Pattern | None) -> list[Value | None] | None:
+        """The values among which the constants of entries that meet a pattern are; None if that is not worth it."""
+        many = len(self._by_constant[i])
+        match given:
+            case None | Wildcard():
+                return None
+            case Constant(value):
+                return [value]
+            case List(listed) if len(listed) <= many:
+                return list(listed)
+            case Range():
+                size = values(given, self._schema[i].domain).size
+                if size is not None and size <= many:
+                    domain = self._schema[i].domain
+                    ((low, high),) = values(given, domain).intervals()
+                    return [domain.bound(ordinal, above=True)[0] for ordinal in range(low, high)]
+        return None
+
+    def _ends(self, entry: Entry) -> Iterator[tuple[bool, Edge]]:
+        """Where the entry begins (True) and ends on each attribute on which it is one interval."""
+        for place, (i, pattern) in enumerate(zip(self.restricted, entry.patterns, strict=True)):
+            if isinstance(pattern, Range) or (isinstance(pattern, Constant) and pattern.value is not None):
+                ((low, high),) = entry.box[i].intervals()
+                others = entry.patterns[:place] + entry.patterns[place + 1 :]
+                yield True, (i, low, others)
+                yield False, (i, high, others)
+
+
+class EntryIndex:
+    """All entries, shelf by shelf."""
+
+    __slots__ = ("_schema", "shelves")
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.shelves: dict[tuple[int, ...], Shelf] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        for shelf in self.shelves.values():
+            yield from shelf.entries.values()
+
+    def __len__(self) -> int:
+        return sum(len(shelf.entries) for shelf in self.shelves.values())
+
+    def add(self, entry: Entry) -> None:
+        """Files an entry."""
+        if entry.restricted not in self.shelves:
+            self.shelves[entry.restricted] = Shelf(self._schema, entry.restricted)
+        self.shelves[entry.restricted].add(entry)
+
+    def remove(self, entry: Entry) -> None:
+        """Takes an entry out."""
+        shelf = self.shelves[entry.restricted]
+        shelf.remove(entry)
+        if not shelf.entries:
+            del self.shelves[entry.restricted]
+
+    def meeting(self, given: Mapping[int, Pattern], *, few: int | None = None) -> list[Entry]:
+        """The entries that meet these patterns.
+
+        With `few`, a shelf that shares no attribute with them is passed over when it holds more entries than that.
+        """
+        found: list[Entry] = []
+        for shelf in self.shelves.values():
+            if few is not None and len(shelf.entries) > few and not any(i in given for i in shelf.restricted):
+                continue
+            found += [entry for entry in shelf.meeting(given) if self._meet(entry, given)]
+        return found
+
+    def bordering(self, entry: Entry) -> list[tuple[int, Entry]]:
+        """The entries with which this one coalesces along an attribute."""
+        shelf = self.shelves.get(entry.restricted)
+        return list(shelf.bordering(entry)) if shelf else []
+
+    def _meet(self, entry: Entry, given: Mapping[int, Pattern]) -> bool:
+        return all(
+            i not in given or meet(pattern, given[i], self._schema[i].domain) != EMPTY
+            for i, pattern in zip(entry.restricted, entry.patterns, strict=True)
+        )

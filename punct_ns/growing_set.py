@@ -1,0 +1,176 @@
+"""A set of values that only grows, one pattern or a hundred thousand at a time.
+
+Intervals lie in one sorted list of cuts, as in `ValueSet`. Constants wait in a hash set and are merged in when
+somebody asks for more than a constant: a few by insertion, many by one merge. So n constants cost n log n in any
+order, and ten more constants cost nothing like n.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from punct_ns.pattern import Constant, Pattern, patterns, values
+from punct_ns.sql_type import DiscreteType
+from punct_ns.value_set import ValueSet, merged, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from punct_ns.domain import Cut, Domain, Value
+
+_SMALL = 4096  # cuts below which inserting at once is as cheap as waiting
+_FEW = 32  # insertions into a list of n cuts that are cheaper than n / 32 steps of a merge
+
+
+class GrowingSet:
+    """Which values of one attribute are closed.
+
+    >>> from punct_ns.domain import Domain
+    >>> hours = GrowingSet(Domain("INT"))
+    >>> hours.add(Constant(5)), hours.add(Constant(6)), hours.add(Constant(5))
+    (True, True, False)
+    >>> hours.patterns()
+    (Range(low=5, high=6, low_closed=True, high_closed=True),)
+    """
+
+    __slots__ = ("_cuts", "_null", "_ordinal", "_patterns", "_set", "_waiting", "domain")
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._cuts: list[Cut] = []
+        self._null = False
+        self._waiting: set[Value] = set()  # constants that the cuts do not span
+        self._ordinal = domain.sql.ordinal if isinstance(domain.sql, DiscreteType) else None
+        self._set: ValueSet | None = None
+        self._patterns: tuple[Pattern, ...] | None = None
+
+    def copy(self) -> GrowingSet:
+        """One that grows apart from this one."""
+        twin = GrowingSet(self.domain)
+        twin._cuts, twin._null, twin._waiting = list(self._cuts), self._null, set(self._waiting)
+        twin._set, twin._patterns = self._set, self._patterns
+        return twin
+
+    def add(self, pattern: Pattern) -> bool:
+        """Takes a pattern's values in; False where all were there."""
+        if isinstance(pattern, Constant) and pattern.value is not None and not self._set_is_small():
+            fresh = not self._has(pattern.value)
+            if fresh:
+                self._waiting.add(pattern.value)
+        else:
+            wanted = values(pattern, self.domain)
+            fresh = not self.covers(wanted)
+            if fresh:
+                self._take(wanted)
+        if fresh:
+            self._set = self._patterns = None
+        return fresh
+
+    def add_all(self, given: Iterable[Pattern]) -> None:
+        """Takes the values of many patterns in."""
+        constants: set[Value] = set()
+        for pattern in given:
+            if isinstance(pattern, Constant) and pattern.value is not None:
+                constants.add(pattern.value)
+            else:
+                self.add(pattern)
+        self._waiting.update(value for value in constants if not self._has(value))
+        self._settle()
+        self._set = self._patterns = None
+
+    def take(self, more: ValueSet) -> None:
+        """Takes a whole set in."""
+        self._take(more)
+        self._set = self._patterns = None
+
+    def contains(self, value: Value | None) -> bool:
+        """Whether a value, or null, is in."""
+        return self._null if value is None else self._has(value)
+
+    def covers(self, wanted: ValueSet) -> bool:
+        """Whether all of a set is in."""
+        if wanted.null and not self._null:
+            return False
+        self._settle()
+        return all(spans(self._cuts, low, high, self.domain.top) for low, high in wanted.intervals())
+
+    def covers_pattern(self, pattern: Pattern) -> bool:
+        """Whether all that a pattern matches is in."""
+        if isinstance(pattern, Constant):
+            return self.contains(pattern.value)
+        return self.covers(values(pattern, self.domain))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the whole domain is in, and null unless NOT NULL."""
+        if self._null != self.domain.nullable:
+            return False
+        if self._waiting and not all(self._has(end) for end in self._ends()):
+            return False
+        self._settle()
+        return self._cuts == [self.domain.bottom]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in."""
+        return not (self._cuts or self._waiting or self._null)
+
+    def value_set(self) -> ValueSet:
+        """What is in now, as a value."""
+        if self._set is None:
+            self._settle()
+            self._set = ValueSet(self.domain, tuple(self._cuts), self._null)
+        return self._set
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """What is in now, as patterns: its ranges, and one list of the rest."""
+        if self._patterns is None:
+            self._patterns = patterns(self.value_set())
+        return self._patterns
+
+    def _set_is_small(self) -> bool:
+        return len(self._cuts) < _SMALL and not self._waiting
+
+    def _has(self, value: Value) -> bool:
+        if value in self._waiting:
+            return True
+        cut = self._ordinal(value) if self._ordinal else (value, 0)
+        return bisect_right(self._cuts, cut) % 2 == 1
+
+    def _ends(self) -> Iterator[Value]:
+        """The domain's first and last values: without them the domain is not covered."""
+        yield self.domain.bound(self.domain.bottom, above=True)[0]
+        if self.domain.discrete:
+            yield self.domain.bound(self.domain.top, above=False)[0]
+
+    def _take(self, more: ValueSet) -> None:
+        self._settle()
+        self._null = self._null or more.null
+        if len(more.cuts) * _FEW > len(self._cuts):
+            self._cuts = list(ValueSet(self.domain, tuple(self._cuts)).union(more).cuts)
+        else:
+            for low, high in more.intervals():
+                self._insert(low, high)
+
+    def _settle(self) -> None:
+        """Merges the waiting constants into the cuts."""
+        if not self._waiting:
+            return
+        waiting = ValueSet.of(self.domain, self._waiting)
+        self._waiting = set()
+        if len(waiting.cuts) * _FEW > len(self._cuts):
+            before = ValueSet(self.domain, tuple(self._cuts))
+            self._cuts = merged(self.domain, sorted([*before.intervals(), *waiting.intervals()]))
+        else:
+            for low, high in waiting.intervals():
+                self._insert(low, high)
+
+    def _insert(self, low: Cut, high: Cut) -> None:
+        """One interval; the cuts that it swallows are replaced in place, which moves memory but no objects."""
+        cuts = self._cuts
+        begin, end = bisect_left(cuts, low), bisect_right(cuts, high)
+        kept = [] if begin % 2 else [low]
+        if end % 2 == 0 and high < self.domain.top:
+            kept.append(high)
+        cuts[begin:end] = kept

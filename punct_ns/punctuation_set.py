@@ -1,0 +1,333 @@
+"""A set of punctuations, kept small and searched fast.
+
+What is covered is absorbed; what coalesces is merged, so that closing auctions 1, 2, 3, … leaves one range.
+Punctuations that restrict one attribute (most do) are kept as one growing set of values for that attribute,
+the others in an index. What the set describes is always exactly the union of what was added.
+
+The papers leave purging punctuations to future work (Tucker et al. 2007, §5.2; Li et al. 2006, §5.1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from punct_ns.cover import EXACT_PUNCTUATIONS, Cover, TooHardError
+from punct_ns.entry_index import Entry, EntryIndex
+from punct_ns.growing_set import GrowingSet
+from punct_ns.pattern import EMPTY, Constant, Pattern, join_if_exact, patterns, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.value_set import ValueSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from punct_ns.punctuation import Tuple
+    from punct_ns.schema import Schema
+
+
+class PunctuationSet:
+    """The union of the punctuations added so far, minimal.
+
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.parse("auction INT, bidder INT")
+    >>> closed = PunctuationSet(schema, (Punctuation.of(schema, auction=str(n)) for n in (3, 1, 2, 7)))
+    >>> [str(p) for p in closed]
+    ['<[1,3], *>', '<7, *>']
+    """
+
+    __slots__ = ("_all", "_entries", "_singles", "schema")
+
+    def __init__(self, schema: Schema, punctuations: Iterable[Punctuation] = ()) -> None:
+        self.schema = schema
+        self._all = False
+        self._singles: dict[int, GrowingSet] = {}
+        self._entries = EntryIndex(schema)
+        self.add_all(punctuations)
+
+    def add(self, p: Punctuation) -> bool:
+        """Takes a punctuation in; False when it was covered already.
+
+        >>> from punct_ns.schema import Schema
+        >>> closed = PunctuationSet(Schema.of(hour="INT"))
+        >>> p = Punctuation.of(closed.schema, hour="5")
+        >>> closed.add(p), closed.add(p)
+        (True, False)
+        """
+        restricted = p.restricted
+        if len(restricted) == 1 and not self._all and not self._entries.shelves:
+            return self._close(restricted[0], p.patterns[restricted[0]])
+        if self.covers(p):
+            return False
+        self._insert(p)
+        return True
+
+    def add_all(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
+        """Takes many in; returns those that said something new, coalesced among themselves.
+
+        >>> from punct_ns.schema import Schema
+        >>> closed = PunctuationSet(Schema.of(hour="INT"))
+        >>> [str(p) for p in closed.add_all(Punctuation.of(closed.schema, hour=h) for h in ("5", "6", "6"))]
+        ['<[5,6]>']
+        """
+        new = [p for p in ps if not self.covers(p)]
+        if not new:
+            return []
+        said = PunctuationSet(self.schema) if self else self
+        said._take(new)
+        if said is not self:
+            self._take(said)
+        return list(said)
+
+    def covers(self, p: Punctuation) -> bool:
+        """Whether every tuple that p matches is matched here, by one punctuation or by several together.
+
+        Exact up to 4 restricted attributes and 64 punctuations that meet p; beyond, it may miss a cover but never
+        claims one that is not there.
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
+        >>> halves = [Punctuation.of(schema, hour="5", min=half) for half in ("[0,29]", "{null,[30,59]}")[:1]]
+        >>> PunctuationSet(schema, halves).covers(Punctuation.of(schema, hour="5", min="3"))
+        True
+        """
+        if self._all or p.is_empty:
+            return True
+        given = {i: p.patterns[i] for i in p.restricted}
+        for i, pattern in given.items():
+            single = self._singles.get(i)
+            if single is not None and single.covers_pattern(pattern):
+                return True
+        return bool(self._entries.shelves) and self._covered_together(given)
+
+    def matches(self, values: Tuple) -> bool:
+        """Whether any punctuation matches a tuple.
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> PunctuationSet(schema, [Punctuation.of(schema, hour="5")]).matches((5, None))
+        True
+        """
+        if self._all or any(single.contains(values[i]) for i, single in self._singles.items()):
+            return True
+        if not self._entries.shelves:
+            return False
+        given = {i: Constant(value) for i, value in enumerate(values)}
+        return any(entry.punctuation.matches(values) for entry in self._entries.meeting(given))
+
+    def meets(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
+        """The non-empty meets of given punctuations with these, minimal (setCombine of Tucker et al. 2003, Table 1).
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(hour="INT")
+        >>> left = PunctuationSet(schema, [Punctuation.of(schema, hour="1")])
+        >>> [str(p) for p in left.meets([Punctuation.of(schema, hour="{1,2}")])]
+        ['<1>']
+        """
+        others = ps if isinstance(ps, PunctuationSet) else PunctuationSet(self.schema, ps)
+        found = PunctuationSet(self.schema)
+        for i, single in self._singles.items():
+            if i in others._singles:
+                found._close_all(i, patterns(single.value_set().intersection(others._singles[i].value_set())))
+        for q in others:
+            for met in self._meets_of(q):
+                found.add(met)
+        return list(found)
+
+    def values(self, name: str) -> ValueSet:
+        """What is closed of one attribute, whatever the others are, by punctuations that restrict it alone.
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> PunctuationSet(schema, [Punctuation.of(schema, hour="[5,7]")]).values("hour").cuts
+        (5, 8)
+        """
+        index = self.schema.index(name)
+        if self._all:
+            return ValueSet.everything(self.schema[index].domain)
+        single = self._singles.get(index)
+        return single.value_set() if single is not None else ValueSet(self.schema[index].domain)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every tuple is matched: the stream is closed.
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(flag="BOOLEAN")
+        >>> PunctuationSet(schema, [Punctuation.of(schema, flag=f) for f in ("true", "false", "null")]).is_all
+        True
+        """
+        if not self._all and self.covers(Punctuation.all(self.schema)):
+            self._become_all()
+        return self._all
+
+    def copy(self) -> PunctuationSet:
+        """One that grows apart from this one.
+
+        >>> from punct_ns.schema import Schema
+        >>> closed = PunctuationSet(Schema.of(hour="INT"))
+        >>> closed.copy().add(Punctuation.all(closed.schema)), closed.is_all
+        (True, False)
+        """
+        twin = PunctuationSet(self.schema)
+        twin._all = self._all
+        twin._singles = {i: single.copy() for i, single in self._singles.items()}
+        for entry in self._entries:
+            twin._entries.add(entry)
+        return twin
+
+    def closes(self, index: int, part: ValueSet) -> bool:
+        """Whether values of the attribute at a place are closed whatever the other attributes are.
+
+        >>> from punct_ns.schema import Schema
+        >>> PunctuationSet(Schema.of(hour="INT")).closes(0, ValueSet.of(Schema.of(hour="INT")[0].domain, [5]))
+        False
+        """
+        return self._all or (index in self._singles and self._singles[index].covers(part))
+
+    def several(self, given: Mapping[int, Pattern] | None = None) -> list[Entry]:
+        """The punctuations that restrict several attributes, or those of them that meet the given patterns.
+
+        >>> from punct_ns.schema import Schema
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> [str(e.punctuation) for e in PunctuationSet(schema, [Punctuation.of(schema, hour="5", min="3")]).several()]
+        ['<5, 3>']
+        """
+        return list(self._entries) if given is None else self._entries.meeting(given)
+
+    def __iter__(self) -> Iterator[Punctuation]:
+        if self._all:
+            yield Punctuation.all(self.schema)
+            return
+        for i in sorted(self._singles):
+            for pattern in self._singles[i].patterns():
+                yield Punctuation.at(self.schema, {i: pattern})
+        for entry in self._entries:
+            yield entry.punctuation
+
+    def __len__(self) -> int:
+        if self._all:
+            return 1
+        return sum(len(single.patterns()) for single in self._singles.values()) + len(self._entries)
+
+    def __bool__(self) -> bool:
+        return self._all or bool(self._singles) or bool(self._entries.shelves)
+
+    def _insert(self, p: Punctuation) -> None:
+        """Takes in what is not covered: absorbs what it covers, and coalesces it with what it touches."""
+        restricted = p.restricted
+        if not restricted:
+            self._become_all()
+        elif len(restricted) == 1:
+            self._close(restricted[0], p.patterns[restricted[0]])
+        else:
+            entry = Entry(p, restricted)
+            near = self._entries.meeting(entry.given)
+            for other in near:
+                if p.covers(other.punctuation):
+                    self._entries.remove(other)
+            joined = self._joined(entry)
+            if joined is not None:
+                self._insert(joined)
+            else:
+                self._entries.add(entry)
+                self._drop_covered(entry.given, but=entry)
+
+    def _joined(self, entry: Entry) -> Punctuation | None:
+        """The entry coalesced with one that differs on one attribute, which is taken out; None if there is none."""
+        near = [e for e in self._entries.meeting(entry.given) if e.restricted == entry.restricted]
+        candidates = [(e.only_difference(entry), e) for e in near] + self._entries.bordering(entry)
+        for i, other in candidates:
+            if i is not None:
+                mine, theirs = entry.punctuation.patterns[i], other.punctuation.patterns[i]
+                joined = join_if_exact(mine, theirs, self.schema[i].domain)
+                if joined is not None:
+                    self._entries.remove(other)
+                    return Punctuation.at(self.schema, {**entry.given, i: joined})
+        return None
+
+    def _close(self, i: int, pattern: Pattern) -> bool:
+        """Closes the values of one attribute; False when they were closed already."""
+        if not self._grow(i).add(pattern):
+            return False
+        self._settle(i, (pattern,))
+        return True
+
+    def _close_all(self, i: int, closed: Iterable[Pattern]) -> None:
+        closed = [pattern for pattern in closed if pattern != EMPTY]
+        if closed:
+            self._grow(i).add_all(closed)
+            self._settle(i, closed)
+
+    def _grow(self, i: int) -> GrowingSet:
+        if i not in self._singles:
+            self._singles[i] = GrowingSet(self.schema[i].domain)
+        return self._singles[i]
+
+    def _settle(self, i: int, closed: Iterable[Pattern]) -> None:
+        """Absorbs what is covered, now that these values of an attribute are closed."""
+        if self._singles[i].is_all:
+            self._become_all()
+        elif self._entries.shelves:
+            for pattern in closed:
+                self._drop_covered({i: pattern})
+
+    def _take(self, ps: Iterable[Punctuation]) -> None:
+        """Takes many in; those of one attribute in one go."""
+        singles: dict[int, list[Pattern]] = {}
+        several: list[Punctuation] = []
+        for p in ps:
+            restricted = p.restricted
+            if len(restricted) == 1:
+                singles.setdefault(restricted[0], []).append(p.patterns[restricted[0]])
+            else:
+                several.append(p)
+        for i, closed in singles.items():
+            if not self._all:
+                self._close_all(i, closed)
+        for p in several:
+            self.add(p)
+
+    def _become_all(self) -> None:
+        self._all = True
+        self._singles = {}
+        self._entries = EntryIndex(self.schema)
+
+    def _drop_covered(self, given: Mapping[int, Pattern], but: Entry | None = None) -> None:
+        """Takes out the entries near the given patterns that others cover."""
+        near = [e for e in self._entries.meeting(given, few=EXACT_PUNCTUATIONS) if e is not but]
+        for entry in near:
+            self._entries.remove(entry)
+            if not self.covers(entry.punctuation):
+                self._entries.add(entry)
+
+    def _covered_together(self, given: Mapping[int, Pattern]) -> bool:
+        """Whether entries cover the given patterns, with the help of what single attributes close."""
+        near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
+        whole = Punctuation.at(self.schema, given)
+        if any(entry.punctuation.covers(whole) for entry in near):
+            return True
+        cover = Cover(self.schema, [entry.box for entry in near], given, self.closes)
+        try:
+            return cover.whole(cover.everything, cover.attributes)
+        except TooHardError:
+            return False
+
+    def _meets_of(self, q: Punctuation) -> Iterator[Punctuation]:
+        """The meets of one punctuation with these, but for those of single attributes with the same one."""
+        given = {i: q.patterns[i] for i in q.restricted}
+        if self._all or q.is_all:
+            yield from [q] if self._all else self
+            return
+        for i, single in self._singles.items():
+            if i not in given:
+                met = single.patterns()
+            elif len(given) > 1:
+                met = patterns(single.value_set().intersection(values(given[i], self.schema[i].domain)))
+            else:
+                continue
+            for pattern in met:
+                yield Punctuation.at(self.schema, {**given, i: pattern})
+        for entry in self._entries.meeting(given):
+            both = entry.punctuation.meet(q)
+            if both is not None:
+                yield both
