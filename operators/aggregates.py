@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -33,6 +34,7 @@ class Partial:
     last: str
 
 
+@lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, its columns named after `number`; None where it has none.
 
@@ -63,7 +65,8 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     return None
 
 
-def references(aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
+@lru_cache
+def references(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
     """The attributes that the aggregates are computed from, in order, each once."""
     names: dict[str, str] = {}
     for aggregate in aggregates:
@@ -78,6 +81,7 @@ def ignores_duplicates(aggregate: Aggregate) -> bool:
     return isinstance(call.this, exp.Distinct) or isinstance(call, exp.Min | exp.Max)
 
 
+@lru_cache
 def _parsed(expression: str) -> tuple[exp.Expression, str]:
     """The aggregate call and the SQL of its FILTER clause."""
     tree = sqlglot.parse_one(expression, dialect="spark")

@@ -60,7 +60,8 @@ class GroupBy:
         kept = self._kept(state)
         if not kept.is_empty:
             taken = kept.take(state.closing)
-            return Tuples(self._answers(taken.frame), max(taken.at_most, 1), exact=self._merges is not None)
+            at_most = taken.at_most if self.keys else 1
+            return Tuples(self._answers(taken.frame), at_most, exact=self._merges is not None)
         return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
@@ -108,7 +109,9 @@ class GroupBy:
             values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
             whole = kept if self.keys else self._combine(kept)
             return whole.selectExpr(*column_list(self.keys), *values)
-        return self._aggregated(kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)])
+        return self._aggregated(
+            kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
+        )
 
     def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
         from pyspark.sql import functions as F

@@ -54,7 +54,10 @@ class Merge:
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The meets of the new punctuations of each input with all that the others have said."""
         said = [state.punctuations(f"input-{i}", self.attributes) for i in range(len(inputs))]
-        new = [held.absorb(recast(p, self.attributes) for p in slice_.punctuations) for held, slice_ in zip(said, inputs, strict=True)]
+        new = [
+            held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
+            for held, slice_ in zip(said, inputs, strict=True)
+        ]
         meets: list[Punctuation] = []
         for i, candidates in enumerate(new):
             for j, held in enumerate(said):

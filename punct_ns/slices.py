@@ -162,7 +162,9 @@ def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[t
 
     tables: dict[tuple[tuple[int, bool], ...], list[tuple[Any, ...]]] = {}
     for punctuation in punctuations:
-        spans = [(i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted]
+        spans = [
+            (i, list(_spans(punctuation.patterns[i], punctuation.schema[i].domain))) for i in punctuation.restricted
+        ]
         for choice in product(*(span for _, span in spans)):
             shape = tuple((i, len(entry) == 1) for (i, _), entry in zip(spans, choice, strict=True))
             tables.setdefault(shape, []).append(tuple(field for entry in choice for field in entry))

@@ -161,9 +161,7 @@ def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Sl
     return Slice(Tuples(frame, slice_.tuples.at_most, exact=False), slice_.punctuations)
 
 
-def _count(
-    slice_: Slice, node: Node, observed: dict[Node, Observation], root: Node, table: pa.Table | None
-) -> int:
+def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], root: Node, table: pa.Table | None) -> int:
     if slice_.tuples is None:
         return 0
     if node == root:

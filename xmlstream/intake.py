@@ -35,6 +35,7 @@ class Intake:
         self._schema = scan.options.schema
         self._said = state.punctuations("said", self._schema)
         self._dead_letters = dead_letters
+        self._read_places = {self._schema.index(name) for name in scan.options.columns}
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
@@ -101,7 +102,7 @@ class Intake:
         """The range's tuples without those that something said before matches, and these for the dead letters."""
         assert range_.path is not None
         frame = self._read([range_.path])
-        said = list(self._said.set)
+        said = [p for p in self._said.set if self._read_places.issuperset(p.restricted)]
         if not said or not may_match(Path(range_.path), said, self._schema):
             return Tuples(frame, range_.tuples), []
         offending = matching(frame, said)
@@ -113,7 +114,9 @@ class Intake:
         self.set_aside += len(found)
         letters = []
         if self._options.ungrammatical == "divert":
-            letters = [{"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found]
+            letters = [
+                {"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found
+            ]
         left = Tuples(not_matching(frame, said), range_.tuples - len(found), exact=not found)
         return left, letters
 
@@ -129,9 +132,7 @@ class Intake:
         )
 
     def _normal(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(
-            None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True)
-        )
+        return tuple(None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True))
 
     def _divert(self, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
         """Writes the slice's dead letters, over what an earlier try of it wrote."""

@@ -90,7 +90,9 @@ def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery
 class Launched:
     """A query that was started; its `query` is None where an earlier run had closed it."""
 
-    def __init__(self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]) -> None:
+    def __init__(
+        self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]
+    ) -> None:
         self.query = query
         self._execution, self._tally, self._end = execution, tally, end
 
@@ -150,7 +152,10 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         if isinstance(node.operator, Scan):
             name = execution.source_name(node)
             options = node.operator.options.replace(
-                stage=str(execution.stage), source=name, documentLog=str(checkpoint / "documents" / name), **_ends(settings)
+                stage=str(execution.stage),
+                source=name,
+                documentLog=str(checkpoint / "documents" / name),
+                **_ends(settings),
             )
             frames.append(spark.readStream.format("punctuated_xml").options(**dict(options.given)).load())
     staged = reduce(lambda one, other: one.unionAll(other), frames)

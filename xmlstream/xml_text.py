@@ -44,7 +44,9 @@ def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
         parts.append(_wrapped(f' {name}="', _text(table[attribute.name], attribute.domain, _IN_ATTRIBUTES), '"'))
     parts.append(">")
     for child in children:
-        parts.append(_wrapped(f"<{child.name}>", _text(table[child.name], child.domain, _IN_CONTENT), f"</{child.name}>"))
+        parts.append(
+            _wrapped(f"<{child.name}>", _text(table[child.name], child.domain, _IN_CONTENT), f"</{child.name}>")
+        )
     parts.append(f"</{row_tag}>\n")
     lines = pc.binary_join_element_wise(*_merged(parts), "")
     return [data for chunk in _chunks(lines) if (data := _data(chunk)) is not None]
@@ -71,9 +73,7 @@ def _text(values: pa.ChunkedArray, domain: Domain, escapes: Sequence[tuple[str, 
         finite = pc.is_finite(values)
         if pc.all(finite).as_py() is not False:
             return text
-        named = pc.case_when(
-            pc.make_struct(pc.is_nan(values), pc.greater(values, 0)), "NaN", "Infinity", "-Infinity"
-        )
+        named = pc.case_when(pc.make_struct(pc.is_nan(values), pc.greater(values, 0)), "NaN", "Infinity", "-Infinity")
         return pc.if_else(finite, text, named)
     return pc.cast(values, pa.string())
 

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xmlstream import commit_log
+from xmlstream.commit_log import CommitLog
+
+
+def record(number: int, added: str, *, whole: bool = False) -> dict[str, Any]:
+    operators = {"merge": {"sets": {"sent": [added]}, "kept": {"rows": number}}}
+    return {"slice": number, "whole": whole, "operators": operators}
+
+
+def test_before_the_first_commit_there_is_nothing(tmp_path: Path) -> None:
+    assert CommitLog(tmp_path / "commits").latest() is None
+
+
+def test_sets_are_whole_again_from_what_each_slice_added_and_the_rest_is_the_last_slices(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    log.commit(0, record(0, "<1>", whole=True))
+    log.commit(1, record(1, "<2>"))
+    log.commit(2, record(2, "<3>"))
+    latest = CommitLog(tmp_path).latest()
+    assert latest is not None
+    assert latest["slice"] == 2
+    assert latest["operators"]["merge"] == {"sets": {"sent": ["<1>", "<2>", "<3>"]}, "kept": {"rows": 2}}
+
+
+def test_a_whole_record_makes_those_before_it_superfluous(tmp_path: Path) -> None:
+    log = CommitLog(tmp_path)
+    log.commit(0, record(0, "<1>", whole=True))
+    log.commit(1, record(1, "<[1,2]>", whole=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["000000001.json"]
+    latest = log.latest()
+    assert latest is not None
+    assert latest["operators"]["merge"]["sets"] == {"sent": ["<[1,2]>"]}
+
+
+def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = CommitLog(tmp_path)
+    log.commit(0, record(0, "<1>", whole=True))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commit_log.Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt):
+        log.commit(1, record(1, "<2>"))
+    latest = log.latest()
+    assert latest is not None
+    assert latest["slice"] == 0
