@@ -46,6 +46,8 @@ class LeafPath:
         up = 0
         while names and names[0] in (".", ".."):
             up += names.pop(0) == ".."
+        if up and (names or attribute is None):
+            raise UsageError(f"'{text}' is no path", hint="of an ancestor only an attribute can be named, as in ../@id")
         for name in [*names, *([attribute] if attribute is not None else [])]:
             if ":" in re.sub(r"\{.*\}", "", name):
                 raise UsageError(f"'{text}' names a prefix", hint="a namespace is written {uri}name, or left out")

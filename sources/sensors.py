@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain, pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +90,7 @@ def _hours(sensor: int, hours: int, punctuations: int, reports: int, seed: int) 
         those = np.arange(first, min(first + HOURS_AT_ONCE, hours))
         text, offsets = _reports(sensor, np.repeat(those, reports), np.tile(minutes, len(those)), random)
         for number, hour in enumerate(those.tolist()):
-            for part, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False)):
+            for part, (start, end) in enumerate(pairwise(cuts)):
                 low, high = number * reports + start, number * reports + end
                 block = text[offsets[low] : offsets[high]]
                 if punctuations:

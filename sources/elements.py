@@ -1,0 +1,198 @@
+"""What one element says: the leaf texts of a tuple, or the pattern texts of a punctuation.
+
+This is the reference reading of an item. It takes a parsed element, and whatever reads items faster has to agree with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from punct_ns.domain import BLANKS
+from sources.leaf_path import LeafPath
+from sources.source import SourceOptions
+
+_XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+_FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
+_string = etree.XPath("string()")
+
+
+class Unreadable(Exception):
+    """An item that is well-formed but says nothing that can be read; `args[0]` is the reason."""
+
+
+class Dropped(Exception):
+    """A punctuation that restricts an attribute which the schema does not declare: it says nothing of the others."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is declared at one place below the row element."""
+
+    columns: list[int] = field(default_factory=list)
+    attributes: dict[str, list[int]] = field(default_factory=dict)
+    children: dict[str, _Node] = field(default_factory=dict)
+
+
+class ItemReader:
+    """Reads the elements of one source's items."""
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
+        """For tuples, of the attributes in `columns` only (all if None); of punctuations always the whole."""
+        self._names = options.schema.names
+        wanted = range(len(self._names)) if columns is None else [options.schema.index(name) for name in columns]
+        uri, _, local = options.row_tag.rpartition("}")
+        self.local = local
+        self._row = options.row_tag if uri else None
+        self._punctuation = "{" + options.namespace + "}"
+        self._all = _tree(options.paths, range(len(self._names)))
+        self._wanted = _tree(options.paths, wanted)
+        self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
+        self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
+
+    def items(self, root: etree._Element) -> Iterator[etree._Element]:
+        """The elements of the items below an element, in document order; none lies within another."""
+        for element in root.iter("{*}" + self.local):
+            if self.is_item(element) and not any(self.is_item(outer) for outer in element.iterancestors()):
+                yield element
+
+    def is_item(self, element: etree._Element) -> bool:
+        """Whether the element is a tuple or a punctuation of this source."""
+        tag = element.tag
+        if not isinstance(tag, str) or _local(tag) != self.local:
+            return False
+        return self._row is None or tag == self._row or self.is_punctuation(element)
+
+    def is_punctuation(self, element: etree._Element) -> bool:
+        """Whether an item is a punctuation; any other is a tuple."""
+        return str(element.tag).startswith(self._punctuation)
+
+    def values(self, element: etree._Element) -> list[str | None]:
+        """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
+
+        Raises:
+            Unreadable: A leaf is there twice.
+        """
+        texts: list[str | None] = [None] * len(self._names)
+        seen: set[int] = set()
+        self._read(element, self._wanted, texts, seen)
+        for index, path in self._wanted_outer:
+            texts[index] = _of_ancestor(element, path)
+        return texts
+
+    def _read(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> None:
+        if node.columns:
+            self._see(node.columns, _text(element), texts, seen)
+        for name, columns in node.attributes.items():
+            value = element.get(name)
+            if value is not None:
+                self._see(columns, value, texts, seen)
+        if node.children:
+            for child in element:
+                if isinstance(child.tag, str):
+                    for below in _below(node, child.tag):
+                        self._read(child, below, texts, seen)
+
+    def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+        for index in columns:
+            if index in seen:
+                raise Unreadable(f"{self._names[index]} is there twice")
+            seen.add(index)
+            texts[index] = text
+
+    def patterns(self, element: etree._Element) -> list[str | None]:
+        """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
+
+        Raises:
+            Unreadable: No declared leaf, one of them twice, or an element or stray text where a leaf or an element is
+                expected.
+            Dropped: It restricts what is not declared, or holds for a time only.
+        """
+        texts: list[str | None] = [None] * len(self._names)
+        seen: set[int] = set()
+        restricted = self._mirror(element, self._all, texts, seen)
+        if not seen:
+            raise Unreadable("the punctuation has none of the declared leaves")
+        if restricted:
+            raise Dropped
+        for index, path in self._outer:
+            value = _of_ancestor(element, path)
+            texts[index] = "null" if value is None else '"' + value.strip(BLANKS).replace('"', '""') + '"'
+        return texts
+
+    def _mirror(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
+        """Take in a punctuation's element; whether it restricts what is not declared."""
+        restricted = self._mirror_attributes(element, node, texts, seen)
+        children = [child for child in element if isinstance(child.tag, str)]
+        if node.columns:
+            if children:
+                raise Unreadable(f"{self._names[node.columns[0]]} has elements inside")
+            text = _text(element)
+            self._see(node.columns, "null" if text is None else text, texts, seen)
+        elif children or node.children:
+            if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
+                raise Unreadable("the punctuation has text outside its leaves")
+        else:
+            pattern = (_string(element)).strip(BLANKS)
+            restricted |= pattern != "*" and not (not pattern and node.attributes)
+        for child in children:
+            below = _below(node, str(child.tag)) or [_Node()]
+            for place in below:
+                restricted |= self._mirror(child, place, texts, seen)
+        return restricted
+
+    def _mirror_attributes(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
+        restricted = False
+        for name, value in element.attrib.items():
+            name, value = str(name), str(value)
+            if name in node.attributes:
+                self._see(node.attributes[name], value, texts, seen)
+            elif name.startswith(self._punctuation):
+                if name != self._punctuation + "lifespan":
+                    raise Unreadable(f"the punctuation has an attribute {_local(name)} that means nothing")
+                restricted = True
+            elif not name.startswith(_FOREIGN):
+                restricted |= value.strip(BLANKS) != "*"
+        return restricted
+
+
+def _tree(paths: tuple[LeafPath, ...], wanted: range | list[int]) -> _Node:
+    root = _Node()
+    for index in wanted:
+        path = paths[index]
+        if path.up:
+            continue
+        node = root
+        for step in path.steps:
+            node = node.children.setdefault(step, _Node())
+        if path.attribute is None:
+            node.columns.append(index)
+        else:
+            node.attributes.setdefault(path.attribute, []).append(index)
+    return root
+
+
+def _below(node: _Node, tag: str) -> list[_Node]:
+    """What is declared for a child: by its local name, and by its name with its namespace."""
+    found = [node.children[name] for name in {_local(tag), tag} if name in node.children]
+    return found
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def _text(element: etree._Element) -> str | None:
+    """The string value of a leaf; None if it is nil."""
+    if element.get(_XSI + "nil", "").strip(BLANKS) in ("true", "1"):
+        return None
+    return _string(element) if len(element) else element.text or ""
+
+
+def _of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
+    ancestor: etree._Element | None = element
+    for _ in range(path.up):
+        ancestor = ancestor.getparent() if ancestor is not None else None
+    return None if ancestor is None or path.attribute is None else ancestor.get(path.attribute)

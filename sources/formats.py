@@ -1,0 +1,77 @@
+"""Dates and timestamps in other forms than ISO 8601: the patterns of `dateFormat` and `timestampFormat`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from punct_ns.errors import UsageError
+
+_FIELDS = {
+    "yyyy": ("year", r"\d{4}"),
+    "MM": ("month", r"\d{2}"),
+    "dd": ("day", r"\d{2}"),
+    "HH": ("hour", r"\d{2}"),
+    "mm": ("minute", r"\d{2}"),
+    "ss": ("second", r"\d{2}"),
+    "XXX": ("zone", r"Z|[+-]\d{2}:\d{2}"),
+    "XX": ("zone", r"Z|[+-]\d{4}"),
+    "Z": ("zone", r"[+-]\d{4}"),
+}
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
+
+
+@dataclass(frozen=True, slots=True)
+class IsoRewriting:
+    """Turns texts of one pattern into ISO 8601; what is not of the pattern is left so that no type can read it."""
+
+    regex: str
+    iso: str
+    pattern: str
+
+    @staticmethod
+    def of(pattern: str) -> IsoRewriting:
+        """For a pattern in the letters of Java's DateTimeFormatter: yyyy MM dd HH mm ss S… XXX.
+
+        Raises:
+            UsageError: A letter that is not known, or no year, month and day in it.
+
+        >>> IsoRewriting.of("MM/dd/yyyy").rewrite(pa.array(["07/05/2000", "2000-07-05", None])).to_pylist()
+        ['2000-07-05', '2000-07-05 is not MM/dd/yyyy', None]
+        """
+        regex, groups = "", []
+        for token in _TOKEN.finditer(pattern):
+            text = token[0]
+            if token[1] is not None:
+                regex += re.escape(token[1].replace("''", "'") or "'")
+            elif text in _FIELDS:
+                name, expression = _FIELDS[text]
+                groups.append(name)
+                regex += f"({expression})"
+            elif set(text) == {"S"}:
+                groups.append("fraction")
+                regex += rf"(\d{{{len(text)}}})"
+            elif text[0].isalpha():
+                raise UsageError(f"'{text}' in the format '{pattern}' is not known", hint=_HINT)
+            else:
+                regex += re.escape(text)
+        if len(set(groups)) != len(groups) or not {"year", "month", "day"} <= set(groups):
+            raise UsageError(f"the format '{pattern}' does not say a day", hint=_HINT)
+        at = {name: f"\\{number}" for number, name in enumerate(groups, 1)}
+        iso = f"{at['year']}-{at['month']}-{at['day']}"
+        if {"hour", "minute", "second", "fraction", "zone"} & set(groups):
+            iso += f"T{at.get('hour', '00')}:{at.get('minute', '00')}:{at.get('second', '00')}"
+            iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
+        return IsoRewriting(f"^(?:{regex})$", iso, pattern)
+
+    def rewrite(self, texts: pa.Array) -> pa.Array:
+        """The texts in ISO 8601; blank ones and nulls as they are."""
+        fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
+        refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
+        return pc.if_else(fits, pc.replace_substring_regex(texts, self.regex, self.iso), refused)
+
+
+_HINT = "yyyy, MM, dd, HH, mm, ss, S…, XXX and text in between, as in MM/dd/yyyy"

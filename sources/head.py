@@ -1,0 +1,238 @@
+"""The head of a document: its encoding, what stands before the root, and the root's start tag."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from lxml import etree
+
+HEAD_LIMIT = 1 << 20
+"""Bytes within which the root's start tag must end."""
+
+
+class Flaw(Exception):
+    """What is wrong with a piece of text, and at which byte of it."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        super().__init__(reason, offset)
+        self.reason = reason
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a document begins with.
+
+    Attributes:
+        charset: How its bytes are read.
+        root: The root's start tag in UTF-8, on one line, never that of an empty element.
+        content: Offset of what follows it, in bytes of the document, or of its UTF-8 form if that must be read whole.
+        empty: Whether the root is an empty-element tag: nothing but an epilog follows.
+    """
+
+    charset: Charset
+    root: bytes
+    content: int
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Charset:
+    """How the bytes of a document become UTF-8.
+
+    Attributes:
+        codec: Name of Python's codec.
+        mark: Length of the byte order mark.
+        cuttable: Whether any piece between two ASCII characters can be read by itself; otherwise the document is read
+            from its start, and offsets count bytes of its UTF-8 form.
+    """
+
+    codec: str = "utf-8"
+    mark: int = 0
+    cuttable: bool = True
+
+    def utf8(self, piece: bytes) -> bytes:
+        """A piece of a cuttable document in UTF-8; Flaw where it holds what the encoding has not."""
+        if self.codec == "utf-8":
+            return piece
+        try:
+            return piece.decode(self.codec).encode()
+        except UnicodeDecodeError as error:
+            raise Flaw(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
+
+
+def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head | None:
+    """Read the head of a document; None if the root's start tag has not come yet.
+
+    Args:
+        start: The document from its first byte on, HEAD_LIMIT bytes of it if it has so many.
+        complete: Whether nothing can follow, so that what has not come is missing.
+        encoding: What the document is encoded in, whatever it says.
+
+    Raises:
+        Flaw: The document cannot begin so: not well-formed, a DOCTYPE, an encoding that is not known.
+    """
+    charset = _charset(start, encoding)
+    # A cuttable document's markup is ASCII as it stands.
+    text = start[charset.mark :] if charset.cuttable else _decoded(start[charset.mark :], charset.codec)
+    at = _after_declaration(text)
+    while (token := _MISC.match(text, at)) is not None:
+        at = token.end()
+    tag = _START_TAG.match(text, at)
+    if tag is None:
+        return _unfinished(text, at, complete or len(start) >= HEAD_LIMIT)
+    root = charset.utf8(tag[0]) if charset.cuttable else tag[0]
+    root = one_line(root)
+    empty = root.endswith(b"/>")
+    root = root[:-2] + b">" if empty else root
+    _check(charset.utf8(text[: tag.start()]) if charset.cuttable else text[: tag.start()], root)
+    return Head(charset, root, tag.end() + (charset.mark if charset.cuttable else 0), empty)
+
+
+def _decoded(start: bytes, codec: str) -> bytes:
+    """The beginning as far as it is text of the encoding, in UTF-8."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    try:
+        return decoder.decode(start).encode()
+    except UnicodeDecodeError as error:
+        return start[: error.start].decode(codec).encode()
+
+
+_BLANK = rb"[ \t\r\n]"
+_DECLARATION = re.compile(
+    rb"<\?xml" + _BLANK + rb"+version" + _BLANK + rb"*=" + _BLANK + rb"*(\"1\.\d+\"|'1\.\d+')"
+    rb"(?:" + _BLANK + rb"+encoding" + _BLANK + rb"*=" + _BLANK + rb"*(?:\"([\w.\-]+)\"|'([\w.\-]+)'))?"
+    rb"(?:" + _BLANK + rb"+standalone" + _BLANK + rb"*=" + _BLANK + rb"*(?:\"(?:yes|no)\"|'(?:yes|no)'))?"
+    + _BLANK + rb"*\?>"
+)  # fmt: skip
+_MISC = re.compile(_BLANK + rb"+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_START_TAG = re.compile(rb"<[^\s<>\"'/!?=]+(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNMARKED = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
+
+
+def _charset(start: bytes, encoding: str | None) -> Charset:
+    for mark, codec in _MARKS:
+        if start.startswith(mark):
+            return Charset(codec, len(mark), codec == "utf-8")
+    if encoding is not None:
+        return _known(encoding, 0)
+    for form, codec in _UNMARKED:
+        if start.startswith(form):
+            return Charset(codec, 0, cuttable=False)
+    declaration = _DECLARATION.match(start)
+    label = (declaration[2] or declaration[3]) if declaration else None
+    if label is None:
+        return Charset()
+    assert declaration is not None
+    # What could be read so far as ASCII is no UTF-16, whatever it says (XML 1.0, appendix F).
+    return _known(label.decode(), declaration.start(2) if declaration[2] else declaration.start(3))
+
+
+def _known(label: str, offset: int) -> Charset:
+    try:
+        codec = codecs.lookup(label).name
+        if _is_one_byte(codec):
+            return Charset(codec)
+    except LookupError:
+        codec = ""
+    if codec in ("utf-8", "utf-8-sig"):
+        return Charset()
+    if codec in _WHOLE:
+        return Charset(codec, 0, cuttable=False)
+    raise Flaw(f"the encoding {label} is not known", offset)
+
+
+_WHOLE = frozenset(
+    "utf-16-le utf-16-be shift_jis cp932 euc_jp gb2312 gbk gb18030 big5 cp950 euc_kr cp949 iso2022_jp".split()
+)
+"""Encodings in which a byte below 128 need not be an ASCII character."""
+
+
+def _is_one_byte(codec: str) -> bool:
+    """Whether every byte is one character, those of ASCII themselves."""
+    ascii_ = bytes(range(128))
+    try:
+        if ascii_.decode(codec) != ascii_.decode("ascii"):
+            return False
+        return all(len((bytes([byte]) + b"A").decode(codec, "replace")) == 2 for byte in range(128, 256)) and (
+            codec == "ascii" or codec.startswith(("iso8859", "cp", "koi8", "mac", "latin"))
+        )
+    except (UnicodeError, LookupError, TypeError, AttributeError, ValueError):
+        return False
+
+
+def _after_declaration(text: bytes) -> int:
+    if not re.match(rb"<\?xml[ \t\r\n?]", text):
+        return 0
+    declaration = _DECLARATION.match(text)
+    if declaration is None:
+        if b"?>" not in text:
+            return 0  # not there yet; the caller says so
+        raise Flaw("the XML declaration is malformed", 0)
+    return declaration.end()
+
+
+def _unfinished(text: bytes, at: int, complete: bool) -> None:
+    rest = text[at : at + 9]
+    if rest.startswith(b"<!DOCTYPE"):
+        raise Flaw("the document has a DOCTYPE, which is not accepted", at)
+    begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", b"<!DOCTYPE", b"<?"))
+    if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
+        raise Flaw("the document does not begin with an element", at)
+    if complete:
+        raise Flaw("the document has no root element" if not rest else "the root's start tag does not end", at)
+
+
+def _is_no_start_tag(text: bytes, at: int) -> bool:
+    """Whether no more text can make a start tag of what stands there."""
+    return bool(re.match(rb"<[\s<>\"'/!=]|<[^>\"']*<", text[at:]))
+
+
+def _check(before: bytes, root: bytes) -> None:
+    """Let the parser read the head alone, as an empty document."""
+    name = tag_name(root)
+    try:
+        etree.fromstring(_without_declaration(before) + root + b"</" + name + b">", etree.XMLParser(**SAFE))
+    except etree.XMLSyntaxError as error:
+        raise Flaw(str(error.msg), len(before)) from None
+
+
+def _without_declaration(before: bytes) -> bytes:
+    # Already read; and the text is UTF-8 by now, whatever it says.
+    return before[_after_declaration(before) :]
+
+
+SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False, "remove_comments": True}
+"""How every piece is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
+
+
+def tag_name(tag: bytes) -> bytes:
+    """The qualified name in a start or end tag.
+
+    >>> tag_name(b'<p:row id="1">'), tag_name(b"</row >")
+    (b'p:row', b'row')
+    """
+    return re.split(rb"[\s/>]", tag.lstrip(b"</"), maxsplit=1)[0]
+
+
+def local_name(tag: bytes) -> bytes:
+    """The name in a tag without its prefix."""
+    return tag_name(tag).rpartition(b":")[2]
+
+
+def one_line(tag: bytes) -> bytes:
+    """A tag without line breaks; it means the same, since those in attribute values read as blanks."""
+    return tag.translate(_ONE_LINE)
+
+
+_ONE_LINE = bytes.maketrans(b"\t\r\n", b"   ")

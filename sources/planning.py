@@ -1,0 +1,113 @@
+"""How far a slice of a source goes, and which ranges it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sources.documents import Documents
+from sources.ranges import Range
+from sources.scan import Place, scan, split
+from sources.source import SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a source has been read.
+
+    Attributes:
+        document: Which of its documents comes next, or is being read.
+        base: Position of the first byte of that document.
+        byte: Offset in it, a proven cut; 0 is before its head.
+        open: Start tags of the elements open there, the root first.
+        closed: Whether the source has ended for good.
+    """
+
+    document: int = 0
+    base: int = 0
+    byte: int = 0
+    open: tuple[str, ...] = ()
+    closed: bool = False
+
+    @staticmethod
+    def of(json: Mapping[str, Any]) -> Offset:
+        """The offset as Spark hands it back."""
+        return Offset(json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"])
+
+    def json(self) -> dict[str, Any]:
+        """The offset as Spark logs it."""
+        return {
+            "document": self.document,
+            "base": self.base,
+            "byte": self.byte,
+            "open": list(self.open),
+            "closed": self.closed,
+        }
+
+    def next(self, end: int) -> Offset:
+        """The start of the next document, this one ending at byte `end`."""
+        return Offset(self.document + 1, self.base + end + 1)
+
+
+class Planner:
+    """Plans the slices of one source; it remembers nothing but what the offsets say."""
+
+    def __init__(self, options: SourceOptions, documents: Documents) -> None:
+        self._options = options
+        self._documents = documents
+
+    def sizes(self) -> list[int]:
+        """How much of each document is there now."""
+        return [Path(path).stat().st_size for path in self._documents.find()]
+
+    def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[Range]]:
+        """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
+
+        Args:
+            start: Where the last one ended.
+            sizes: How much of each document is there.
+            budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
+        """
+        at, ranges, files, ended = start, list[Range](), 0, False
+        settled = not self._options.follow and not self._options.keep_open
+        while not at.closed and at.document < len(sizes):
+            left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+            if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
+                break
+            found = scan(self._place(at), sizes[at.document], left, self._options, settled=settled)
+            ranges += found.ranges
+            if found.state == "more":
+                at = replace(at, byte=found.byte, open=found.open)
+                break
+            ended = found.state == "ended"
+            at = at.next(found.byte)
+            files += 1
+        if at.closed or not (
+            (ended and self._documents.single)
+            or (self._options.close and not self._options.follow and at.document >= len(sizes))
+        ):
+            return at, ranges
+        return replace(at, closed=True), self._with_end(at, ranges)
+
+    def ranges(self, start: Offset, end: Offset) -> list[Range]:
+        """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
+        at, ranges = start, list[Range]()
+        while at.document < end.document:
+            place = self._place(at)
+            found = scan(place, Path(place.path).stat().st_size, None, self._options, settled=True)
+            ranges += found.ranges
+            at = at.next(found.byte)
+        if end.byte > at.byte:
+            ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
+        return self._with_end(end, ranges) if end.closed and not start.closed else ranges
+
+    def _place(self, at: Offset) -> Place:
+        return Place(self._documents.paths[at.document], at.base, at.byte, at.open)
+
+    def _with_end(self, at: Offset, ranges: list[Range]) -> list[Range]:
+        """The ranges, and the end of the source behind them."""
+        if ranges:
+            return [*ranges[:-1], replace(ranges[-1], close=True)]
+        return [Range(self._options.path, at.base, at.byte, at.byte, close=True)]

@@ -1,0 +1,55 @@
+"""Items as rows for Spark: tuples and punctuations in one stream, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from punct_ns.slices import POSITION, PUNCTUATION
+from punct_ns.xml_form import punctuation_from_texts
+from sources.malformed import as_error
+from sources.ranges import Range
+from sources.source import SourceOptions
+from sources.xml_parser import Parsed, XmlParser
+
+
+def rows(ranges: tuple[Range, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The items of ranges, in batches of a schema that names any of the attributes, `_position` and `_punctuation`.
+
+    Without `_punctuation` in the schema there are tuples only.
+
+    Raises:
+        MalformedInput: What cannot be read, if the mode is FAILFAST; in other modes it is left out.
+    """
+    columns = tuple(name for name in schema.names if name not in (POSITION, PUNCTUATION))
+    parser = XmlParser(options, columns)
+    for range_ in ranges:
+        for parsed in parser.parse(range_):
+            if parsed.malformed and options.mode == "FAILFAST":
+                raise as_error(parsed.malformed[0], options.encoding)
+            table = _table(parsed, options, schema)
+            if table.num_rows:
+                yield from table.combine_chunks().to_batches()
+
+
+def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Table:
+    tuples = pa.Table.from_batches([parsed.tuples])
+    if PUNCTUATION not in schema.names:
+        return tuples.select(schema.names).cast(schema)
+    tuples = tuples.append_column(PUNCTUATION, pa.nulls(len(tuples), pa.string()))
+    said = parsed.punctuations
+    texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
+    notations = [str(punctuation_from_texts(text, options.schema)) for text in texts]
+    known = {POSITION: said[POSITION], PUNCTUATION: pa.array(notations, pa.string())}
+    punctuations = pa.table(
+        [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
+    )
+    both = [tuples.select(schema.names).cast(schema), punctuations.cast(schema)]
+    table = pa.concat_tables(both)
+    if not len(punctuations):
+        return table
+    if POSITION in schema.names:
+        return table.sort_by(POSITION)
+    order = pa.concat_arrays([parsed.tuples[POSITION], said[POSITION]])
+    return table.take(pa.compute.sort_indices(order))

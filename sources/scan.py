@@ -1,0 +1,189 @@
+"""Going through one document without parsing it, from one proven cut to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from lxml import etree
+
+from punct_ns.errors import InputError
+from sources.cuts import Cut, last_cut
+from sources.head import HEAD_LIMIT, SAFE, Charset, Flaw, Head, read_head
+from sources.ranges import Range
+from sources.source import SourceOptions
+
+WINDOW = 4 << 20
+"""Bytes that are looked through at once for a cut."""
+
+SMALLEST_WINDOW = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a document.
+
+    Attributes:
+        path: The document.
+        base: Position of its first byte in the source.
+        byte: Offset in it, a proven cut; 0 is before its head.
+        open: Start tags of the elements open there, the root first.
+    """
+
+    path: str
+    base: int
+    byte: int = 0
+    open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What was found from a place on.
+
+    Attributes:
+        ranges: One behind the other, without gaps.
+        byte: Offset behind them.
+        open: Start tags of the elements open there.
+        state: `ended`: the root is closed there; `lost`: the document is unfinished for good, or not well-formed;
+            `more`: there is more, or there will be.
+    """
+
+    ranges: list[Range]
+    byte: int
+    open: tuple[str, ...]
+    state: Literal["ended", "lost", "more"]
+
+
+def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *, settled: bool) -> Scan:
+    """Go on in a document, as far as it is there.
+
+    Args:
+        place: Where to begin.
+        size: How much of the document is there.
+        budget: Bytes to take, about; all there are if None.
+        options: Of the source.
+        settled: Whether what is missing at the end will not come.
+    """
+    if size < place.byte:
+        raise InputError(f"{place.path} has shrunk to {size} bytes; {place.byte} were read", hint="a stream only grows")
+    nothing = Scan([], place.byte, place.open, "more")
+    with Path(place.path).open("rb") as file:
+        try:
+            head = read_head(file.read(min(HEAD_LIMIT, size)), settled, options.encoding)
+        except Flaw:
+            return _lost(place, [], size)
+        if head is None:
+            return nothing
+        if not head.charset.cuttable:
+            return _whole(place, size, file, head, options, settled=settled)
+        cuts = [_first(place, head)]
+        for cut in _cuts(file, cuts[0], size, budget, options):
+            # The last of them moves on until its range is large enough for a task of its own.
+            if len(cuts) == 1 or cuts[-1].offset - cuts[-2].offset >= options.max_bytes_per_partition:
+                cuts.append(cut)
+            else:
+                cuts[-1] = cut
+        last = cuts[-1]
+        if not last.open:
+            return Scan(_ranges(place, cuts, size, head.charset, ended=True), last.offset, (), "ended")
+        ranges = _ranges(place, cuts, last.offset, head.charset, ended=False)
+        exhausted = budget is not None and last.offset - place.byte >= budget
+        if settled and not exhausted:
+            return _lost(place, ranges, size, _open(last, head.charset))
+        if not exhausted and _is_lost(file, last, size, head.charset, options):
+            return _lost(place, ranges, size, _open(last, head.charset))
+    if not ranges:
+        return nothing
+    return Scan(ranges, last.offset, _open(last, head.charset), "more")
+
+
+def split(place: Place, end: int, options: SourceOptions) -> list[Range]:
+    """The ranges from a place to a later cut that is known, each for a task of its own."""
+    if end - place.byte <= options.max_bytes_per_partition:
+        return [Range(place.path, place.base, place.byte, end, place.open)]
+    ranges = scan(place, end, None, options, settled=False).ranges
+    last = ranges.pop() if ranges else Range(place.path, place.base, place.byte, end, place.open)
+    return [*ranges, Range(last.path, last.base, last.start, end, last.open)]
+
+
+def _first(place: Place, head: Head) -> Cut:
+    if place.byte:
+        return Cut(place.byte, tuple(tag.encode(head.charset.codec) for tag in place.open))
+    root = head.root.decode().encode(head.charset.codec)
+    return Cut(head.content, () if head.empty else (root,))
+
+
+def _cuts(file: BinaryIO, cut: Cut, size: int, budget: int | None, options: SourceOptions) -> Iterator[Cut]:
+    """Proven cuts one after the other, to the end of the root, of what is there, or of the budget."""
+    item = options.row_tag.rpartition("}")[2].encode()
+    start, text = cut.offset, b""
+    file.seek(start)
+    while cut.open and (budget is None or cut.offset - start < budget):
+        wanted = WINDOW if budget is None else min(WINDOW, budget - (cut.offset - start)) - len(text)
+        wanted = max(wanted, len(text), SMALLEST_WINDOW)
+        more = file.read(max(0, min(wanted, size - cut.offset - len(text))))
+        text += more
+        found = last_cut(text, cut, item)
+        if found != cut:
+            text = text[found.offset - cut.offset :]
+            cut = found
+            yield cut
+        elif not more or len(text) > options.max_item_bytes:
+            return
+
+
+def _open(cut: Cut, charset: Charset) -> tuple[str, ...]:
+    return tuple(tag.decode(charset.codec) for tag in cut.open)
+
+
+def _ranges(place: Place, cuts: list[Cut], end: int, charset: Charset, *, ended: bool) -> list[Range]:
+    """The ranges between cuts, the last one up to `end`; the first begins at the place."""
+    starts = [(place.byte, place.open), *((cut.offset, _open(cut, charset)) for cut in cuts[1:-1])]
+    if end == cuts[0].offset and not ended:
+        return []
+    ends = [*(start for start, _ in starts[1:]), end]
+    ranges = [
+        Range(place.path, place.base, start, stop, open_) for (start, open_), stop in zip(starts, ends, strict=True)
+    ]
+    if ended:
+        last = ranges.pop()
+        ranges.append(Range(last.path, last.base, last.start, last.end, last.open, ends="root"))
+    return ranges
+
+
+def _lost(place: Place, ranges: list[Range], size: int, open_: tuple[str, ...] | None = None) -> Scan:
+    """The rest of the document as one range, for the parser to say what is wrong."""
+    start = ranges[-1].end if ranges else place.byte
+    rest = Range(
+        place.path, place.base, start, size, place.open if not ranges or open_ is None else open_, "unfinished"
+    )
+    return Scan([*ranges, rest], size, (), "lost")
+
+
+def _is_lost(file: BinaryIO, cut: Cut, size: int, charset: Charset, options: SourceOptions) -> bool:
+    """Whether what stands behind the last cut can become content by no more text."""
+    length = size - cut.offset
+    if length > options.max_item_bytes:
+        return True
+    file.seek(cut.offset)
+    parser = etree.XMLParser(**SAFE)
+    try:
+        text = charset.utf8(file.read(length)) if charset.codec != "utf-8" else file.read(length)
+        parser.feed(b"".join(tag.encode() for tag in _open(cut, charset)))
+        parser.feed(text)
+    except (etree.XMLSyntaxError, Flaw):
+        return True
+    return False
+
+
+def _whole(place: Place, size: int, file: BinaryIO, head: Head, options: SourceOptions, *, settled: bool) -> Scan:
+    """A document that can only be read from its start: one range, once it is complete."""
+    file.seek(head.charset.mark)
+    text = file.read(size - head.charset.mark).decode(head.charset.codec, "replace").encode()
+    item = options.row_tag.rpartition("}")[2].encode()
+    if head.empty or not last_cut(text[head.content :], Cut(head.content, (head.root,)), item).open:
+        return Scan([Range(place.path, place.base, 0, size, ends="root")], size, (), "ended")
+    return _lost(place, [], size) if settled else Scan([], 0, (), "more")

@@ -1,0 +1,113 @@
+"""Parses ranges and writes their tuples down, within a task of Spark."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from punct_ns.slices import POSITION
+from sources.malformed import Malformed, as_table
+from sources.ranges import Range
+from sources.source import SourceOptions
+from sources.staging import to_ipc
+from sources.xml_parser import XmlParser
+
+ROW_GROUP = 1 << 18
+"""Tuples that are written at once."""
+
+
+def stage(ranges: Iterable[Range], options: SourceOptions) -> dict[str, Any]:
+    """Parse ranges, write their tuples to one Parquet file in the stage's directory, and say so as a staged row.
+
+    Nothing is raised for bad input: it is all in the row.
+    """
+    ranges = list(ranges)
+    parser = XmlParser(options)
+    file = _TupleFile(options, parser.tuple_schema)
+    punctuations: list[pa.RecordBatch] = []
+    malformed: list[Malformed] = []
+    dropped = 0
+    for range_ in ranges:
+        for parsed in parser.parse(range_):
+            file.write(parsed.tuples)
+            if parsed.punctuations.num_rows:
+                punctuations.append(parsed.punctuations)
+            malformed += parsed.malformed
+            dropped += parsed.dropped
+    said = pa.Table.from_batches(punctuations, parser.punctuation_schema)
+    positions = [*file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
+    positions += [one.position for one in malformed]
+    return {
+        "source": options.source,
+        "path": file.close(),
+        "tuples": file.tuples,
+        "bytes": sum(range_.end - range_.start for range_ in ranges),
+        "first_position": min(positions, default=None),
+        "last_position": max(positions, default=None),
+        "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
+        "dropped": dropped,
+        "punctuations": to_ipc(_encoded(said)),
+        "malformed": to_ipc(as_table(malformed, options.encoding)),
+    }
+
+
+def _encoded(said: pa.Table) -> pa.Table:
+    """Pattern texts as dictionaries: most are the wildcard."""
+    columns = [said[POSITION], *(said[name].dictionary_encode() for name in said.column_names[1:])]
+    return pa.table([column.combine_chunks() for column in columns], names=said.column_names).unify_dictionaries()
+
+
+class _TupleFile:
+    """The Parquet file of a range's tuples; there is none without tuples."""
+
+    def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
+        assert options.stage is not None
+        self._directory, self._source, self._schema = Path(options.stage), options.source, schema
+        self._waiting: list[pa.RecordBatch] = []
+        self._count = 0
+        self._writer: pq.ParquetWriter | None = None
+        self._hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        self.tuples = 0
+        self.bounds: list[int] = []
+
+    def write(self, tuples: pa.RecordBatch) -> None:
+        """Add tuples, in the order of their positions."""
+        if not tuples.num_rows:
+            return
+        at = tuples[POSITION]
+        self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
+        self._waiting.append(tuples)
+        self._count += tuples.num_rows
+        self.tuples += tuples.num_rows
+        if self._count >= ROW_GROUP:
+            self._flush()
+
+    def close(self) -> str | None:
+        """Make the file visible under its name, and say which."""
+        if not self.bounds:
+            return None
+        self._flush()
+        assert self._writer is not None
+        self._writer.close()
+        path = self._directory / f"{self._source}-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+        self._hidden.replace(path)
+        return str(path)
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        if self._writer is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            strings = [field.name for field in self._schema if pa.types.is_string(field.type)]
+            self._writer = pq.ParquetWriter(
+                self._hidden, self._schema, compression="NONE", use_dictionary=strings, store_schema=False
+            )
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._writer.write_table(table, row_group_size=len(table))
+        self._waiting, self._count = [], 0

@@ -1,0 +1,188 @@
+"""The data source `punctuated_xml` of Spark: files of punctuated XML, in batch and as a stream.
+
+    spark.read.format("punctuated_xml").options(path=…, rowTag=…, schema=…).load()
+
+A row is an item: a tuple has its attributes and `_position`, its place in the source; a punctuation has `_position` and
+`_punctuation`, its notation. With the option `stage` the rows are staged ranges instead (`sources.staging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from punct_ns.errors import UsageError
+from punct_ns.slices import POSITION, PUNCTUATION, quoted
+from sources.documents import Documents
+from sources.planning import Offset, Planner
+from sources.ranges import Range
+from sources.rows import rows
+from sources.source import SourceOptions
+from sources.stage_writer import stage
+from sources.staging import STAGED
+from sources.telling import cause, telling
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PunctuatedXmlSource", "cause", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make `punctuated_xml` known to a session."""
+    spark.dataSource.register(PunctuatedXmlSource)
+
+
+class PunctuatedXmlSource(DataSource):
+    """Punctuated XML in files."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Its name for `format(…)` and `USING`."""
+        return "punctuated_xml"
+
+    def schema(self) -> str:
+        """The columns, where the reader names none."""
+        with telling():
+            options = SourceOptions.parse(self.options)
+            if options.stage is not None:
+                return STAGED
+            columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
+            return ", ".join([*columns, f"{POSITION} BIGINT NOT NULL", f"{PUNCTUATION} STRING"])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads all there is."""
+        return BatchReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads slice by slice."""
+        return StreamReader(self.options, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Task(InputPartition):
+    """What one task reads: ranges that follow one another in the source."""
+
+    ranges: tuple[Range, ...]
+
+    @staticmethod
+    def of(ranges: Sequence[Range], size: int) -> list[Task]:
+        """Tasks of about `size` bytes each; what is small is read together."""
+        tasks: list[list[Range]] = [[]]
+        taken = 0
+        for range_ in ranges:
+            length = range_.end - range_.start
+            if tasks[-1] and taken + length > size:
+                tasks.append([])
+                taken = 0
+            tasks[-1].append(range_)
+            taken += length
+        return [Task(tuple(task)) for task in tasks if task]
+
+
+class _Reading:
+    """What batch and stream have in common."""
+
+    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
+        with telling():
+            self.options = _options(given, schema)
+        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        assert isinstance(partition, Task)
+        with telling():
+            if self.options.stage is None:
+                yield from rows(partition.ranges, self.options, self.schema)
+            else:
+                yield pa.RecordBatch.from_pylist([stage(partition.ranges, self.options)], self.schema)
+
+
+class BatchReader(_Reading, DataSourceReader):
+    """Reads documents to their ends."""
+
+    def partitions(self) -> list[InputPartition]:
+        """All of the documents, cut into ranges."""
+        with telling():
+            options = self.options.replace(follow="false")
+            planner = Planner(options, Documents(options, log=False))
+            _, ranges = planner.advance(Offset(), planner.sizes(), None)
+            return [*Task.of(ranges, options.max_bytes_per_partition)]
+
+
+class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads documents slice by slice, and goes on as more of them comes."""
+
+    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
+        super().__init__(given, schema)
+        with telling():
+            self._planner = Planner(self.options, Documents(self.options, log=True))
+        self._sizes: list[int] | None = None
+        self._planned: tuple[Offset, Offset, list[Range]] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Before the first document."""
+        return Offset().json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As much as the option maxBytesPerSlice says."""
+        return ReadMaxBytes(self.options.max_bytes_per_slice)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is all there is."""
+        with telling():
+            self._sizes = self._planner.sizes()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The end of the next slice."""
+        with telling():
+            sizes = self._planner.sizes() if self._sizes is None else self._sizes
+            if not self.options.follow:
+                self._sizes = sizes  # what comes later is not waited for
+            budget = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self.options.max_bytes_per_slice
+            if isinstance(limit, ReadAllAvailable):
+                budget = None
+            before = Offset.of(start)
+            after, ranges = self._planner.advance(before, sizes, budget)
+            self._planned = before, after, ranges
+            return after.json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a slice."""
+        with telling():
+            before, after = Offset.of(start), Offset.of(end)
+            if before == after:
+                return []
+            planned = self._planned
+            if planned is not None and planned[:2] == (before, after):
+                ranges = planned[2]
+            else:
+                # Spark repeats a slice that was planned before it restarted.
+                self._planner.sizes()
+                ranges = self._planner.ranges(before, after)
+            return Task.of(ranges, self.options.max_bytes_per_partition)
+
+
+def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:
+    """The source, with the attributes from the reader's schema if the options name none."""
+    options = dict(given)
+    if "schema" in options:
+        return SourceOptions.parse(options)
+    columns = [
+        f"{quoted(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
+        for field in schema
+        if field.name not in (POSITION, PUNCTUATION)
+    ]
+    if PUNCTUATION in schema.names and any(not field.nullable for field in schema if field.name not in (POSITION,)):
+        raise UsageError(
+            f"a row that is a punctuation has no attributes, so that with {PUNCTUATION} none can be NOT NULL",
+            hint="say NOT NULL in the option schema",
+        )
+    return SourceOptions.parse(options, ", ".join(columns))
