@@ -1,0 +1,253 @@
+"""Schemes: which punctuations a source promises (Tucker et al. 2007, §3.2; Li et al. 2006, §2.3).
+
+Notation: schemes apart by `;`, their terms by `,`; an attribute that is not named is a wildcard. A term is `hour`
+(a constant or a list, for every value in the end), `min 0..59 by 10` (ranges that tile a finite domain), or
+`ts prefix` (ranges from the start, ever longer: ordered data, watermarks, heartbeats).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from punct_ns.domain import BLANKS, Domain, Value
+from punct_ns.errors import UsageError
+from punct_ns.numeric_type import DecimalType, IntegerType, number
+from punct_ns.pattern import WILDCARD, Pattern, Wildcard, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema, bounds_between, split_name, split_outside
+from punct_ns.sql_type import DiscreteType
+from punct_ns.temporal_type import DateType
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HINT = "a term is `hour`, `min 0..59 by 10` or `ts prefix`"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What is promised of one attribute.
+
+    `each`: constants or lists, for every value; `tiles`: the ranges of `step` from `low` to `high`, both inclusive, the
+    last one perhaps shorter; `prefix`: ranges without a lower end. The step counts integers, decimals, or days.
+    """
+
+    attribute: str
+    kind: Literal["each", "tiles", "prefix"] = "each"
+    low: Value | None = None
+    high: Value | None = None
+    step: Value | None = None
+
+    def __str__(self) -> str:
+        name = self.attribute if _PLAIN.fullmatch(self.attribute) else f"`{self.attribute.replace('`', '``')}`"
+        match self.kind:
+            case "each":
+                return name
+            case "prefix":
+                return f"{name} prefix"
+            case "tiles":
+                return f"{name} {self.low}..{self.high} by {self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A promise: the punctuations that restrict these attributes, each as its term says, and no other.
+
+    >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))))
+    'hour, min 0..59 by 10'
+    """
+
+    terms: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.terms))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that it names.
+
+        >>> Scheme((Term("auctionid"), Term("bidderid"))).attributes
+        ('auctionid', 'bidderid')
+        """
+        return tuple(term.attribute for term in self.terms)
+
+    def renamed(self, names: Mapping[str, str]) -> Scheme | None:
+        """The promise in new names, given by the old names in lower case; None if nothing is left of it.
+
+        An attribute without a new name is projected away. Tiles complete it, in the end; other terms never do.
+
+        >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))).renamed({"hour": "h"}))
+        'h'
+        >>> Scheme((Term("hour"), Term("sid"))).renamed({"hour": "h"}) is None
+        True
+        """
+        left: list[Term] = []
+        for term in self.terms:
+            name = names.get(term.attribute.lower())
+            if name is not None:
+                left.append(Term(name, term.kind, term.low, term.high, term.step))
+            elif term.kind != "tiles":
+                return None
+        return Scheme(tuple(left)) if left else None
+
+
+def parse_schemes(text: str, schema: Schema) -> tuple[Scheme, ...]:
+    """The schemes that a text declares over a schema; UsageError if unreadable or without meaning for a type.
+
+    >>> schema = Schema.parse("auctionid INT, bidderid INT, ts TIMESTAMP")
+    >>> [str(scheme) for scheme in parse_schemes("auctionid,bidderid; ts prefix", schema)]
+    ['auctionid, bidderid', 'ts prefix']
+    """
+    schemes: list[Scheme] = []
+    for part in split_outside(text, ";"):
+        if part.strip(BLANKS):
+            terms = tuple(_term(term, schema) for term in split_outside(part, ","))
+            names = [term.attribute for term in terms]
+            if len(set(names)) < len(names):
+                raise UsageError(f"the scheme '{part.strip(BLANKS)}' names an attribute twice")
+            schemes.append(Scheme(terms))
+    return tuple(dict.fromkeys(schemes))
+
+
+def format_schemes(schemes: Iterable[Scheme]) -> str:
+    """The text of schemes; `parse_schemes` gives them back.
+
+    >>> format_schemes([Scheme((Term("hour"),)), Scheme((Term("ts", "prefix"),))])
+    'hour; ts prefix'
+    """
+    return "; ".join(map(str, schemes))
+
+
+def implied(schema: Schema, schemes: Iterable[Scheme]) -> Schema:
+    """The schema as its schemes make it: tiles and prefixes imply NOT NULL and no NaN, tiles their bounds too.
+
+    Raises UsageError where tiles lie outside the declared domain.
+
+    >>> schema = Schema.parse("hour INT, min INT")
+    >>> implied(schema, parse_schemes("hour, min 0..59 by 10", schema))["min"].domain
+    Domain(type='INT', nullable=False, low=0, high=59)
+    """
+    attributes = list(schema.attributes)
+    for scheme in schemes:
+        for term in scheme.terms:
+            index = schema.index(term.attribute)
+            attributes[index] = Attribute(attributes[index].name, _implied(attributes[index].domain, term))
+    return Schema(tuple(attributes))
+
+
+def promises(scheme: Scheme, p: Punctuation) -> bool:
+    """Whether the punctuation is one of those that the scheme promises, or several of them coalesced.
+
+    >>> schema = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
+    >>> (scheme,) = parse_schemes("hour, min 0..59 by 10", schema)
+    >>> [promises(scheme, Punctuation.parse(text, schema)) for text in ("<5, [10,29]>", "<5, [10,25]>", "<[5,), 3>")]
+    [True, False, False]
+    """
+    terms = {p.schema.index(term.attribute): term for term in scheme.terms}
+    for i, pattern in enumerate(p.patterns):
+        if i not in terms:
+            if pattern != WILDCARD:
+                return False
+        elif not _kept(terms[i], pattern, p.schema[i].domain):
+            return False
+    return not p.is_empty
+
+
+def _kept(term: Term, pattern: Pattern, domain: Domain) -> bool:
+    """Whether one pattern is as its term says."""
+    said = values(pattern, domain)
+    match term.kind:
+        case "each":
+            # A list of all the values of a finite domain is a wildcard, and tells no longer what it was.
+            return (
+                said.size is not None
+                and (not isinstance(pattern, Wildcard) or said.size == 1)
+                and _is_finite(said.cuts)
+            )
+        case "prefix":
+            return not said.null and len(said.cuts) in (1, 2) and bool(said.cuts[0] == domain.bottom)
+        case "tiles":
+            first, last, width = _tiles(term, domain)
+            edges = [cut for low, high in said.intervals() for cut in (low, high)]
+            return not said.null and all(
+                first <= cut <= last and (cut == last or (cut - first) % width == 0) for cut in edges
+            )
+
+
+def _is_finite(cuts: tuple[object, ...]) -> bool:
+    return len(cuts) % 2 == 0 or len(cuts) == 1
+
+
+def _tiles(term: Term, domain: Domain) -> tuple[int, int, int]:
+    """The cut where the tiles begin, the one where they end, and how many values each holds."""
+    first, last = domain.cut(term.low, after=False), domain.cut(term.high, after=True)
+    match domain.sql:
+        case DecimalType(scale=scale):
+            assert term.step is not None
+            return first, last, int(number(str(term.step)).scaleb(scale))
+        case _:
+            assert isinstance(term.step, int)
+            return first, last, term.step
+
+
+def _implied(domain: Domain, term: Term) -> Domain:
+    match term.kind:
+        case "each":
+            return domain
+        case "prefix":
+            high = math.inf if domain.type in ("DOUBLE", "FLOAT") and domain.high is None else domain.high
+            return Domain(domain.type, nullable=False, low=domain.low, high=high)
+        case "tiles":
+            low, high = _later(domain.low, term.low, domain), _sooner(domain.high, term.high, domain)
+            try:
+                return Domain(domain.type, nullable=False, low=low, high=high)
+            except ValueError as reason:
+                raise UsageError(f"'{term}' lies outside the declared domain: {reason}") from None
+
+
+def _later(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a if domain.cut(a, after=False) > domain.cut(b, after=False) else b
+
+
+def _sooner(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a if domain.cut(a, after=False) < domain.cut(b, after=False) else b
+
+
+def _term(text: str, schema: Schema) -> Term:
+    if not text.strip(BLANKS):
+        raise UsageError("a scheme with an empty term", hint=_HINT)
+    name, rest = split_name(text)
+    attribute = schema.attribute(name)
+    if attribute.domain.opaque:
+        raise UsageError(f"no scheme can describe {attribute.name}: {attribute.domain.type} admits only * and null")
+    if not rest:
+        return Term(attribute.name)
+    if rest.lower() == "prefix":
+        return Term(attribute.name, "prefix")
+    bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
+    low, high = bounds_between(bounds, attribute)
+    if not by or low is None or high is None:
+        raise UsageError(f"'{text.strip(BLANKS)}' is no term of a scheme", hint=_HINT)
+    return Term(attribute.name, "tiles", low, high, _step(step, attribute))
+
+
+def _step(text: str, attribute: Attribute) -> Value:
+    try:
+        match attribute.domain.sql:
+            case IntegerType() | DateType():
+                step: Value = int(IntegerType("INT", 32).read(text))
+            case DecimalType() as decimal:
+                step = decimal.read(text)
+            case DiscreteType() | _:
+                raise ValueError(f"{attribute.domain.type} is not tiled")
+    except ValueError as reason:
+        raise UsageError(f"'{text}' is no step of {attribute.name}: {reason}") from None
+    if number(str(step)) <= 0:
+        raise UsageError(f"the step of {attribute.name} is {text}; it must be above zero")
+    return step

@@ -1,0 +1,166 @@
+"""The XML form of a punctuation (Tucker et al. 2003, §7.1).
+
+An element is a punctuation if its namespace is `PUNCT_NS`, whatever its prefix. Its local name is that of the tuples
+it speaks of, and it mirrors their structure, attributes included; the texts of leaves are patterns. A declared leaf
+that is absent is a wildcard; null is written `null`, or with `xsi:nil="true"`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from punct_ns.domain import BLANKS, Domain
+from punct_ns.errors import NotationError
+from punct_ns.notation import format_pattern, parse_pattern
+from punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
+from punct_ns.punctuation import Punctuation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from punct_ns.schema import Schema
+
+PUNCT_NS = "http://www.cse.ogi.edu/dot/niagara/punct"
+"""The namespace of punctuations in the original engine; a source may name another."""
+
+XSI_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+
+_LONG = 200  # characters beyond which a text is a list that will hardly come twice
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TEXT: dict[str, str | int | None] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_QUOTED: dict[str, str | int | None] = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
+
+
+def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim: bool = True) -> Punctuation:
+    """The punctuation whose leaves hold these texts, in schema order; None for an absent leaf, which is a wildcard.
+
+    With `trim` false, the blanks around a bare constant belong to a string, as they do where tuples keep theirs.
+    Raises NotationError for a text that is no pattern.
+
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.parse("sid STRING, hour INT")
+    >>> str(punctuation_from_texts([None, "[17,20)"], schema))
+    '<*, [17,19]>'
+    """
+    return Punctuation(
+        schema,
+        tuple(
+            [
+                WILDCARD if text is None or text == "*" else _pattern(text, attribute.domain, trim)
+                for text, attribute in zip(texts, schema.attributes, strict=True)
+            ]
+        ),
+    )
+
+
+def _pattern(text: str, domain: Domain, trim: bool) -> Pattern:
+    if not trim and domain.type == "STRING":
+        tidy = text.strip(BLANKS)
+        if tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{"):
+            return canonical(Constant(text), domain)
+    return parse_pattern(text, domain) if len(text) > _LONG else _known(text, domain)
+
+
+@lru_cache(maxsize=1 << 16)
+def _known(text: str, domain: Domain) -> Pattern:
+    return parse_pattern(text, domain)
+
+
+def write_element(p: Punctuation, row_tag: str, prefix: str = "punct", paths: Sequence[str] | None = None) -> str:
+    """The punctuation as one element, mirroring a tuple; `prefix` is to be bound to the namespace around it.
+
+    `paths` say where the attributes' leaves are, as `hour`, `@id` or `bidder/@person`; by default each is a child
+    element of its own name. Raises ValueError for a character that XML cannot hold.
+
+    >>> from punct_ns.schema import Schema
+    >>> write_element(Punctuation.parse("<5, *>", Schema.parse("hour INT, min INT")), "tempdata")
+    '<punct:tempdata><hour>5</hour><min>*</min></punct:tempdata>'
+    """
+    leaves = []
+    for path, pattern, attribute in zip(paths or p.schema.names, p.patterns, p.schema, strict=True):
+        text = format_pattern(pattern, attribute.domain)
+        if _FORBIDDEN.search(text):
+            raise ValueError(f"{text!r} holds a character that XML cannot hold")
+        leaves.append((path.split("/"), text))
+    return _element(f"{prefix}:{row_tag}", leaves)
+
+
+def read_element(
+    element: etree._Element, schema: Schema, paths: Sequence[str] | None = None, namespace: str = PUNCT_NS
+) -> Punctuation:
+    """The punctuation that an element is; leaves are known by their local names. The inverse of `write_element`.
+
+    Raises NotationError for an element that is no punctuation or cannot be read: without a declared leaf, with a leaf
+    twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
+    lifespan, which nothing here could let expire.
+
+    >>> from lxml import etree
+    >>> from punct_ns.schema import Schema
+    >>> text = f'<p:r xmlns:p="{PUNCT_NS}" id="{{1,2}}"><a><b>*</b></a></p:r>'
+    >>> str(read_element(etree.fromstring(text), Schema.parse("id INT, b INT"), ["@id", "a/b"]))
+    '<[1,2], *>'
+    """
+    if _namespace(element.tag) != namespace:
+        raise NotationError(f"<{element.tag}> is no punctuation: its namespace is not {namespace}")
+    found = list(_leaves(element, (), namespace))
+    for path, times in Counter(path for path, _ in found).items():
+        if times > 1:
+            raise NotationError(f"the punctuation has the leaf {path} twice")
+    texts = dict(found)
+    declared = list(paths or schema.names)
+    if not any(path in texts for path in declared):
+        raise NotationError("the punctuation has none of the declared leaves")
+    for path, text in found:
+        if path not in declared and text.strip(BLANKS) != "*":
+            raise NotationError(f"the punctuation restricts {path}, which is not declared")
+    return punctuation_from_texts([texts.get(path) for path in declared], schema)
+
+
+def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]]) -> str:
+    attributes, children, inner = "", "", ""
+    names = list(dict.fromkeys(path[0] for path, _ in leaves if path and not path[0].startswith("@")))
+    for path, text in leaves:
+        if not path:
+            inner = _escaped(text, _TEXT)
+        elif path[0].startswith("@"):
+            attributes += f' {path[0][1:]}="{_escaped(text, _QUOTED)}"'
+    for name in names:
+        children += _element(name, [(path[1:], text) for path, text in leaves if path[:1] == [name]])
+    return f"<{tag}{attributes}>{inner}{children}</{tag}>"
+
+
+def _escaped(text: str, entities: dict[str, str | int | None]) -> str:
+    return text.translate(str.maketrans(entities))
+
+
+def _leaves(element: etree._Element, path: tuple[str, ...], namespace: str) -> Iterator[tuple[str, str]]:
+    """The leaves below an element, by path, with their texts."""
+    for name, text in element.attrib.items():
+        if _namespace(name) == namespace:
+            raise NotationError(f"the punctuation has a {_local(name)}, which is not supported")
+        if _namespace(name) is None:
+            yield "/".join((*path, f"@{name!s}")), str(text)
+    children = [child for child in element if not isinstance(child, etree._Comment | etree._ProcessingInstruction)]
+    # A comment inside a leaf splits its text.
+    text = "".join([element.text or "", *(child.tail or "" for child in element)])
+    if path and not children:
+        nil = element.get(XSI_NIL, "false").strip(BLANKS) in ("true", "1")
+        yield "/".join(path), "null" if nil else text
+    elif text.strip(BLANKS):
+        raise NotationError(f"the punctuation has text beside the elements of {_local(element.tag)}")
+    for child in children:
+        yield from _leaves(child, (*path, _local(child.tag)), namespace)
+
+
+def _namespace(name: object) -> str | None:
+    uri, brace, _ = str(name).partition("}")
+    return uri[1:] if brace else None
+
+
+def _local(name: object) -> str:
+    return str(name).rpartition("}")[2]
