@@ -1,0 +1,1 @@
+"""The operators of punctuated streams, one module each: step, pass, propagate, keep on Spark."""

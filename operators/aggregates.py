@@ -1,7 +1,8 @@
 """How an aggregate is kept: as partial aggregates where they merge without loss, else as the tuples themselves.
 
-The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of anything
-but decimals decompose; whatever else there is, and every DISTINCT, is computed by Spark over the group's kept tuples.
+The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
+anything but decimals decompose; whatever else there is, and every DISTINCT, is computed by Spark over the group's
+kept tuples.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def ignores_duplicates(aggregate: Aggregate) -> bool:
 
 
 @lru_cache
-def _parsed(expression: str) -> tuple[exp.Expression, str]:
+def _parsed(expression: str) -> tuple[exp.Expr, str]:
     """The aggregate call and the SQL of its FILTER clause."""
     tree = sqlglot.parse_one(expression, dialect="spark")
     if isinstance(tree, exp.Filter):

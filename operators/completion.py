@@ -16,7 +16,7 @@ from punct_ns.schema import Schema
 
 
 def completed(punctuations: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> list[Punctuation]:
-    """The punctuations on the named attributes that newly hold, minimal; those that restrict others wait in the state."""
+    """The punctuations on the named attributes that newly hold, minimal; others wait in the state."""
     schema = state.inputs[0]
     held = state.punctuations("input", schema)
     closed = state.punctuations("closed", Schema(tuple(schema.attribute(name) for name in names)))

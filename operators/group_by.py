@@ -1,7 +1,7 @@
 """group_by: one tuple for each group, as soon as the group is complete.
 
-Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group; without A there is one group, always.
-Step:       –
+Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group; without A there is one group,
+always. Step:       –
 Pass:       {(a, f(kept tuples of a)) | a is complete}: every possible tuple of the group is covered.
 Propagate:  exactly the punctuations that made that cover, on A, with wildcards for the aggregates.
 Keep:       the other groups: partial aggregates where all aggregates have them, else their tuples.
@@ -19,7 +19,7 @@ from operators.aggregates import Aggregate, Partial, column_list, ignores_duplic
 from operators.behaviour import Slice, Tuples
 from operators.completion import completed
 from operators.state import Kept, OperatorState
-from punct_ns.pattern import Wildcard
+from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -67,7 +67,7 @@ class GroupBy:
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What completed them."""
         output = self.schema(*state.inputs)
-        return [Punctuation(output, (*p.patterns, *(Wildcard() for _ in self.aggregates))) for p in state.closing]
+        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in state.closing]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; the others are computed once."""

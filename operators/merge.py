@@ -59,11 +59,11 @@ class Merge:
             for held, slice_ in zip(said, inputs, strict=True)
         ]
         meets: list[Punctuation] = []
-        for i, candidates in enumerate(new):
+        for i, met in enumerate(new):
             for j, held in enumerate(said):
-                if i != j and candidates:
-                    candidates = held.set.meets(candidates)
-            meets += candidates
+                if i != j and met:
+                    met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
+            meets += met
         return state.punctuations("sent", self.attributes).absorb(meets)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

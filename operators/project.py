@@ -3,7 +3,8 @@
 Meaning:    π_E(R) = {| (e₁(t), …, eₙ(t)) | t ∈ R |}
 Step:       π_E(new)
 Pass:       –
-Propagate:  those with a wildcard at every attribute removed; several that together cover the removed attributes' domains
+Propagate:  those with a wildcard at every attribute removed; several that together cover the removed attributes'
+domains
             count as one; a wildcard at every computed attribute.
 Keep:       punctuations only.
 Safe when:  always.
@@ -19,7 +20,7 @@ from itertools import product
 from operators.behaviour import Slice, Tuples
 from operators.completion import completed
 from operators.state import OperatorState
-from punct_ns.pattern import Wildcard
+from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Attribute, Schema
@@ -84,7 +85,7 @@ class Project:
         ]
         result = []
         for chosen in product(*(places[i] for i in punctuation.restricted)):
-            patterns = [Wildcard() for _ in self.columns]
+            patterns: list[Pattern] = [WILDCARD] * len(self.columns)
             for i, place in zip(punctuation.restricted, chosen, strict=True):
                 patterns[place] = recast_pattern(
                     punctuation.patterns[i], punctuation.schema[i].domain, output[place].domain

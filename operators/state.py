@@ -1,7 +1,7 @@
 """What an operator keeps from slice to slice: named sets of punctuations, and kept tuples in a log of segments.
 
-Everything that a slice changes is listed by `OperatorState.record` for the slice's commit and can be restored from there;
-nothing counts before that commit, and a slice that is run again after a crash overwrites what it left.
+Everything that a slice changes is listed by `OperatorState.record` for the slice's commit and can be restored from
+there; nothing counts before that commit, and a slice that is run again after a crash overwrites what it left.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class HeldPunctuations:
 class Kept:
     """Kept rows: a log of segments, less what punctuations purged.
 
-    `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it must
-    be idempotent and may be applied to any part of the rows that no key straddles.
+    `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it
+    must be idempotent and may be applied to any part of the rows that no key straddles.
     """
 
     def __init__(self, store: SegmentStore, combine: Combine | None = None) -> None:
@@ -192,7 +192,8 @@ class Kept:
 class OperatorState:
     """The state of one operator of a running query; made anew, and restored, whenever the query starts.
 
-    `inputs` are the schemas of the operator's inputs; `closing` is what this slice completed, from one behaviour to the next.
+    `inputs` are the schemas of the operator's inputs; `closing` is what this slice completed, handed from one behaviour
+    to the next.
     """
 
     def __init__(

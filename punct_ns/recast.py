@@ -1,7 +1,7 @@
 """A punctuation in another schema's terms: the same attributes, renamed, or widened without loss.
 
-What a stream says of its own values it says of the same values in the wider domain: the wider domain's other values cannot
-come from it. So a pattern is read anew as it stands, and only its values change their type.
+What a stream says of its own values it says of the same values in the wider domain: the wider domain's other values
+cannot come from it. So a pattern is read anew as it stands, and only its values change their type.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
 
 
 def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
-    """The pattern over a domain that holds the old one's values; approximate only in that it may say more of values that
-    cannot come.
+    """The pattern over a domain that holds the old one's values; of values that cannot come it may say more.
 
     >>> recast_pattern(Constant(5), Domain("INT"), Domain("DOUBLE"))
     Constant(value=5.0)

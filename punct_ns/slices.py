@@ -1,9 +1,9 @@
 """The row layout of a slice, and punctuations as conditions over its rows.
 
-The one module of `punct_ns` that speaks Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame of
-tuples with one column per attribute, beside the punctuations that came with them. Here a set of punctuations becomes a
-condition on such a frame: SQL text while it is small, a broadcast table to join with once it is large. The condition is
-two-valued: a null matches a pattern or it does not.
+The one module of `punct_ns` that speaks Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
+of tuples with one column per attribute, beside the punctuations that came with them. Here a set of punctuations
+becomes a condition on such a frame: SQL text while it is small, a broadcast table to join with once it is large. The
+condition is two-valued: a null matches a pattern or it does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INLINE = 64
 SHORT = 1000
 """Longest range of integers that a broadcast table holds as single values, so that it can be hashed."""
 
-_ARROW = {
+_ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -78,7 +78,7 @@ def literal(value: Value, domain: Domain) -> str:
 
 
 def condition(punctuations: Iterable[Punctuation]) -> str:
-    """Spark SQL that is true for the tuples that any of the punctuations matches and false, never null, for all others."""
+    """Spark SQL that is true for the tuples that any punctuation matches, and false, never null, for all others."""
     return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
 
 

@@ -1,7 +1,7 @@
 """The commit log: a slice counts, with all it wrote, from the moment its record stands here, and not before.
 
-One JSON file per slice, put in place by an atomic rename. Sets of punctuations are recorded as what the slice added; every
-so often a record holds everything (`whole`) and those before it go.
+One JSON file per slice, put in place by an atomic rename. Sets of punctuations are recorded as what the slice added;
+every so often a record holds everything (`whole`) and those before it go.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """One slice through the whole query: every operator once, in topological order, then one commit.
 
-The order of writing is what makes a slice count once, whatever is killed, whenever: segments and the drafted document first,
-under names of their slice; then the commit record, in one rename; then the document is published and what the slice made
-superfluous is deleted. A slice that Spark runs again overwrites its leavings, or is skipped if it was committed.
+The order of writing is what makes a slice count once, whatever is killed, whenever: segments and the drafted document
+first, under names of their slice; then the commit record, in one rename; then the document is published and what the
+slice made superfluous is deleted. A slice that Spark runs again overwrites its leavings, or is skipped if it was
+committed.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Execution:
         observed: dict[Node, Observation] = {}
         for node, state in self._states.items():
             self._stores[node].begin(slice_id)
-            if node in self._intakes:
+            if isinstance(node.operator, Scan):
                 mine = [r for r in ranges if r.source == self._names[node]]
                 slices[node] = self._intakes[node].slice(slice_id, mine)
             else:

@@ -1,8 +1,8 @@
 """From the staged ranges of a source to its slice: bad items set aside, and every tuple held against the grammar.
 
 Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
-against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file where
-they suffice, else by Spark.
+against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file
+where they suffice, else by Spark.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Intake:
             return Tuples(frame, range_.tuples), []
         found = [row.asDict() for row in offending.collect()]
         self.set_aside += len(found)
-        letters = []
+        letters: list[dict[str, Any]] = []
         if self._options.ungrammatical == "divert":
             letters = [
                 {"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found
@@ -126,7 +126,7 @@ class Intake:
         document = [path for path, base in range_.documents if base <= position][-1:]
         broken = [p for p in said if p.matches(self._normal(values))]
         return UngrammaticalStream(
-            f"the tuple {values} comes after the punctuation {broken[0] if broken else 'that closed it'} that matches it",
+            f"the tuple {values} comes after the punctuation {''.join(map(str, broken[:1]))} that matches it",
             where=f"source {self._name}, {''.join(document)}, position {position}",
             hint="mend the source, or let it drop or divert such tuples with the option ungrammatical",
         )

@@ -24,9 +24,10 @@ class OperatorReport:
 
 @dataclass(frozen=True, slots=True)
 class SliceReport:
-    """One slice; `seconds` from the arrival of its items to its commit, `items_in` tuples and punctuations of all sources.
+    """One slice; `seconds` pass from its arrival to its commit.
 
-    `set_aside` counts items that the sources' modes dropped or diverted; `closed` says that the input has ended for good.
+    `items_in` counts tuples and punctuations of all sources, `set_aside` the items that their modes dropped or
+    diverted; `closed` says that the input has ended for good.
     """
 
     slice: int

@@ -1,7 +1,7 @@
 """A query on Spark Structured Streaming: Spark slices the sources, remembers what was read, and hands over each slice.
 
-All sources of a query are read by one streaming query, so that a slice has one number; its tuples are staged by the tasks
-that parse them, and `Execution` does the rest.
+All sources of a query are read by one streaming query, so that a slice has one number; its tuples are staged by the
+tasks that parse them, and `Execution` does the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xmlstream.xml_sink import DocumentForm, require_fresh, sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Launched:
         self.query = query
         self._execution, self._tally, self._end = execution, tally, end
 
-    def wait(self, seconds: float | None = None) -> Summary:
+    def wait(self, seconds: int | None = None) -> Summary:
         """Waits for the end of the query, or some seconds.
 
         Raises:
@@ -107,7 +107,7 @@ class Launched:
             return Summary(0, 0, 0, 0.0, closed=True, closed_before=True)
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
-        except Exception as failure:
+        except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
             self._end()
             raise _cause(self._execution.failure, failure) from None
         if ended is not False:

@@ -1,7 +1,7 @@
 """The sink: punctuated XML, one well-formed document per slice, its tuples before its punctuations.
 
-A document is drafted under a hidden name, and published by a rename once its slice is committed; a restart publishes what
-the commit of the last slice names. So a reader of the output sees committed slices only, each whole.
+A document is drafted under a hidden name, and published by a rename once its slice is committed; a restart publishes
+what the commit of the last slice names. So a reader of the output sees committed slices only, each whole.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DocumentForm:
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """The tuples by position where they have one, else by all their attributes: the same bytes whoever computed them."""
+    """By position where tuples have one, else by all their attributes: the same bytes whoever computed them."""
     if POSITION in table.column_names:
         return table.sort_by(POSITION)
     return table.sort_by([(name, "ascending") for name in table.column_names]) if table.num_columns else table
@@ -94,7 +94,7 @@ class DirectorySink:
 
 
 class StreamSink:
-    """One document on a byte stream, grown by each committed slice; not exactly-once over restarts: what was printed was."""
+    """One document on a byte stream, grown by each committed slice; a restart cannot unsay what was printed."""
 
     def __init__(self, out: BinaryIO, form: DocumentForm) -> None:
         self._out, self._form = out, form

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 
+Column: TypeAlias = Any  # an Arrow array, or chunks of it
+pc: Any = pyarrow.compute  # its stubs know neither mixed scalars and columns nor chunked text
 ATTRIBUTE_PREFIX = "_"
 """A column so named is an attribute of the row element, as in Spark's XML source."""
 
@@ -43,10 +45,10 @@ def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
         name = attribute.name.removeprefix(ATTRIBUTE_PREFIX)
         parts.append(_wrapped(f' {name}="', _text(table[attribute.name], attribute.domain, _IN_ATTRIBUTES), '"'))
     parts.append(">")
-    for child in children:
-        parts.append(
-            _wrapped(f"<{child.name}>", _text(table[child.name], child.domain, _IN_CONTENT), f"</{child.name}>")
-        )
+    parts += [
+        _wrapped(f"<{child.name}>", _text(table[child.name], child.domain, _IN_CONTENT), f"</{child.name}>")
+        for child in children
+    ]
     parts.append(f"</{row_tag}>\n")
     lines = pc.binary_join_element_wise(*_merged(parts), "")
     return [data for chunk in _chunks(lines) if (data := _data(chunk)) is not None]
@@ -56,7 +58,7 @@ _IN_CONTENT = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;"))
 _IN_ATTRIBUTES = (*_IN_CONTENT, ('"', "&quot;"), ("\n", "&#10;"), ("\t", "&#9;"))
 
 
-def _text(values: pa.ChunkedArray, domain: Domain, escapes: Sequence[tuple[str, str]]) -> pa.ChunkedArray:
+def _text(values: Column, domain: Domain, escapes: Sequence[tuple[str, str]]) -> Column:
     if domain.type == "STRING":
         if pc.any(pc.match_substring_regex(values, _FORBIDDEN)).as_py():
             raise QueryError("a string of the result holds a control character, which XML cannot carry")
@@ -78,7 +80,7 @@ def _text(values: pa.ChunkedArray, domain: Domain, escapes: Sequence[tuple[str, 
     return pc.cast(values, pa.string())
 
 
-def _wrapped(before: str, text: pa.ChunkedArray, after: str) -> pa.ChunkedArray:
+def _wrapped(before: str, text: Column, after: str) -> Column:
     whole = pc.binary_join_element_wise(before, text, after, "")
     return pc.fill_null(whole, "") if text.null_count else whole
 
@@ -94,16 +96,17 @@ def _merged(parts: list[Any]) -> list[Any]:
     return merged
 
 
-def _chunks(lines: Any) -> list[pa.Array]:
+def _chunks(lines: Any) -> list[pa.Array[Any]]:
     return list(lines.chunks) if isinstance(lines, pa.ChunkedArray) else [lines]
 
 
-def _data(chunk: pa.Array) -> pa.Buffer | None:
+def _data(chunk: pa.Array[Any]) -> pa.Buffer | None:
     """The bytes of all strings of an array, which lie one after the other."""
     if len(chunk) == 0:
         return None
     _, offsets, data = chunk.buffers()
-    width = "q" if pa.types.is_large_string(chunk.type) else "i"
-    view = memoryview(offsets).cast(width)
+    assert offsets is not None
+    assert data is not None
+    view = memoryview(offsets).cast("q") if pa.types.is_large_string(chunk.type) else memoryview(offsets).cast("i")
     start, end = view[chunk.offset], view[chunk.offset + len(chunk)]
     return data.slice(start, end - start)

@@ -49,7 +49,7 @@ def _is_empty(pattern: Pattern) -> bool:
 
 def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
     """The patterns that the column's values match for certain; none where nothing is known."""
-    if statistics is None or not statistics.has_null_count:
+    if statistics is None or statistics.null_count is None:
         return ()
     parts: list[Pattern] = []
     if statistics.null_count:
