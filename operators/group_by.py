@@ -41,9 +41,9 @@ class GroupBy:
         return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on keys alone."""
-        keys = {key.lower() for key in self.keys}
-        return tuple(scheme for scheme in inputs[0] if keys.issuperset(name.lower() for name in scheme.names))
+        """Those on keys alone, and those whose other terms tile what they speak of."""
+        keys = {key.lower(): key for key in self.keys}
+        return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""
