@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from punct_ns.domain import BLANKS, Domain
 from punct_ns.slices import arrow_type
 from sources.formats import IsoRewriting
+from sources.source import SourceOptions
 
 
 class Column:
@@ -29,6 +30,17 @@ class Column:
         self._null_value = null_value
         self._trim = trim or domain.type != "STRING"
         self._rewriting = rewriting
+
+    @staticmethod
+    def of(options: SourceOptions, index: int) -> Column:
+        """For an attribute of a source."""
+        attribute = options.schema[index]
+        formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
+        pattern = formats.get(attribute.domain.type.removesuffix("_NTZ"))
+        rewriting = IsoRewriting.of(pattern) if pattern else None
+        return Column(
+            attribute.name, attribute.domain, options.null_value, options.ignore_surrounding_spaces, rewriting
+        )
 
     def read(self, texts: pa.Array) -> tuple[pa.Array, Mapping[int, str]]:
         """Typed values, and for those that cannot be had, null among the values, the reason by row.

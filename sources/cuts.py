@@ -57,7 +57,7 @@ def _quickly(text: bytes, cut: Cut, item: bytes) -> Cut | None:
     """The end of the last item if depth one is proven there by numbers alone; None if that cannot be told."""
     if len(cut.open) != 1:
         return None
-    end = _last_item_end(text, item)
+    end = last_item_end(text, item)
     if not end or text.find(b"<!", 0, end) >= 0 or text.find(b"<?", 0, end) >= 0:
         return None
     byte = np.frombuffer(text, np.uint8, end)
@@ -72,7 +72,7 @@ def _quickly(text: bytes, cut: Cut, item: bytes) -> Cut | None:
     return Cut(cut.offset + end, cut.open) if tags == 2 * ends + empty else None
 
 
-def _last_item_end(text: bytes, item: bytes) -> int:
+def last_item_end(text: bytes, item: bytes) -> int:
     """Offset behind the last thing that looks like the end tag of an item; 0 if there is none in reach."""
     end_tag = re.compile(rb"</(?:[^\s<>/:]+:)?" + re.escape(item) + rb"[ \t\r\n]*>")
     at = len(text)

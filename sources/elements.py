@@ -19,11 +19,11 @@ _FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
 _string = etree.XPath("string()")
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """An item that is well-formed but says nothing that can be read; `args[0]` is the reason."""
 
 
-class Dropped(Exception):
+class DroppedError(Exception):
     """A punctuation that restricts an attribute which the schema does not declare: it says nothing of the others."""
 
 
@@ -50,6 +50,7 @@ class ItemReader:
         self._all = _tree(options.paths, range(len(self._names)))
         self._wanted = _tree(options.paths, wanted)
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
+        self.needs_ancestors = bool(self._outer)
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
@@ -73,7 +74,7 @@ class ItemReader:
         """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
 
         Raises:
-            Unreadable: A leaf is there twice.
+            UnreadableError: A leaf is there twice.
         """
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
@@ -98,7 +99,7 @@ class ItemReader:
     def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
         for index in columns:
             if index in seen:
-                raise Unreadable(f"{self._names[index]} is there twice")
+                raise UnreadableError(f"{self._names[index]} is there twice")
             seen.add(index)
             texts[index] = text
 
@@ -106,17 +107,17 @@ class ItemReader:
         """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
 
         Raises:
-            Unreadable: No declared leaf, one of them twice, or an element or stray text where a leaf or an element is
+            UnreadableError: No declared leaf, one of them twice, or an element or stray text where a leaf or an element is
                 expected.
-            Dropped: It restricts what is not declared, or holds for a time only.
+            DroppedError: It restricts what is not declared, or holds for a time only.
         """
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
         restricted = self._mirror(element, self._all, texts, seen)
         if not seen:
-            raise Unreadable("the punctuation has none of the declared leaves")
+            raise UnreadableError("the punctuation has none of the declared leaves")
         if restricted:
-            raise Dropped
+            raise DroppedError
         for index, path in self._outer:
             value = _of_ancestor(element, path)
             texts[index] = "null" if value is None else '"' + value.strip(BLANKS).replace('"', '""') + '"'
@@ -128,12 +129,12 @@ class ItemReader:
         children = [child for child in element if isinstance(child.tag, str)]
         if node.columns:
             if children:
-                raise Unreadable(f"{self._names[node.columns[0]]} has elements inside")
+                raise UnreadableError(f"{self._names[node.columns[0]]} has elements inside")
             text = _text(element)
             self._see(node.columns, "null" if text is None else text, texts, seen)
         elif children or node.children:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
-                raise Unreadable("the punctuation has text outside its leaves")
+                raise UnreadableError("the punctuation has text outside its leaves")
         else:
             pattern = (_string(element)).strip(BLANKS)
             restricted |= pattern != "*" and not (not pattern and node.attributes)
@@ -151,7 +152,7 @@ class ItemReader:
                 self._see(node.attributes[name], value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._punctuation + "lifespan":
-                    raise Unreadable(f"the punctuation has an attribute {_local(name)} that means nothing")
+                    raise UnreadableError(f"the punctuation has an attribute {_local(name)} that means nothing")
                 restricted = True
             elif not name.startswith(_FOREIGN):
                 restricted |= value.strip(BLANKS) != "*"

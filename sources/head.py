@@ -12,7 +12,7 @@ HEAD_LIMIT = 1 << 20
 """Bytes within which the root's start tag must end."""
 
 
-class Flaw(Exception):
+class FlawError(Exception):
     """What is wrong with a piece of text, and at which byte of it."""
 
     def __init__(self, reason: str, offset: int) -> None:
@@ -54,13 +54,13 @@ class Charset:
     cuttable: bool = True
 
     def utf8(self, piece: bytes) -> bytes:
-        """A piece of a cuttable document in UTF-8; Flaw where it holds what the encoding has not."""
+        """A piece of a cuttable document in UTF-8; FlawError where it holds what the encoding has not."""
         if self.codec == "utf-8":
             return piece
         try:
             return piece.decode(self.codec).encode()
         except UnicodeDecodeError as error:
-            raise Flaw(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
+            raise FlawError(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
 
 
 def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head | None:
@@ -72,7 +72,7 @@ def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head
         encoding: What the document is encoded in, whatever it says.
 
     Raises:
-        Flaw: The document cannot begin so: not well-formed, a DOCTYPE, an encoding that is not known.
+        FlawError: The document cannot begin so: not well-formed, a DOCTYPE, an encoding that is not known.
     """
     charset = _charset(start, encoding)
     # A cuttable document's markup is ASCII as it stands.
@@ -149,7 +149,7 @@ def _known(label: str, offset: int) -> Charset:
         return Charset()
     if codec in _WHOLE:
         return Charset(codec, 0, cuttable=False)
-    raise Flaw(f"the encoding {label} is not known", offset)
+    raise FlawError(f"the encoding {label} is not known", offset)
 
 
 _WHOLE = frozenset(
@@ -178,19 +178,19 @@ def _after_declaration(text: bytes) -> int:
     if declaration is None:
         if b"?>" not in text:
             return 0  # not there yet; the caller says so
-        raise Flaw("the XML declaration is malformed", 0)
+        raise FlawError("the XML declaration is malformed", 0)
     return declaration.end()
 
 
 def _unfinished(text: bytes, at: int, complete: bool) -> None:
     rest = text[at : at + 9]
     if rest.startswith(b"<!DOCTYPE"):
-        raise Flaw("the document has a DOCTYPE, which is not accepted", at)
+        raise FlawError("the document has a DOCTYPE, which is not accepted", at)
     begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", b"<!DOCTYPE", b"<?"))
     if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
-        raise Flaw("the document does not begin with an element", at)
+        raise FlawError("the document does not begin with an element", at)
     if complete:
-        raise Flaw("the document has no root element" if not rest else "the root's start tag does not end", at)
+        raise FlawError("the document has no root element" if not rest else "the root's start tag does not end", at)
 
 
 def _is_no_start_tag(text: bytes, at: int) -> bool:
@@ -202,9 +202,9 @@ def _check(before: bytes, root: bytes) -> None:
     """Let the parser read the head alone, as an empty document."""
     name = tag_name(root)
     try:
-        etree.fromstring(_without_declaration(before) + root + b"</" + name + b">", etree.XMLParser(**SAFE))
+        etree.fromstring(_without_declaration(before) + root + b"</" + name + b">", safe_parser())
     except etree.XMLSyntaxError as error:
-        raise Flaw(str(error.msg), len(before)) from None
+        raise FlawError(str(error.msg), len(before)) from None
 
 
 def _without_declaration(before: bytes) -> bytes:
@@ -212,8 +212,22 @@ def _without_declaration(before: bytes) -> bytes:
     return before[_after_declaration(before) :]
 
 
-SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False, "remove_comments": True}
-"""How every piece is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
+def safe_parser() -> etree.XMLParser:
+    """How every piece is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
+    )
+
+
+def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
+    """The root of what content is among the elements open before and after it; behind the root, of an empty element.
+
+    Raises:
+        etree.XMLSyntaxError: It is not well-formed.
+    """
+    opening = b"".join(open_) or b"<x/>"
+    closing = b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(after))
+    return etree.fromstring(opening + content + closing, safe_parser())
 
 
 def tag_name(tag: bytes) -> bytes:

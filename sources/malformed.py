@@ -10,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from punct_ns.errors import MalformedInput
-from sources.head import HEAD_LIMIT, Flaw, read_head
+from sources.head import HEAD_LIMIT, FlawError, read_head
 from sources.staging import MALFORMED
 
 Kind = Literal["document", "tuple", "punctuation"]
@@ -48,7 +48,7 @@ def locate(path: str, offset: int, encoding: str | None = None) -> tuple[int, in
     with Path(path).open("rb") as file:
         try:
             head = read_head(file.read(HEAD_LIMIT), complete=False, encoding=encoding)
-        except Flaw:
+        except FlawError:
             head = None
         file.seek(0)
         if head is not None and not head.charset.cuttable:

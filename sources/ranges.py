@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, Literal
 
-from sources.cuts import Cut, last_cut
-from sources.head import HEAD_LIMIT, Charset, Flaw, Head, read_head
+from sources.cuts import Cut, last_cut, last_item_end
+from sources.head import HEAD_LIMIT, Charset, FlawError, read_head
 
 PIECE = 1 << 20
 """Bytes that are read and parsed at once, unless an item is longer."""
@@ -58,56 +56,106 @@ class Text:
     after: tuple[bytes, ...]
 
 
-def texts(range_: Range, item: bytes, encoding: str | None, limit: int) -> Iterator[Text]:
-    """The content of a range, cut into pieces of about PIECE bytes.
+class Feed:
+    """The content of a range, from one cut to the next."""
 
-    Args:
-        range_: What to read.
-        item: Local name of the items' elements.
-        encoding: What the documents are encoded in, whatever they say.
-        limit: The longest item, in bytes.
+    def __init__(self, file: BinaryIO, range_: Range, item: bytes, encoding: str | None, limit: int) -> None:
+        """Begin at the range's start, behind the document's head.
 
-    Raises:
-        Flaw: The document cannot be read on; its offset is one of the document.
-    """
-    if range_.start == range_.end and range_.ends == "cut":
-        return
-    with Path(range_.path).open("rb") as file:
+        Args:
+            file: The document.
+            range_: What to read of it.
+            item: Local name of the items' elements.
+            encoding: What the document is encoded in, whatever it says.
+            limit: The longest item, in bytes.
+
+        Raises:
+            FlawError: The document has no readable head.
+        """
         head = read_head(file.read(min(HEAD_LIMIT, range_.end)), complete=True, encoding=encoding)
         assert head is not None
-        source = _Bytes(file, range_, head.charset)
+        self._charset = head.charset if head.charset.cuttable else Charset()
+        self._source = _Bytes(file, range_, head.charset)
+        self._item, self._limit, self._ends = item, limit, range_.ends
+        self._ahead = b""
         if range_.start == 0:
-            source.skip(head.content)
-            cut = Cut(head.content, () if head.empty else (head.root,))
+            self._source.skip(head.content)
+            root = head.root.decode().encode(self._charset.codec)
+            self._cut = Cut(head.content, () if head.empty else (root,))
         else:
-            cut = Cut(range_.start, tuple(tag.encode(head.charset.codec) for tag in range_.open))
-        yield from _pieces(source, cut, item, head, limit, range_.ends)
+            self._cut = Cut(range_.start, tuple(tag.encode(self._charset.codec) for tag in range_.open))
+        self._done = False
 
+    @property
+    def offset(self) -> int:
+        """Where in the document the next content begins."""
+        return self._cut.offset
 
-def _pieces(source: _Bytes, cut: Cut, item: bytes, head: Head, limit: int, ends: Ending) -> Iterator[Text]:
-    rest = b""
-    utf8 = head.charset.utf8 if head.charset.cuttable else bytes
-    while cut.open:
-        more = source.read(max(PIECE, len(rest)))
-        rest += more
-        found = last_cut(rest, cut, item)
-        length = found.offset - cut.offset
-        if length:
-            try:
-                content = utf8(rest[:length])
-            except Flaw as flaw:
-                raise Flaw(flaw.reason, cut.offset + flaw.offset) from None
-            yield Text(content, cut.offset, tuple(map(utf8, cut.open)), tuple(map(utf8, found.open)))
-            cut, rest = found, rest[length:]
-        elif not more:
-            break
-        elif len(rest) > limit:
-            raise Flaw(f"an element of more than {limit} bytes", cut.offset)
-    if not cut.open:
-        yield Text(utf8(rest + source.read()), cut.offset, (), ())
-    elif ends != "cut" or rest.strip():
-        # Parsed as it is, so that the parser says what is missing, or wrong.
-        yield Text(utf8(rest), cut.offset, tuple(map(utf8, cut.open)), ())
+    @property
+    def open(self) -> tuple[bytes, ...]:
+        """Start tags of the elements open there, in UTF-8."""
+        return tuple(map(self._charset.utf8, self._cut.open))
+
+    def items(self) -> bytes:
+        """What is ahead, in UTF-8, up to what looks like the end of an item; nothing if there is none.
+
+        The content has not been proven to end in a cut there. It stays ahead until it is taken.
+        """
+        if not self._cut.open:
+            return b""
+        self._read_ahead()
+        self._taken = last_item_end(self._ahead, self._item)
+        try:
+            return self._charset.utf8(self._ahead[: self._taken])
+        except FlawError:
+            return b""
+
+    def take(self) -> None:
+        """Go on behind what `items` gave."""
+        self._cut = Cut(self._cut.offset + self._taken, self._cut.open)
+        self._ahead = self._ahead[self._taken :]
+
+    def text(self) -> Text | None:
+        """The next piece to a proven cut; None at the end.
+
+        What stands behind the root, and what is not finished, are pieces too: the parser says what is wrong with them.
+
+        Raises:
+            FlawError: The document cannot be read on; its offset is one of the document.
+        """
+        if self._done:
+            return None
+        more = True
+        while self._cut.open:
+            found = last_cut(self._ahead, self._cut, self._item) if self._ahead else self._cut
+            if found != self._cut:
+                return self._piece(found.offset - self._cut.offset, found)
+            if len(self._ahead) > self._limit:
+                raise FlawError(f"an element of more than {self._limit} bytes", self._cut.offset)
+            if not more:
+                break
+            more = self._read_ahead(at_least=2 * len(self._ahead))
+        self._done = True
+        self._ahead += self._source.read()
+        if self._cut.open and self._ends == "cut" and not self._ahead.strip():
+            return None
+        return self._piece(len(self._ahead), Cut(self._cut.offset + len(self._ahead), ()))
+
+    def _piece(self, length: int, after: Cut) -> Text:
+        try:
+            content = self._charset.utf8(self._ahead[:length])
+        except FlawError as flaw:
+            raise FlawError(flaw.reason, self._cut.offset + flaw.offset) from None
+        piece = Text(content, self._cut.offset, self.open, tuple(map(self._charset.utf8, after.open)))
+        self._cut, self._ahead = after, self._ahead[length:]
+        return piece
+
+    def _read_ahead(self, at_least: int = 0) -> bool:
+        """Whether there was more to read."""
+        wanted = max(PIECE, at_least) - len(self._ahead)
+        more = self._source.read(wanted) if wanted > 0 else b""
+        self._ahead += more
+        return bool(more)
 
 
 class _Bytes:
@@ -139,7 +187,7 @@ class _Bytes:
         try:
             text = self._decoder.decode(raw, final=not self._left).encode()
         except UnicodeDecodeError as error:
-            raise Flaw(f"not in the encoding {error.encoding}: {error.reason}", 0) from None
+            raise FlawError(f"not in the encoding {error.encoding}: {error.reason}", 0) from None
         return text if text or not self._left else self.read(length)
 
     def _take(self, length: int) -> bytes:

@@ -12,7 +12,7 @@ from lxml import etree
 
 from punct_ns.errors import InputError
 from sources.cuts import Cut, last_cut
-from sources.head import HEAD_LIMIT, SAFE, Charset, Flaw, Head, read_head
+from sources.head import HEAD_LIMIT, Charset, FlawError, Head, read_head, safe_parser
 from sources.ranges import Range
 from sources.source import SourceOptions
 
@@ -73,7 +73,7 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
     with Path(place.path).open("rb") as file:
         try:
             head = read_head(file.read(min(HEAD_LIMIT, size)), settled, options.encoding)
-        except Flaw:
+        except FlawError:
             return _lost(place, [], size)
         if head is None:
             return nothing
@@ -169,12 +169,12 @@ def _is_lost(file: BinaryIO, cut: Cut, size: int, charset: Charset, options: Sou
     if length > options.max_item_bytes:
         return True
     file.seek(cut.offset)
-    parser = etree.XMLParser(**SAFE)
+    parser = safe_parser()
     try:
         text = charset.utf8(file.read(length)) if charset.codec != "utf-8" else file.read(length)
         parser.feed(b"".join(tag.encode() for tag in _open(cut, charset)))
         parser.feed(text)
-    except (etree.XMLSyntaxError, Flaw):
+    except (etree.XMLSyntaxError, FlawError):
         return True
     return False
 

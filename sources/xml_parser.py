@@ -1,23 +1,30 @@
-"""From a range of a document to record batches: tuples, punctuations, and what was malformed among them."""
+"""From a range of a document to record batches: tuples, punctuations, and what was malformed among them.
+
+A range is read in windows. The regular items of a window are peeled off it (`peel`); where that cannot be done, or nothing
+is regular, libxml2 parses all of it; and where that finds something malformed, item by item, so that a bad item takes no
+other with it and is named with its line. All three read alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from lxml import etree
 
 from punct_ns.slices import POSITION
-from punct_ns.xml_form import punctuation_from_texts
 from sources.columns import Column
 from sources.cuts import Piece, pieces
-from sources.elements import Dropped, ItemReader, Unreadable
-from sources.formats import IsoRewriting
-from sources.head import SAFE, Flaw, tag_name
+from sources.elements import DroppedError, ItemReader, UnreadableError
+from sources.head import FlawError, parse_content, tag_name
+from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.malformed import Kind, Malformed
-from sources.ranges import Range, Text, texts
+from sources.peel import Peeled, Peeler
+from sources.ranges import Feed, Range
+from sources.readable import Readable
 from sources.source import SourceOptions
 
 
@@ -38,17 +45,16 @@ class Parsed:
     dropped: int = 0
 
 
-@dataclass(slots=True)
-class _Items:
-    """Items of one piece as texts, in order; positions are relative to the piece's first."""
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Content to read, and where it stands in its document."""
 
-    count: int = 0
-    tuples: list[list[str | None]] = field(default_factory=list)
-    tuple_at: list[int] = field(default_factory=list)
-    punctuations: list[list[str | None]] = field(default_factory=list)
-    punctuation_at: list[int] = field(default_factory=list)
-    malformed: list[Malformed] = field(default_factory=list)
-    dropped: int = 0
+    content: bytes
+    open: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+    path: str
+    offset: int
+    item: bytes
 
 
 class XmlParser:
@@ -60,10 +66,13 @@ class XmlParser:
         self._options = options
         self._item = options.row_tag.rpartition("}")[2].encode()
         self._reader = ItemReader(options, columns)
+        self._peeler = Peeler(self._reader)
         self._wanted = [options.schema.index(name) for name in columns]
-        self._columns = [_column(options, index) for index in self._wanted]
+        self._all = range(len(options.schema))
+        self._columns = [Column.of(options, index) for index in self._wanted]
+        self._readable = Readable(options.schema)
         self.tuple_schema = pa.schema(
-            [pa.field(column_name, column.type) for column_name, column in zip(columns, self._columns, strict=True)]
+            [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=True)]
             + [pa.field(POSITION, pa.int64(), nullable=False)]
         )
         self.punctuation_schema = pa.schema(
@@ -75,140 +84,154 @@ class XmlParser:
         """The items of a range, piece by piece; nothing is raised for bad input."""
         at = range_.base + range_.start
         try:
-            for text in texts(range_, self._item, self._options.encoding, self._options.max_item_bytes):
-                items = self._read(text, range_.path)
-                parsed = self._typed(items, at, text, range_.path)
+            for text, items in self._texts(range_):
+                yield self._typed(items, at, text)
                 at += items.count
-                yield parsed
-        except Flaw as flaw:
-            yield self._empty(Malformed(at, range_.path, flaw.offset, "document", flaw.reason, None))
+        except FlawError as flaw:
+            malformed = Malformed(at, range_.path, flaw.offset, "document", flaw.reason, None)
+            yield Parsed(self._no_tuples(), self._punctuations([]), [malformed])
             at += 1
         if range_.close:
-            yield self._closing(at)
+            yield Parsed(self._no_tuples(), self._punctuations([at]), [])
 
-    def _read(self, text: Text, path: str) -> _Items:
-        """All the items of a text, in one go if it is well-formed."""
-        items = _Items()
-        try:
-            root = _parse(text.content, text.open, text.after)
-        except etree.XMLSyntaxError:
-            return self._read_by_piece(text, path)
-        for element in self._reader.items(root):
+    def _texts(self, range_: Range) -> Iterator[tuple[_Text, Items]]:
+        if range_.start == range_.end and range_.ends == "cut":
+            return
+        with Path(range_.path).open("rb") as file:
+            feed = Feed(file, range_, self._item, self._options.encoding, self._options.max_item_bytes)
+            while True:
+                content, open_, offset = feed.items(), feed.open, feed.offset
+                peeled = self._peeler.peel(content, open_) if content else None
+                items = self._regular(peeled) if peeled is not None else None
+                if items is not None:
+                    feed.take()
+                    yield _Text(content, open_, open_, range_.path, offset, self._item), items
+                    continue
+                piece = feed.text()
+                if piece is None:
+                    return
+                text = _Text(piece.content, piece.open, piece.after, range_.path, piece.offset, self._item)
+                yield text, self._irregular(text)
+
+    def _regular(self, peeled: Peeled) -> Items | None:
+        """The items of a window taken apart; None if one cannot be read, so that all has to be looked at again."""
+        tuples, punctuations, dropped = Rows(), Rows(), 0
+        for ordinal, element, _ in peeled.irregular:
             try:
-                self._take(element, items)
-            except Unreadable:
-                return self._read_by_piece(text, path)
-        return items
+                if self._reader.is_punctuation(element):
+                    punctuations.add(ordinal, UNKNOWN, self._reader.patterns(element))
+                else:
+                    tuples.add(ordinal, UNKNOWN, self._reader.values(element))
+            except DroppedError:
+                dropped += 1
+            except UnreadableError:
+                return None
+        said = together(
+            [*regular(peeled, self._all, punctuations=True), punctuations.columns(self._all)], len(self._all)
+        )
+        if self._readable.first_wrong(said.columns) is not None:
+            return None
+        read = [*regular(peeled, self._wanted, punctuations=False), tuples.columns(self._wanted)]
+        return Items(peeled.count, together(read, len(self._wanted)), said, [], dropped)
 
-    def _take(self, element: etree._Element, items: _Items) -> None:
-        if self._reader.is_punctuation(element):
-            try:
-                patterns = self._reader.patterns(element)
-                self._check(patterns)
-                items.punctuations.append(patterns)
-                items.punctuation_at.append(items.count)
-            except Dropped:
-                items.dropped += 1
-        else:
-            items.tuples.append(self._reader.values(element))
-            items.tuple_at.append(items.count)
-        items.count += 1
-
-    def _check(self, patterns: list[str | None]) -> None:
+    def _irregular(self, text: _Text) -> Items:
+        """All the items of a text, in one go if nothing is malformed."""
+        tuples, punctuations, dropped, count = Rows(), Rows(), 0, 0
         try:
-            punctuation_from_texts(patterns, self._options.schema)
-        except ValueError as error:
-            raise Unreadable(str(getattr(error, "what", error))) from None
+            for element in self._reader.items(parse_content(text.content, text.open, text.after)):
+                try:
+                    self._take(element, count, UNKNOWN, tuples, punctuations)
+                except DroppedError:
+                    dropped += 1
+                count += 1
+        except (etree.XMLSyntaxError, UnreadableError):
+            return self._by_piece(text)
+        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], dropped)
 
-    def _read_by_piece(self, text: Text, path: str) -> _Items:
+    def _by_piece(self, text: _Text) -> Items:
         """The items of a text one by one, so that a bad one takes no other with it."""
-        items = _Items()
+        tuples, punctuations, malformed, dropped, count = Rows(), Rows(), list[Malformed](), 0, 0
         for piece in pieces(text.content, text.open, self._item):
             content = text.content[piece.start : piece.end]
+            offset = piece.start
             try:
-                root = _parse(content, piece.open, piece.after)
+                root = parse_content(content, piece.open, piece.after)
                 for element in self._reader.items(root):
-                    self._take(element, items)
-            except (etree.XMLSyntaxError, Unreadable) as error:
-                offset = piece.start
-                if isinstance(error, etree.XMLSyntaxError):
-                    offset += _offset(error, content, piece.open)
-                kind = self._kind(piece)
-                raw = content.decode("utf-8", "replace")
-                items.malformed.append(Malformed(items.count, path, text.offset + offset, kind, _reason(error), raw))
-                items.count += 1
-        return items
+                    count += 1
+                    self._take(element, count - 1, piece.start, tuples, punctuations)
+                continue
+            except DroppedError:
+                dropped += 1
+                continue
+            except UnreadableError as error:
+                reason = str(error)
+                count -= 1
+            except etree.XMLSyntaxError as error:
+                reason = str(error.msg).partition(", line ")[0]
+                offset += _offset(error, content, piece.open)
+            raw = content.decode("utf-8", "replace")
+            malformed.append(Malformed(count, text.path, text.offset + offset, self._kind(piece), reason, raw))
+            count += 1
+        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), malformed, dropped)
+
+    def _take(self, element: etree._Element, ordinal: int, start: int, tuples: Rows, punctuations: Rows) -> None:
+        if not self._reader.is_punctuation(element):
+            tuples.add(ordinal, start, self._reader.values(element))
+            return
+        patterns = self._reader.patterns(element)
+        self._readable.check(patterns)
+        punctuations.add(ordinal, start, patterns)
 
     def _kind(self, piece: Piece) -> Kind:
+        """What a malformed piece would have been."""
         if not piece.tag:
             return "document"
+        empty = piece.tag if piece.tag.endswith(b"/>") else piece.tag + b"</" + tag_name(piece.tag) + b">"
         try:
-            name = tag_name(piece.tag)
-            root = _parse(b"<" + piece.tag.rstrip(b"/>").lstrip(b"<") + b"></" + name + b">", piece.open, piece.open)
+            root = parse_content(empty, piece.open, piece.open)
         except etree.XMLSyntaxError:
             return "tuple"
         return "punctuation" if any(map(self._reader.is_punctuation, self._reader.items(root))) else "tuple"
 
-    def _typed(self, items: _Items, at: int, text: Text, path: str) -> Parsed:
-        positions = np.array(items.tuple_at, np.int64)
-        columns, wrong = [], dict[int, str]()
-        for column, index in zip(self._columns, self._wanted, strict=True):
-            values, reasons = column.read(pa.array([row[index] for row in items.tuples], pa.string()))
+    def _typed(self, items: Items, at: int, text: _Text) -> Parsed:
+        tuples = items.tuples
+        columns: list[pa.Array] = []
+        wrong: dict[int, str] = {}
+        for column, texts in zip(self._columns, tuples.columns, strict=True):
+            values, reasons = column.read(texts)
             columns.append(values)
             for row, reason in reasons.items():
                 wrong.setdefault(row, reason)
-        malformed = [_moved(one, at) for one in items.malformed]
-        batch = pa.RecordBatch.from_arrays([*columns, pa.array(positions + at)], schema=self.tuple_schema)
+        batch = pa.RecordBatch.from_arrays([*columns, pa.array(tuples.ordinal + at)], schema=self.tuple_schema)
+        malformed = [replace(one, position=one.position + at) for one in items.malformed]
         if wrong:
-            malformed += self._wrong(wrong, positions, at, text, path)
-            malformed.sort(key=lambda one: one.position)
-            keep = np.ones(len(positions), np.bool_)
+            if any(tuples.start[row] == UNKNOWN for row in wrong):
+                return self._typed(self._by_piece(text), at, text)
+            malformed = sorted([*malformed, *_wrong(wrong, tuples, at, text)], key=lambda one: one.position)
+            keep = np.ones(len(tuples), np.bool_)
             keep[list(wrong)] = False
             batch = batch.filter(pa.array(keep))
+        said = items.punctuations
         punctuations = pa.RecordBatch.from_arrays(
-            [pa.array(np.array(items.punctuation_at, np.int64) + at)]
-            + [pa.array([row[i] for row in items.punctuations], pa.string()) for i in range(len(self._options.schema))],
-            schema=self.punctuation_schema,
+            [pa.array(said.ordinal + at), *said.columns], schema=self.punctuation_schema
         )
         return Parsed(batch, punctuations, malformed, items.dropped)
 
-    def _wrong(
-        self, wrong: Mapping[int, str], positions: np.ndarray, at: int, text: Text, path: str
-    ) -> Iterator[Malformed]:
-        """Tuples that were read but have values not of their types."""
-        starts = [piece for piece in pieces(text.content, text.open, self._item) if piece.tag]
-        for row, reason in sorted(wrong.items()):
-            number = int(positions[row])
-            piece = starts[number]
-            raw = text.content[piece.start : piece.end].decode("utf-8", "replace")
-            yield Malformed(at + number, path, text.offset + piece.start, "tuple", reason, raw)
+    def _no_tuples(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([], self.tuple_schema)
 
-    def _empty(self, *malformed: Malformed) -> Parsed:
-        return Parsed(
-            pa.RecordBatch.from_pylist([], self.tuple_schema),
-            pa.RecordBatch.from_pylist([], self.punctuation_schema),
-            list(malformed),
-        )
-
-    def _closing(self, at: int) -> Parsed:
-        wildcards = pa.RecordBatch.from_pylist([{POSITION: at}], self.punctuation_schema)
-        return Parsed(pa.RecordBatch.from_pylist([], self.tuple_schema), wildcards, [])
+    def _punctuations(self, positions: list[int]) -> pa.RecordBatch:
+        """All-wildcard punctuations."""
+        return pa.RecordBatch.from_pylist([{POSITION: at} for at in positions], self.punctuation_schema)
 
 
-def _column(options: SourceOptions, index: int) -> Column:
-    attribute = options.schema[index]
-    pattern = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}.get(
-        attribute.domain.type.removesuffix("_NTZ")
-    )
-    rewriting = IsoRewriting.of(pattern) if pattern else None
-    return Column(attribute.name, attribute.domain, options.null_value, options.ignore_surrounding_spaces, rewriting)
-
-
-def _parse(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
-    if not open_:
-        content = b"<x/>" + content  # behind the root
-    closing = b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(after))
-    return etree.fromstring(b"".join(open_) + content + closing, etree.XMLParser(**SAFE))
+def _wrong(wrong: Mapping[int, str], tuples: Texts, at: int, text: _Text) -> Iterator[Malformed]:
+    """Tuples that were read but have values not of their types."""
+    ends = {piece.start: piece.end for piece in pieces(text.content, text.open, text.item)}
+    for row, reason in wrong.items():
+        start = int(tuples.start[row])
+        raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")
+        yield Malformed(at + int(tuples.ordinal[row]), text.path, text.offset + start, "tuple", reason, raw)
 
 
 def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:
@@ -219,13 +242,3 @@ def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...
         start = content.find(b"\n", start) + 1
     before = len(b"".join(open_) or b"<x/>") if line == 1 else 0
     return max(0, min(start + column - 1 - before, len(content)))
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "msg", None) or error).partition(", line ")[0]
-
-
-def _moved(malformed: Malformed, by: int) -> Malformed:
-    return Malformed(
-        malformed.position + by, malformed.document, malformed.offset, malformed.kind, malformed.reason, malformed.raw
-    )

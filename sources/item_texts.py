@@ -1,0 +1,124 @@
+"""Items as texts, column by column: what every way of reading them ends in, before the texts become values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sources.malformed import Malformed
+from sources.peel import Group, Peeled
+from sources.shape import Offsets, Window
+
+UNKNOWN = -1
+"""The start of an item that stands somewhere in a piece of XML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Items of one kind, in order.
+
+    Attributes:
+        ordinal: Their numbers among all the items of the text.
+        start: Where they begin in it, or UNKNOWN.
+        columns: The texts of each attribute; null for a leaf that is absent.
+    """
+
+    ordinal: Offsets
+    start: Offsets
+    columns: list[pa.StringArray]
+
+    def __len__(self) -> int:
+        return len(self.ordinal)
+
+
+@dataclass(slots=True)
+class Items:
+    """The items of one text.
+
+    Attributes:
+        count: How many, whatever became of them.
+        tuples: The texts of the attributes that are wanted.
+        punctuations: The pattern texts of all attributes.
+        malformed: What could not be read; positions are ordinals, offsets those of the text.
+        dropped: How many punctuations say nothing, since they restrict what is not declared.
+    """
+
+    count: int
+    tuples: Texts
+    punctuations: Texts
+    malformed: list[Malformed] = field(default_factory=list)
+    dropped: int = 0
+
+
+@dataclass(slots=True)
+class Rows:
+    """Items of one kind as rows, as they are read one by one."""
+
+    ordinal: list[int] = field(default_factory=list)
+    start: list[int] = field(default_factory=list)
+    texts: list[list[str | None]] = field(default_factory=list)
+
+    def add(self, ordinal: int, start: int, texts: list[str | None]) -> None:
+        """Add one item."""
+        self.ordinal.append(ordinal)
+        self.start.append(start)
+        self.texts.append(texts)
+
+    def columns(self, wanted: Sequence[int]) -> Texts:
+        """Of the attributes that are wanted."""
+        columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
+        return Texts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
+
+
+def regular(peeled: Peeled, wanted: Sequence[int], *, punctuations: bool) -> list[Texts]:
+    """The regular items of one kind, shape by shape."""
+    return [
+        Texts(group.ordinal, group.start, [_column(peeled.window, group, index) for index in wanted])
+        for group in peeled.groups
+        if group.shape.is_punctuation == punctuations
+    ]
+
+
+def together(parts: list[Texts], columns: int) -> Texts:
+    """Items of one kind in their order."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return Texts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
+    ordinal = np.concatenate([part.ordinal for part in parts])
+    order = np.argsort(ordinal, kind="stable")
+    merged = [pa.concat_arrays([part.columns[at] for part in parts]).take(pa.array(order)) for at in range(columns)]
+    return Texts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
+
+
+def _column(window: Window, group: Group, index: int) -> pa.StringArray:
+    source = group.shape.sources[index]
+    count = len(group.items)
+    if not isinstance(source, int):
+        return pa.array([source], pa.string()).take(pa.array(np.zeros(count, np.int64)))
+    start, end = window.slot(group.shape, group.items, source)
+    # All of the window as strings: the slots, and between them what is no one's.
+    bounds = np.empty(2 * count, np.int32)
+    bounds[::2] = start
+    bounds[1::2] = end
+    data = pa.py_buffer(window.text)
+    slots = pa.StringArray.from_buffers(2 * count - 1, pa.py_buffer(bounds), data)
+    texts = slots.take(pa.array(np.arange(0, 2 * count - 1, 2)))
+    return _one_line(texts) if group.shape.quoted[source] else texts
+
+
+def _one_line(texts: pa.StringArray) -> pa.StringArray:
+    """Line breaks and tabs in attribute values read as blanks."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return texts
+    characters = np.frombuffer(data, np.uint8)
+    if not (characters < 32).any():
+        return texts
+    blanks = np.where(characters < 32, np.uint8(32), characters)
+    return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(blanks))

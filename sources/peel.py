@@ -1,0 +1,272 @@
+"""Takes the regular items out of a window and leaves the rest to the XML parser, with a proof that nothing was misread.
+
+The items that have a known shape are cut out; what is left, if it is more than blanks, is parsed with a processing
+instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of all
+items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and the
+shapes are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another item), nothing
+is taken, and the window is parsed as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from lxml import etree
+
+from sources.elements import ItemReader
+from sources.head import parse_content
+from sources.shape import Mask, Offsets, Shape, Window
+
+MARKER = b"<?peeled?>"
+
+SHAPES = 8
+"""Shapes that are tried on every window, for each context."""
+
+FAILURES = 16
+"""Samples without a shape after which no more are taken, for each context."""
+
+RARE = 0.01
+"""Part of the items that may be irregular without being looked at for a new shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items of one shape.
+
+    Attributes:
+        shape: Their shape.
+        items: Their indices in the window.
+        ordinal: Their numbers among all the items of the window, from 0.
+        start: Where they begin.
+    """
+
+    shape: Shape
+    items: Offsets
+    ordinal: Offsets
+    start: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """A window taken apart.
+
+    Attributes:
+        window: The window.
+        count: How many items there are.
+        groups: The regular ones.
+        irregular: The others, each with its number and the piece of the window that it stands in.
+    """
+
+    window: Window
+    count: int
+    groups: list[Group]
+    irregular: list[tuple[int, etree._Element, tuple[int, int]]]
+
+
+@dataclass(slots=True)
+class _Shapes:
+    """What was learnt in one context.
+
+    Attributes:
+        shapes: In the order in which they are tried.
+        quotes: Whether quotes are delimiters.
+        failures: How many samples had no shape.
+    """
+
+    shapes: list[Shape] = field(default_factory=list)
+    quotes: bool = False
+    failures: int = 0
+
+
+class Peeler:
+    """Takes windows apart; it learns the shapes as it goes."""
+
+    def __init__(self, reader: ItemReader) -> None:
+        self._reader = reader
+        self._contexts: dict[tuple[bytes, ...], _Shapes] = {}
+        name = rb"(?:[^\s<>/:\"'=!?]+:)?" + re.escape(reader.local.encode())
+        self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+    def peel(self, text: bytes, open_: tuple[bytes, ...]) -> Peeled | None:
+        """Take a text apart; None if that is not possible, or there is nothing regular in it.
+
+        Args:
+            text: Content, from a cut to what looks like the end of an item.
+            open_: Start tags of the elements open where it begins.
+        """
+        known = self._contexts.setdefault(open_, _Shapes())
+        if not known.shapes and not self._learn(known, text, open_, [(0, len(text))]):
+            return None
+        if not _is_text(text):
+            return None
+        window = Window(text, quotes=known.quotes)
+        found = [(shape, window.find(shape)) for shape in known.shapes]
+        groups, gaps = _between(window, found)
+        if len(gaps) > RARE * (sum(len(items) for _, items in found) + 1) and self._learn(known, text, open_, gaps):
+            return self.peel(text, open_)
+        if not groups:
+            return None
+        irregular: list[tuple[int, etree._Element, tuple[int, int]]] = []
+        if gaps:
+            rest = self._rest(text, open_, gaps)
+            if rest is None:
+                return None
+            groups, irregular = _numbered(groups, gaps, rest)
+        return Peeled(window, sum(len(group.items) for group in groups) + len(irregular), groups, irregular)
+
+    def _learn(self, known: _Shapes, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
+        """Look for a new shape in gaps; whether there was one."""
+        for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
+            if len(known.shapes) == SHAPES or known.failures == FAILURES:
+                return False
+            sample = self._sample(text, start, end)
+            if sample is None:
+                continue
+            if b'="' in sample and not known.quotes:
+                known.shapes, known.quotes = [], True
+            shape = Shape.learn(sample, open_, self._reader, quotes=known.quotes)
+            if shape is None or shape in known.shapes:
+                known.failures += 1
+            else:
+                known.shapes.append(shape)
+                return True
+        return False
+
+    def _sample(self, text: bytes, start: int, end: int) -> bytes | None:
+        """The first item of a gap, if it looks like one."""
+        tag = self._start_tag.search(text, start, end)
+        if tag is None:
+            return None
+        if tag[0].endswith(b"/>"):
+            return tag[0]
+        closing = re.compile(rb"</" + re.escape(tag[1]) + rb"[ \t\n]*>").search(text, tag.end(), end)
+        return None if closing is None else text[tag.start() : closing.end()]
+
+    def _rest(
+        self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
+    ) -> list[list[etree._Element]] | None:
+        """The items in each gap; None if the proof fails."""
+        parts = [text[start:end] for start, end in gaps]
+        if any(b"<?" in part for part in parts):
+            return None
+        try:
+            root = parse_content(MARKER + MARKER.join(parts) + MARKER, open_, open_)
+        except etree.XMLSyntaxError:
+            return None
+        context = root
+        for _ in open_[1:]:
+            context = context[0]
+        items: list[list[etree._Element]] = []
+        for element in self._in_order(root, context):
+            if element.tag is etree.PI:
+                parent = element.getparent()
+                if parent is not context and not self._is_like(parent, context):
+                    return None
+                items.append([])
+            elif items:
+                items[-1].append(element)
+            else:
+                return None
+        return items[:-1] if len(items) == len(gaps) + 1 and not items[-1] else None
+
+    def _in_order(self, root: etree._Element, context: etree._Element) -> Iterator[etree._Element]:
+        """Markers and items."""
+        if all(child.tag is etree.PI or self._reader.is_item(child) for child in context):
+            yield from context
+            return
+        inside: etree._Element | None = None
+        for element in root.iter():
+            if element.tag is etree.PI:
+                yield element
+            elif self._reader.is_item(element) and not any(
+                self._reader.is_item(outer) for outer in element.iterancestors()
+            ):
+                inside = element
+                yield inside
+
+    def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
+        """Whether an element reads there as it does in the context; its ancestors are not taken into account."""
+        return (
+            parent is not None
+            and not self._reader.needs_ancestors
+            and parent.nsmap == context.nsmap
+            and not any(self._reader.is_item(outer) for outer in [parent, *parent.iterancestors()])
+        )
+
+
+def _is_text(text: bytes) -> bool:
+    """Whether all of it is UTF-8 for characters that XML has; control characters are looked for elsewhere."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text  # U+FFFE and U+FFFF
+
+
+def _between(window: Window, found: list[tuple[Shape, Offsets]]) -> tuple[list[Group], list[tuple[int, int]]]:
+    """The groups of items, numbered in their order, and the gaps between items that are not blank."""
+    start = np.concatenate([window.starts(items) for _, items in found])
+    end = np.concatenate([window.ends(shape, items) for shape, items in found])
+    which = np.repeat(np.arange(len(found)), [len(items) for _, items in found])
+    index = np.concatenate([items for _, items in found])
+    if len(found) > 1:
+        order = np.argsort(start, kind="stable")
+        start, end, which, index = start[order], end[order], which[order], index[order]
+        # Two shapes may fit one item; the first counts.
+        first = np.concatenate([[True], start[1:] != start[:-1]])[: len(start)]
+        if not first.all():
+            start, end, which, index = start[first], end[first], which[first], index[first]
+    groups = []
+    for number, (shape, _) in enumerate(found):
+        those = np.flatnonzero(which == number) if len(found) > 1 else np.arange(len(start))
+        if len(those):
+            groups.append(Group(shape, index[those], those, start[those]))
+    gap_start = np.concatenate([np.zeros(1, np.int64), end])
+    gap_end = np.concatenate([start, np.full(1, len(window.text), np.int64)])
+    filled = np.flatnonzero(_not_blank(window, gap_start, gap_end))
+    return groups, list(zip(gap_start[filled].tolist(), gap_end[filled].tolist(), strict=True))
+
+
+_IS_BLANK = np.zeros(256, np.bool_)
+_IS_BLANK[list(b" \t\r\n")] = True
+
+
+def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
+    """Which of the gaps hold more than blanks."""
+    length = end - start
+    result = np.zeros(len(length), np.bool_)
+    single = np.flatnonzero(length == 1)
+    result[single] = ~_IS_BLANK[window.byte[start[single]]]
+    longer = np.flatnonzero(length > 1)
+    if len(longer):
+        size = length[longer]
+        before = np.cumsum(size) - size
+        at = np.repeat(start[longer] - before, size) + np.arange(size.sum())
+        result[longer] = np.logical_or.reduceat(~_IS_BLANK[window.byte[at]], before)
+    return result
+
+
+def _numbered(
+    groups: list[Group], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
+) -> tuple[list[Group], list[tuple[int, etree._Element, tuple[int, int]]]]:
+    """The groups with the irregular items counted in, and these with their numbers."""
+    starts = np.sort(np.concatenate([group.start for group in groups])) if len(groups) > 1 else groups[0].start
+    gap_starts = np.array([start for start, _ in gaps])
+    regular_before = np.searchsorted(starts, gap_starts)
+    counts = np.array([len(items) for items in rest])
+    irregular_before = np.cumsum(counts) - counts
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    numbered = [
+        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.start)]) for group in groups
+    ]
+    irregular = [
+        (int(regular_before[gap] + irregular_before[gap]) + number, element, gaps[gap])
+        for gap, items in enumerate(rest)
+        for number, element in enumerate(items)
+    ]
+    return numbered, irregular

@@ -1,0 +1,186 @@
+"""The shape of regular items: literal markup with slots between, learnt from one item, recognised in all like it.
+
+A shape is learnt from a sample by filling its slots with placeholders and letting the reference reading say which attribute
+each of them is. Any text that has the same literal markup, and in the slots nothing that means anything to XML, is then
+well-formed wherever the sample is, and reads alike. Recognising it takes a few comparisons of words per item, for all items
+of a window at once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from lxml import etree
+
+from sources.elements import DroppedError, ItemReader, UnreadableError
+from sources.head import parse_content
+
+Offsets = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_LT, _QUOTE = b"<"[0], b'"'[0]
+_TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
+# Other attributes are part of the markup: a prefixed one may say nil, xmlns says what names mean.
+_PLAIN_ATTRIBUTE = re.compile(rb"(?<=[ \t\r\n])(?!xmlns=)[^\s<>\"'=:]+=\"([^\"<]*)\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Literal runs with a slot between any two.
+
+    Attributes:
+        runs: The literal text; every slot is followed by `<`, or by the quote that ends an attribute's value.
+        places: How many delimiters (`<`, and quotes if there are attributes) stand before each run.
+        delimiters: How many there are in all.
+        is_punctuation: Whether the item is a punctuation; else it is a tuple.
+        sources: For each attribute its slot, or its constant text, or None if it is absent.
+        quoted: For each slot, whether it is the value of an XML attribute.
+    """
+
+    runs: tuple[bytes, ...]
+    places: tuple[int, ...]
+    delimiters: int
+    is_punctuation: bool
+    sources: tuple[int | str | None, ...]
+    quoted: tuple[bool, ...]
+
+    @staticmethod
+    def learn(sample: bytes, open_: tuple[bytes, ...], reader: ItemReader, *, quotes: bool) -> Shape | None:
+        """The shape of an item; None if it has none that could be recognised safely.
+
+        Args:
+            sample: The item's text.
+            open_: Start tags of the elements open around it.
+            reader: The reference reading.
+            quotes: Whether quotes are delimiters, so that values of XML attributes may be slots.
+        """
+        if b"<!" in sample or b"<?" in sample or any(b"'" in tag[0] for tag in _TAG.finditer(sample)):
+            return None
+        runs, quoted = _runs(sample, quotes=quotes)
+        filled = runs[0] + b"".join(_placeholder(slot) + run for slot, run in enumerate(runs[1:]))
+        try:
+            items = list(reader.items(parse_content(filled, open_, open_)))
+            if len(items) != 1:
+                return None
+            is_punctuation = reader.is_punctuation(items[0])
+            texts = reader.patterns(items[0]) if is_punctuation else reader.values(items[0])
+        except (etree.XMLSyntaxError, UnreadableError, DroppedError):
+            return None
+        slots = {_placeholder(slot).decode(): slot for slot in range(len(quoted))}
+        sources = tuple(None if text is None else slots.get(text, text) for text in texts)
+        if any(isinstance(source, str) and _PLACEHOLDER in source for source in sources):
+            return None  # made of several slots
+        counts = [run.count(b"<") + (run.count(b'"') if quotes else 0) for run in runs]
+        places = tuple(sum(counts[:number]) for number in range(len(runs)))
+        return Shape(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted))
+
+
+_PLACEHOLDER = "\ue0ff"
+
+
+def _placeholder(slot: int) -> bytes:
+    return f"{_PLACEHOLDER}{slot}{_PLACEHOLDER}".encode()
+
+
+def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
+    """The literal runs of a sample, and for each slot between them whether it is an attribute's value."""
+    cuts: list[tuple[int, int, bool]] = []
+    before = None
+    for tag in _TAG.finditer(sample):
+        if before is not None:
+            start, end = before.end(), tag.start()
+            # The text of a leaf varies; blanks between other tags are layout.
+            is_leaf = tag[1] and not before[1] and not before[0].endswith(b"/>")
+            if is_leaf or sample[start:end].strip(b" \t\r\n"):
+                cuts.append((start, end, False))
+        if quotes:
+            cuts += [
+                (tag.start() + value.start(1), tag.start() + value.end(1), True)
+                for value in _PLAIN_ATTRIBUTE.finditer(tag[0])
+            ]
+        before = tag
+    ends = [0, *(end for _, end, _ in cuts)]
+    starts = [*(start for start, _, _ in cuts), len(sample)]
+    return [sample[a:b] for a, b in zip(ends, starts, strict=True)], [quoted for _, _, quoted in cuts]
+
+
+class Window:
+    """A text with its delimiters, in which shapes are recognised."""
+
+    def __init__(self, text: bytes, *, quotes: bool) -> None:
+        """Find the delimiters: `<`, and quotes if they are."""
+        padded = text + bytes(8)
+        self.text = text
+        self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[: len(text)]
+        # The eight bytes that begin at every offset.
+        self._word = np.ndarray((len(text) + 1,), np.dtype("<u8"), padded, strides=(1,))
+        delimits = self.byte == _LT
+        if quotes:
+            delimits |= self.byte == _QUOTE
+        self.delimiters: Offsets = np.flatnonzero(delimits)
+        self._first = self._word[self.delimiters]
+        self._lively = self._find_lively()
+
+    def _find_lively(self) -> Offsets:
+        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA."""
+        found = []
+        control = self.byte < 32
+        if np.count_nonzero(control) != self.text.count(b"\n"):
+            found.append(np.flatnonzero(control & (self.byte != 9) & (self.byte != 10)))
+        if b"&" in self.text:
+            found.append(np.flatnonzero(self.byte == 38))
+        if b"]]>" in self.text:
+            found.append(np.array([end.start() for end in re.finditer(rb"\]\]>", self.text)]))
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    def find(self, shape: Shape) -> Offsets:
+        """The items of a shape, as indices of their first delimiters, in order."""
+        run = shape.runs[0]
+        value, mask = _as_word(run[:8])
+        items = np.flatnonzero((self._first & mask if len(run) < 8 else self._first) == value)
+        items = items[: np.searchsorted(items, len(self.delimiters) - shape.delimiters, "right")]
+        for number, (run, place) in enumerate(zip(shape.runs, shape.places, strict=True)):
+            for offset in range(8 if number == 0 else 0, len(run), 8):
+                # The last word of a longer run overlaps the one before.
+                offset = min(offset, max(len(run) - 8, 0))
+                value, mask = _as_word(run[offset : offset + 8])
+                found = self._word[self.delimiters[items + place] + offset]
+                fits = (found & mask if len(run) < 8 else found) == value
+                if not fits.all():
+                    items = items[fits]
+        return self._inert(shape, items)
+
+    def _inert(self, shape: Shape, items: Offsets) -> Offsets:
+        """The items whose slots hold nothing that means anything to XML, or is forbidden in it."""
+        if not len(self._lively) or not len(items):
+            return items
+        item = np.searchsorted(self.starts(items), self._lively, "right") - 1
+        inside = item >= 0
+        at, item = self._lively[inside], item[inside]
+        hit = np.zeros(len(at), np.bool_)
+        for slot in range(len(shape.runs) - 1):
+            start, end = self.slot(shape, items[item], slot)
+            hit |= (start <= at) & (at < end)
+        return np.delete(items, item[hit])
+
+    def slot(self, shape: Shape, items: Offsets, slot: int) -> tuple[Offsets, Offsets]:
+        """Where a slot of the items begins and ends."""
+        start = self.delimiters[items + shape.places[slot]] + len(shape.runs[slot])
+        return start, self.delimiters[items + shape.places[slot + 1]]
+
+    def ends(self, shape: Shape, items: Offsets) -> Offsets:
+        """Where the items end."""
+        return self.delimiters[items + shape.places[-1]] + len(shape.runs[-1])
+
+    def starts(self, items: Offsets) -> Offsets:
+        """Where the items begin."""
+        return self.delimiters[items]
+
+
+def _as_word(literal: bytes) -> tuple[np.uint64, np.uint64]:
+    """Up to eight bytes as a word, and the mask of those that count."""
+    value = int.from_bytes(literal, "little")
+    return np.uint64(value), np.uint64((1 << 8 * len(literal)) - 1)
