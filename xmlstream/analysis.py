@@ -1,0 +1,122 @@
+"""The types of a query's expressions, asked of Spark's analyser: nothing here knows Spark's typing rules.
+
+The analyser sees frames without tuples that have the attributes of a plan's nodes. No job is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+from punct_ns.domain import Domain
+from punct_ns.schema import Schema
+from xmlstream.dialect import Statement, render
+from xmlstream.spark_errors import explained
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
+
+
+class Analyst(Protocol):
+    """Who knows the types of expressions over a schema."""
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """The name that each expression has by itself, and its domain; all of them aggregates, or none."""
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Makes sure that the expression is true, false or null of a tuple; QueryError if not."""
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """The types that the attributes have in a UNION of these schemas; QueryError if there are none."""
+
+
+class NamesOnly:
+    """Knows no types, and needs no Spark: enough to find misspelt names in a query before Spark is started."""
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """Each by its own text; as if they were strings."""
+        return [(expression, Domain("STRING")) for expression in expressions]
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Takes anything for a condition."""
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """The types on the left."""
+        return [attribute.domain.type for attribute in schemas[0]]
+
+
+class SparkAnalyst:
+    """Asks Spark."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._frames: dict[Schema, DataFrame] = {}
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """What Spark calls them, and their types and nullability there."""
+        if not expressions:
+            return []
+        with explained():
+            fields = self._frame(schema).selectExpr(*expressions).schema.fields
+        return [(field.name, _domain(field)) for field in fields]
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Lets Spark filter by it."""
+        with explained():
+            self._frame(schema).where(expression)
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """What Spark's union makes of them, from left to right."""
+        with explained():
+            union = reduce(lambda one, other: one.unionAll(other), map(self._frame, schemas))
+        return [_domain(field).type for field in union.schema.fields]
+
+    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
+        """Makes sure that Spark reads a query, as it was written, as it was understood here; returns its types.
+
+        Two parsers have read it: sqlglot's, from whose tree the plan is made, and Spark's. Here Spark reads both the
+        original and what the tree is written back as, and must make the same plan of them.
+
+        Raises:
+            QueryError: Spark finds an error in the query, or the two differ.
+        """
+        session = self._session(tables)
+        text, start = statement.text, statement.start
+        with explained(text, start):
+            original = session.sql(text.text[start : statement.end])
+            plans = [_optimized(original)]
+        with explained(text):
+            plans.append(_optimized(session.sql(render(statement.tree))))
+        if not plans[0].sameResult(plans[1]):
+            raise text.error(
+                "Spark would not compute what was understood of this query",
+                start,
+                "write literals and functions in their plainest form, for instance CAST(… AS …)",
+            )
+        return [_domain(field).type for field in original.schema.fields]
+
+    def _session(self, tables: Mapping[str, Schema]) -> SparkSession:
+        """A session with the tables as views, so that the user's own catalogue stays as it is."""
+        session = self._spark.newSession()
+        for name, value in self._spark.conf.getAll.items():
+            if name.startswith("spark.sql.") and session.conf.isModifiable(name):
+                session.conf.set(name, value)
+        for name, schema in tables.items():
+            session.createDataFrame([], schema.ddl()).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+        return session
+
+    def _frame(self, schema: Schema) -> DataFrame:
+        if schema not in self._frames:
+            self._frames[schema] = self._spark.createDataFrame([], schema.ddl())
+        return self._frames[schema]
+
+
+def _optimized(frame: DataFrame) -> Any:
+    # Constants are folded here: a literal of its own and the cast of a text become one.
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+def _domain(field: StructField) -> Domain:
+    return Domain(field.dataType.simpleString(), field.nullable)

@@ -1,0 +1,131 @@
+"""CREATE TABLE … USING punctuated_xml OPTIONS (…): what a query reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from punct_ns.errors import InputError, QueryError, UsageError
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from sources.source import SourceOptions
+from xmlstream.dialect import StreamSql, offset
+from xmlstream.plan import Node, Scan
+from xmlstream.query_text import QueryText
+from xmlstream.refusals import called, place_of
+from xmlstream.supported import require_type
+
+FORMAT = "punctuated_xml"
+_CREATE = {"this", "kind", "properties"}
+_COLUMN = {"this", "kind", "constraints"}
+
+
+def scan(name: str, options: Mapping[str, str], schema: str | None) -> Node:
+    """A source as the beginning of a plan; `schema` is Spark DDL, None where it is among the options.
+
+    Raises:
+        UsageError: An option is unknown, missing or cannot be read.
+    """
+    if schema is not None:
+        # The same schema is the same text, however it was written.
+        schema = Schema.parse(schema).ddl()
+    source = SourceOptions.parse(options, schema)
+    for attribute in source.schema:
+        if attribute.domain.opaque:
+            raise UsageError(
+                f"the type {attribute.domain.type} of {attribute.name} cannot be read from XML",
+                hint="declare it as STRING, and convert it in the query",
+            )
+    return Node(Scan(name, source), (), name)
+
+
+def declared(tree: exp.Create, text: QueryText) -> tuple[str, Node]:
+    """The name of the table that the statement declares, and the source that it is.
+
+    Raises:
+        QueryError: It declares anything but a punctuated XML source.
+    """
+    if str(tree.args.get("kind")).upper() != "TABLE":
+        raise text.error(f"CREATE {tree.args.get('kind')} is not supported", offset(tree), "a query declares tables")
+    _require_only(tree, _CREATE, text)
+    table, columns = (tree.this.this, tree.this.expressions) if isinstance(tree.this, exp.Schema) else (tree.this, [])
+    _require_only(table, {"this"}, text)
+    name = table.name
+    ddl = ", ".join(_column(column, text) for column in columns) or None
+    options = dict(_options(tree.args.get("properties"), text, name, offset(table)))
+    if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
+        raise text.error(f"table {name} has its columns twice", offset(columns[0]), f"leave out the option {twice[0]}")
+    try:
+        return name, scan(name, options, ddl)
+    except (UsageError, InputError) as error:
+        raise _at(error, text, offset(table), f"table {name}: ") from None
+
+
+def _column(column: exp.Expr, text: QueryText) -> str:
+    if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
+        raise text.error("a column is declared by its name and its type", offset(column), "as in hour INT NOT NULL")
+    _require_only(column, _COLUMN, text)
+    kind = column.args["kind"]
+    require_type(kind, text, offset(column))
+    ends = ""
+    for constraint in column.args.get("constraints") or ():
+        match constraint.args.get("kind"):
+            case exp.NotNullColumnConstraint() as not_null if not not_null.args.get("allow_null"):
+                ends = " NOT NULL"
+            case exp.CommentColumnConstraint():
+                pass
+            case other:
+                what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
+                raise text.error(what, offset(column), "a column may be NOT NULL; the option domains bounds its values")
+    return f"{quoted(column.name)} {kind.sql(dialect=StreamSql)}{ends}"
+
+
+def _options(
+    properties: exp.Properties | None, text: QueryText, table: str, at: int | None
+) -> Iterator[tuple[str, str]]:
+    using = None
+    for part in properties.expressions if properties else ():
+        match part:
+            case exp.FileFormatProperty():
+                using = part.name
+                if using.lower() != FORMAT:
+                    raise text.error(f"USING {using} is not supported", at, f"a table is read USING {FORMAT}")
+            case exp.OptionsProperty():
+                yield from _pairs(part, text, table)
+            case _:
+                what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
+                raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
+    if using is None:
+        raise text.error(f"table {table} does not say what it is", at, f"write USING {FORMAT} OPTIONS (…)")
+
+
+def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for option in options.expressions:
+        key, value = option.this, option.args.get("value")
+        name = key.sql(dialect=StreamSql).replace("`", "") if isinstance(key, exp.Dot) else key.name
+        if not isinstance(value, exp.Literal | exp.Boolean):
+            raise text.error(f"option {name} of table {table} has no plain value", offset(option), "write it in quotes")
+        if name.lower() in seen:
+            raise text.error(f"table {table} has the option {name} twice", offset(option))
+        seen.add(name.lower())
+        yield name, value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+
+
+def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
+    for part, value in tree.args.items():
+        if value and part not in allowed:
+            what, hint = _CREATES.get(part) or called(part)
+            raise text.error(what, place_of(part, tree, text), hint)
+
+
+_CREATES = {
+    "expression": ("CREATE TABLE AS SELECT is not supported", "the query's result goes where -o says"),
+    "replace": ("OR REPLACE is not supported", "a query declares each table once"),
+    "exists": ("IF NOT EXISTS is not supported", "a query declares each table once"),
+}
+
+
+def _at(error: UsageError | InputError, text: QueryText, at: int | None, before: str) -> QueryError:
+    return text.error(before + error.what, at, error.hint)

@@ -1,0 +1,137 @@
+"""Which of Spark's functions a query may call, by name: those whose answer is the same whenever it is computed.
+
+Whatever is not named here is refused. A value must depend on its arguments alone, so that a slice that is run again
+after a crash gives what it gave; an aggregate must not depend on the order of tuples, which a merge does not keep.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+_SCALARS = (
+    # arrays
+    "array array_append array_compact array_contains array_distinct array_except array_insert array_intersect "
+    "array_join array_max array_min array_position array_prepend array_remove array_repeat array_size array_union "
+    "arrays_overlap arrays_zip cardinality element_at flatten get reverse sequence size slice sort_array "
+    "try_element_at "
+    # bits
+    "bit_count bit_get getbit shiftleft shiftright shiftrightunsigned "
+    # conditions
+    "coalesce if ifnull nanvl nullif nullifzero nvl nvl2 zeroifnull "
+    # conversions
+    "bigint binary boolean date decimal double float int smallint string timestamp tinyint "
+    # dates and times
+    "add_months date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff "
+    "datepart day dayname dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour last_day make_date "
+    "make_dt_interval make_interval make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval minute "
+    "month monthname months_between next_day quarter second timestamp_micros timestamp_millis timestamp_seconds "
+    "timestampadd timestampdiff to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp "
+    "to_utc_timestamp trunc try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz "
+    "try_to_date try_to_timestamp unix_date unix_micros unix_millis unix_seconds unix_timestamp weekday "
+    "weekofyear year "
+    # hashes
+    "crc32 hash md5 sha sha1 sha2 xxhash64 "
+    # JSON
+    "from_json get_json_object json_array_length json_object_keys to_json "
+    # maps and structures
+    "map map_concat map_contains_key map_entries map_from_arrays map_from_entries map_keys map_values str_to_map "
+    "named_struct "
+    # mathematics
+    "abs acos acosh asin asinh atan atan2 atanh bin bround cbrt ceil ceiling conv cos cosh cot csc degrees e exp "
+    "expm1 factorial floor greatest hex hypot least ln log log10 log1p log2 mod negative pi pmod positive pow "
+    "power radians rint round sec sign signum sin sinh sqrt tan tanh try_add try_divide try_mod try_multiply "
+    "try_subtract unhex width_bucket "
+    # predicates
+    "equal_null isnan isnotnull isnull regexp_like "
+    # strings
+    "ascii base64 bit_length btrim char char_length character_length chr concat concat_ws contains decode elt "
+    "encode endswith find_in_set format_number format_string initcap instr lcase left len length levenshtein "
+    "locate lower lpad ltrim luhn_check mask octet_length overlay position printf quote regexp_count "
+    "regexp_extract regexp_extract_all regexp_instr regexp_replace regexp_substr repeat replace right rpad rtrim "
+    "sentences soundex space split split_part startswith substr substring substring_index to_binary to_char "
+    "to_number to_varchar translate trim try_to_binary try_to_number ucase unbase64 upper "
+    # URLs
+    "parse_url try_parse_url try_url_decode url_decode url_encode "
+    # XML
+    "xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string "
+)
+SCALARS = frozenset(_SCALARS.split())
+"""Functions of values to a value."""
+
+_AGGREGATES = (
+    "approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp "
+    "every kurtosis max mean median min percentile regr_avgx regr_avgy regr_count regr_intercept regr_r2 "
+    "regr_slope regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop "
+    "var_samp variance"
+)
+AGGREGATES = frozenset(_AGGREGATES.split())
+"""Functions of all tuples of a group, in whatever order they come."""
+
+UNITS_FIRST = frozenset({"date_add", "date_diff", "dateadd", "datediff", "timestampadd", "timestampdiff"})
+"""Functions whose first argument, where there are three, is a unit of time and no attribute."""
+
+READS_THE_CLOCK_ALONE = frozenset({"unix_timestamp"})
+"""Functions that without an argument mean the time at which they are computed."""
+
+_RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
+_CLOCK = "curdate current_date current_time current_timestamp localtime localtimestamp now"
+_ORDERED = (
+    "any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last "
+    "last_value listagg max_by min_by mode percentile_approx string_agg"
+)
+_WINDOWS = "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"
+_TIME_WINDOWS = "session_window window window_time time_bucket"
+_GENERATORS = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
+_LAMBDAS = (
+    "aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys "
+    "transform_values zip_with"
+)
+_SESSION = (
+    "current_catalog current_database current_path current_schema current_timezone current_user session_user user "
+    "version input_file_block_length input_file_block_start input_file_name spark_partition_id"
+)
+_OUTSIDE = "java_method reflect try_reflect"
+_ROLLUPS = "grouping grouping_id"
+
+_REASONS = {
+    "struct": "named_struct('a', …) makes a structure",
+    "any some": "use bool_or(…)",
+    _RANDOM: "its value would be another when a slice is run again after a crash",
+    _CLOCK: "its value would be another when a slice is run again after a crash; take the time from an attribute",
+    _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
+    _WINDOWS: "window functions are not supported",
+    _TIME_WINDOWS: "windows are not supported; group by an expression over the time, such as date_trunc('HOUR', ts)",
+    _GENERATORS: "one tuple in gives one tuple out at the most",
+    _LAMBDAS: "functions of functions are not supported",
+    _SESSION: "its value depends on where and by whom it is computed",
+    _OUTSIDE: "a query calls Spark's own functions alone",
+    _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
+}
+
+REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.split()}
+"""Functions that Spark has and a query may not call, each with the reason."""
+
+
+_HINT = "Spark's functions of values to a value are, and count, sum, min, max, avg and other aggregates"
+
+
+def reason_to_refuse(name: str, arguments: int) -> tuple[str, str] | None:
+    """Why a call is refused, what and a hint; None where it is not.
+
+    >>> reason_to_refuse("MAX", 1)
+    >>> reason_to_refuse("rand", 0)[0]
+    'the function rand is not supported'
+    >>> reason_to_refuse("maxx", 1)
+    ('there is no function maxx', 'did you mean max?')
+    """
+    known = name.lower()
+    if known in READS_THE_CLOCK_ALONE and arguments == 0:
+        return f"the function {known} without an argument is not supported", REFUSED["now"]
+    if known in SCALARS or known in AGGREGATES:
+        return None
+    if known in REFUSED:
+        return f"the function {known} is not supported", REFUSED[known]
+    near = difflib.get_close_matches(known, SCALARS | AGGREGATES, n=1, cutoff=0.8)
+    if near:
+        return f"there is no function {known}", f"did you mean {near[0]}?"
+    return f"the function {known} is not supported", _HINT

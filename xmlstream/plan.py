@@ -1,0 +1,163 @@
+"""A query as a plan: operators over sources, a directed acyclic graph whose equal parts are one.
+
+Plans are values. Two queries that mean the same by construction, from SQL or from the builder, have equal plans; a part
+that a query uses twice runs once; and a checkpoint knows the plan it belongs to by its fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeAlias
+
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.merge import Merge
+from operators.project import Project
+from operators.select import Select
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from sources.source import SourceOptions
+
+Operator: TypeAlias = Select | Project | Distinct | Merge | GroupBy
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A source, where a plan begins.
+
+    `options.columns` are the attributes whose values are read; punctuations speak of the whole schema.
+    """
+
+    name: str
+    options: SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator over its inputs, or a source without any; `label` is what metrics call it."""
+
+    operator: Operator | Scan
+    inputs: tuple[Node, ...]
+    label: str
+    schema: Schema = field(init=False, repr=False, compare=False)
+    schemes: tuple[Scheme, ...] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Computed once: a part that is used twice would otherwise be walked twice at every level above it.
+        if isinstance(self.operator, Scan):
+            schema, schemes = self.operator.options.schema, self.operator.options.schemes
+        else:
+            schema = self.operator.schema(*(node.schema for node in self.inputs))
+            schemes = self.operator.schemes(*(node.schemes for node in self.inputs))
+        object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "schemes", schemes)
+        object.__setattr__(self, "_hash", hash((self.operator, self.inputs, self.label)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def topological(root: Node) -> list[Node]:
+    """All nodes below the root and the root, each once, after its inputs; the same order for equal plans."""
+    order: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in order:
+            for below in node.inputs:
+                visit(below)
+            order[node] = None
+
+    visit(root)
+    return list(order)
+
+
+def names(root: Node) -> dict[Node, str]:
+    """A name for each node: its label, numbered from the second of that label on (`select`, `select-2`)."""
+    given: dict[Node, str] = {}
+    seen: Counter[str] = Counter()
+    taken: set[str] = set()
+    for node in topological(root):
+        label = node.label.lower()
+        name = label
+        while name in taken or seen[label] == 0:
+            seen[label] += 1
+            name = label if seen[label] == 1 else f"{label}-{seen[label]}"
+        taken.add(name)
+        given[node] = name
+    return given
+
+
+def fingerprint(root: Node) -> str:
+    """What tells this plan from any other, as far as kept state and output depend on it; stable across processes.
+
+    How a source is sliced, and what is done about bad input, may change from run to run.
+    """
+    called = names(root)
+    plain = [
+        {
+            "name": called[node],
+            "operator": _plain(node.operator),
+            "inputs": [called[below] for below in node.inputs],
+            "schema": _plain(node.schema),
+        }
+        for node in topological(root)
+    ]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+_MAY_CHANGE = {"mode", "ungrammatical", "follow", "keepOpen", "close", "documentLog", "stage", "source"} | {
+    f"max{limit}" for limit in ("BytesPerSlice", "BytesPerPartition", "FilesPerSlice", "ItemBytes")
+}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list():
+            return [_plain(part) for part in value]
+        case Mapping():
+            return {str(name): _plain(part) for name, part in value.items()}
+        case SourceOptions():
+            return {name: text for name, text in value.given if name not in _MAY_CHANGE}
+        case Schema():
+            return [[a.name, a.domain.type, a.domain.nullable, str(a.domain.low), str(a.domain.high)] for a in value]
+        case _ if is_dataclass(value):
+            parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+            return {"": type(value).__name__, **parts}
+    return str(value)
+
+
+def tree(root: Node) -> str:
+    """The plan as text, a node a line, its inputs below it and indented."""
+    called = names(root)
+    lines: list[str] = []
+
+    def write(node: Node, depth: int) -> None:
+        lines.append(f"{'  ' * depth}{called[node]}: {described(node)}")
+        for below in node.inputs:
+            write(below, depth + 1)
+
+    write(root, 0)
+    return "\n".join(lines)
+
+
+def described(node: Node) -> str:
+    """An operator's parameters in a line."""
+    match node.operator:
+        case Scan(options=options):
+            return f"{options.path} ({', '.join(options.columns)})"
+        case Select(predicate=predicate):
+            return predicate
+        case Project(columns=columns):
+            return ", ".join(f"{c.expression} AS `{c.attribute.name}`" for c in columns)
+        case GroupBy(keys=keys, aggregates=aggregates):
+            answers = [f"{a.expression} AS `{a.attribute.name}`" for a in aggregates]
+            return f"({', '.join(keys)}) {', '.join(answers)}"
+    return ", ".join(node.schema.names)

@@ -1,0 +1,130 @@
+"""The text of a query with the places where its parts were written, so that an error can point at them.
+
+A query comes from a file with variables in it, or in pieces, as arguments of the builder. It is read as one text; a
+`QueryText` remembers where each piece of that came from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from punct_ns.errors import QueryError, place
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of the text that was written in one place.
+
+    Attributes:
+        start: Offset of its first character in the text.
+        source: What it was written in: a file, an argument; None if there is but one possibility.
+        line: Line of its first character there, from 1.
+        column: Column of its first character there, from 1.
+        stands_in: Whether it stands for a variable: then all of it is at the variable's place.
+    """
+
+    start: int
+    source: str | None
+    line: int = 1
+    column: int = 1
+    stands_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A text and its pieces, in order."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+
+    @staticmethod
+    def of(text: str, source: str | None = None) -> QueryText:
+        """A text that was written in one place."""
+        return QueryText(text, (Piece(0, source),))
+
+    @staticmethod
+    def joined(parts: Iterable[str | QueryText]) -> QueryText:
+        """The parts one after the other; a plain string is nobody's writing, and counts to the part before."""
+        text, pieces = "", [Piece(0, None)]
+        for part in parts:
+            if isinstance(part, QueryText):
+                moved = [Piece(len(text) + p.start, p.source, p.line, p.column, p.stands_in) for p in part.pieces]
+                pieces += moved
+            text += part if isinstance(part, str) else part.text
+        return QueryText(text, tuple(pieces))
+
+    def place(self, offset: int) -> tuple[str | None, int, int]:
+        r"""Source, line and column of the character at an offset.
+
+        >>> QueryText.of("a,\n b", "q.sql").place(4)
+        ('q.sql', 2, 2)
+        """
+        piece = self.pieces[bisect_right([p.start for p in self.pieces], max(offset, 0)) - 1]
+        if piece.stands_in:
+            return piece.source, piece.line, piece.column
+        before = self.text[piece.start : offset]
+        lines = before.count("\n")
+        if lines:
+            return piece.source, piece.line + lines, len(before) - before.rindex("\n")
+        return piece.source, piece.line, piece.column + len(before)
+
+    def error(self, what: str, offset: int | None, hint: str | None = None) -> QueryError:
+        """The error that points at the character at an offset; at nothing where that is unknown."""
+        if offset is None:
+            return QueryError(what, hint=hint)
+        source, line, column = self.place(offset)
+        return QueryError(what, line=line, column=column, where=place(source, line, column, None), hint=hint)
+
+
+_STRINGS_COMMENTS_VARIABLES = re.compile(
+    r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|(?P<comment>--[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<variable>\$\{[^{}\s]*\})""",
+    re.DOTALL,
+)
+_VARIABLE = re.compile(r"\$\{([^{}\s]*)\}")
+
+
+def substituted(text: str, variables: Mapping[str, str], source: str | None = None) -> QueryText:
+    r"""The text with every `${NAME}` replaced; in a string so that the string's value holds the variable's.
+
+    Comments are left alone.
+
+    >>> substituted("SELECT '${DIR}/a.xml', ${n}", {"DIR": "it's", "n": "3"}).text
+    "SELECT 'it\\'s/a.xml', 3"
+
+    Raises:
+        QueryError: A variable has no value.
+    """
+    parts: list[str | QueryText] = []
+    whole, done = QueryText.of(text, source), 0
+    for found in _STRINGS_COMMENTS_VARIABLES.finditer(text):
+        if found["comment"] is not None:
+            continue
+        quote = found[0][0] if found["string"] is not None else ""
+        for variable in _VARIABLE.finditer(text, found.start(), found.end()):
+            name = variable[1]
+            if name not in variables:
+                have = f"there are {', '.join(sorted(variables))}" if variables else "there are none"
+                hint = f"give it with -D {name or 'NAME'}=VALUE ({have})"
+                raise whole.error(f"the variable {variable[0]} has no value", variable.start(), hint)
+            parts.append(_written(whole, done, variable.start()))
+            _, line, column = whole.place(variable.start())
+            value = _escaped(variables[name], quote)
+            parts.append(QueryText(value, (Piece(0, source, line, column, stands_in=True),)))
+            done = variable.end()
+    parts.append(_written(whole, done, len(text)))
+    return QueryText.joined(parts)
+
+
+def _written(whole: QueryText, start: int, end: int) -> QueryText:
+    source, line, column = whole.place(start)
+    return QueryText(whole.text[start:end], (Piece(0, source, line, column),))
+
+
+def _escaped(value: str, quote: str) -> str:
+    if quote == "`":
+        return value.replace("`", "``")
+    return value.replace("\\", "\\\\").replace(quote, "\\" + quote) if quote else value

@@ -1,0 +1,188 @@
+"""What makes a plan cheaper without changing what it means: one rule, one function, from plan to plan.
+
+No rule moves a condition, and none removes an attribute that a scheme names: grammar is checked on all that
+punctuations promise to speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from sqlglot import exp
+
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.merge import Merge
+from operators.project import Column, Project
+from operators.select import Select
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from xmlstream.dialect import expression, render
+from xmlstream.plan import Node, Scan, topological
+
+
+def collapse_projections(root: Node) -> Node:
+    """Two projections, one on the other, are one, as long as nothing is computed twice."""
+
+    def collapsed(node: Node) -> Node:
+        match node:
+            case Node(Project(columns), (Node(Project(below), inputs, _),), label) if _substitutable(columns, below):
+                return Node(Project(_substituted(columns, below)), inputs, label)
+        return node
+
+    return _rewritten(root, collapsed)
+
+
+def flatten_merges(root: Node) -> Node:
+    """A merge of merges is one merge; what is made distinct at the end need not be made so before."""
+
+    def flattened(node: Node) -> Node:
+        match node:
+            case Node(Distinct(), (Node(Merge() as merge, inputs, label),), outer):
+                bare = tuple(_without_distinct(below) for below in inputs)
+                return Node(Distinct(), (_spliced(Node(merge, bare, label)),), outer)
+            case Node(Merge()):
+                return _spliced(node)
+        return node
+
+    return _rewritten(root, flattened)
+
+
+def prune_columns(root: Node) -> Node:
+    """Nothing is read, or handed on, that no operator above needs."""
+    needed: dict[Node, set[str]] = {node: set() for node in topological(root)}
+    needed[root] = set(root.schema.names)
+    for node in reversed(topological(root)):
+        # A tuple without attributes could not be told from another, nor closed by a punctuation.
+        if not needed[node] and not isinstance(node.operator, Scan):
+            needed[node] = {node.schema.names[0]}
+        for below in node.inputs:
+            needed[below] |= _wanted(node, needed[node], below)
+    pruned: dict[Node, Node] = {}
+    for node in topological(root):
+        pruned[node] = _pruned(node, needed[node], [pruned[below] for below in node.inputs])
+    return pruned[root]
+
+
+RULES: tuple[Callable[[Node], Node], ...] = (collapse_projections, flatten_merges, prune_columns)
+
+
+def optimized(root: Node) -> Node:
+    """The plan after all rules."""
+    for rule in RULES:
+        root = rule(root)
+    return root
+
+
+def _rewritten(root: Node, rewrite: Callable[[Node], Node]) -> Node:
+    """The plan with every node rewritten, inputs first; parts that were one stay one."""
+    done: dict[Node, Node] = {}
+    for node in topological(root):
+        inputs = tuple(done[below] for below in node.inputs)
+        done[node] = rewrite(node if inputs == node.inputs else Node(node.operator, inputs, node.label))
+    return done[root]
+
+
+def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
+    """Whether nothing that is computed below is used more than once."""
+    computed = {column.attribute.name for column in below if column.copy_of is None}
+    trees = [expression(column.expression) for column in columns]
+    used = [column.name for tree in trees for column in tree.find_all(exp.Column) if column.name in computed]
+    return len(used) == len(set(used))
+
+
+def _substituted(columns: Iterable[Column], below: Iterable[Column]) -> tuple[Column, ...]:
+    sources = {column.attribute.name: column for column in below}
+
+    def substituted(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column):
+            tree = expression(sources[node.name].expression)
+            return tree if isinstance(tree, exp.Column) or node.parent is None else exp.paren(tree, copy=False)
+        return node
+
+    result = []
+    for column in columns:
+        tree = expression(column.expression).transform(substituted, copy=False)
+        copy_of = sources[column.copy_of].copy_of if column.copy_of else None
+        result.append(Column(column.attribute, render(tree), copy_of))
+    return tuple(result)
+
+
+def _spliced(merge: Node) -> Node:
+    """The merge with the inputs of those of its inputs that are merges."""
+    inputs: list[Node] = []
+    for below in merge.inputs:
+        inputs += below.inputs if isinstance(below.operator, Merge) else (below,)
+    return Node(merge.operator, tuple(inputs), merge.label)
+
+
+def _without_distinct(node: Node) -> Node:
+    while isinstance(node.operator, Distinct):
+        node = node.inputs[0]
+    return node
+
+
+def _wanted(node: Node, needed: set[str], below: Node) -> set[str]:
+    """The attributes of an input that a node needs to hand on what is needed of it."""
+    match node.operator:
+        case Select(predicate):
+            return needed | set(references(predicate))
+        case Project(columns):
+            kept = [column for column in columns if column.attribute.name in needed]
+            return {below.schema.attribute(name).name for column in kept for name in references(column.expression)}
+        case GroupBy(keys, aggregates):
+            kept_answers = [answer for answer in aggregates if answer.attribute.name in needed]
+            used = {name for answer in kept_answers for name in references(answer.expression)}
+            return {below.schema.attribute(name).name for name in used | set(keys)}
+        case Merge():
+            places = [i for i, name in enumerate(node.schema.names) if name in needed]
+            return {below.schema[i].name for i in places}
+    return set(below.schema.names)
+
+
+def _pruned(node: Node, needed: set[str], inputs: list[Node]) -> Node:
+    """The node over pruned inputs, with the attributes needed, in their order, and perhaps more of a source."""
+    operator = node.operator
+    match operator:
+        case Scan():
+            return _narrow(node, operator, needed)
+        case Project(columns):
+            return _projection(tuple(column for column in columns if column.attribute.name in needed), inputs[0])
+        case GroupBy(keys, aggregates):
+            operator = GroupBy(keys, tuple(answer for answer in aggregates if answer.attribute.name in needed))
+        case Merge(schema):
+            operator = Merge(Schema(tuple(attribute for attribute in schema if attribute.name in needed)))
+            inputs = [_exactly(below, operator.attributes.names) for below in inputs]
+    return Node(operator, tuple(inputs), node.label)
+
+
+def _narrow(node: Node, source: Scan, needed: set[str]) -> Node:
+    """The source with what is needed and what its punctuations promise to speak of; all if they promise nothing."""
+    options = source.options
+    promised = {name.lower() for scheme in options.schemes for name in scheme.attributes}
+    columns = [name for name in options.schema.names if name in needed or name.lower() in promised]
+    # The option is a list with commas in it.
+    if (
+        not promised
+        or tuple(columns) == options.columns
+        or any("," in name or name != name.strip() for name in columns)
+    ):
+        return node
+    return Node(Scan(source.name, options.replace(columns=",".join(columns))), (), node.label)
+
+
+def _projection(columns: tuple[Column, ...], below: Node) -> Node:
+    """The projection, or what is below it where that is the same."""
+    if all(c.copy_of for c in columns) and tuple(c.attribute for c in columns) == below.schema.attributes:
+        return below
+    return Node(Project(columns), (below,), "project")
+
+
+def _exactly(node: Node, names: tuple[str, ...]) -> Node:
+    """The node with these attributes and no others."""
+    return _projection(tuple(Column(node.schema.attribute(name), quoted(name), name) for name in names), node)
+
+
+def references(text: str) -> tuple[str, ...]:
+    """The attributes that an expression of a plan is computed from, each once, in order."""
+    return tuple(dict.fromkeys(column.name for column in expression(text).find_all(exp.Column)))

@@ -1,0 +1,148 @@
+"""A Spark session as a punctuated query wants it: small, quiet, and the same wherever it runs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from punct_ns.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
+
+_ALWAYS = {
+    # What a query means must not depend on the machine it runs on.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    # A slice is many small jobs: what plans anew or reports on each of them costs more than it saves.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "10",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A set of constants is data to the generated code, not part of it: no slice compiles it anew.
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.log.level": "ERROR",
+}
+
+
+def open_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream"
+) -> SparkSession:
+    """The session, started where there is none; what `conf` says goes before what is set here.
+
+    Args:
+        master: Spark's master; by default the one that spark-submit names, else all cores of this machine.
+        conf: Spark's configuration.
+        name: What Spark calls the application.
+
+    Raises:
+        UsageError: There is no Java, or Spark does not take the master or the configuration.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    submitted = _submitted()
+    if not submitted and not _java():
+        raise UsageError("there is no Java", hint=JAVA_HINT)
+    settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
+    if master is not None:
+        settings["spark.master"] = master
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        raise UsageError("Spark does not start", where=_first_line(error), hint=JAVA_HINT) from error
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise UsageError(
+                "Spark does not start", where=_first_line(error), hint="see --master and --conf"
+            ) from error
+        raise
+
+
+def _submitted() -> dict[str, str]:
+    """The configuration of the spark-submit that this process is under; empty if it is not."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _defaults(master: str) -> dict[str, str]:
+    warehouse = tempfile.mkdtemp(prefix="xmlstream-warehouse-")
+    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    found = {"spark.master": master, "spark.sql.warehouse.dir": warehouse, **_ALWAYS}
+    if (cores := cores_of(master)) is not None:
+        found["spark.sql.shuffle.partitions"] = str(min(max(cores, 2), 8))
+        found["spark.driver.host"] = "localhost"
+        found["spark.driver.bindAddress"] = "127.0.0.1"
+    return found
+
+
+def cores_of(master: str) -> int | None:
+    """How many cores a master on this machine uses; None for a cluster.
+
+    >>> cores_of("local"), cores_of("local[4,2]"), cores_of("local-cluster[2,1,2048]"), cores_of("yarn")
+    (1, 4, 2, None)
+    """
+    if master == "local":
+        return 1
+    if found := re.fullmatch(r"local\[(\d+|\*)(?:\s*,.*)?\]", master):
+        return len(os.sched_getaffinity(0)) if found[1] == "*" else int(found[1])
+    if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
+        return int(found[1]) * int(found[2])
+    return None
+
+
+def _java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if re.match(r"[\w.]+(Exception|Error): ", line.removeprefix(": "))]
+    return (causes or lines or [type(error).__name__])[0].removeprefix(": ")
+
+
+@contextmanager
+def quiet_java() -> Iterator[Path]:
+    """Sends what the Java process that is started in here will ever print to a file; yields the file.
+
+    Java writes warnings before any logging is configured, and stack traces of a query that was stopped on purpose.
+    """
+    descriptor, name = tempfile.mkstemp(prefix="xmlstream-spark-", suffix=".log")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    saved = [(stream, os.dup(stream)) for stream in (1, 2)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        for stream, _ in saved:
+            os.dup2(descriptor, stream)
+        yield Path(name)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, copy in saved:
+            os.dup2(copy, stream)
+            os.close(copy)
+        os.close(descriptor)

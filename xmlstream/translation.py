@@ -1,0 +1,179 @@
+"""From the tree of a query to its plan, clause by clause: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT, UNION.
+
+Names mean what they mean to Spark: they are compared without case; GROUP BY takes an attribute's name first, then an
+alias, or a number for an item; HAVING may use an item's alias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from punct_ns.errors import QueryError
+from xmlstream.analysis import Analyst
+from xmlstream.compose import Item, distinct, finished, merge, project, where
+from xmlstream.dialect import named, offset
+from xmlstream.grouping import Grouping, aggregates_in, grouped, is_aggregate
+from xmlstream.plan import Node
+from xmlstream.query_text import QueryText
+from xmlstream.relation import Relation, resolve
+
+Tables = Mapping[str, Relation]
+
+
+class Translation:
+    """One query's translation: its text, its analyst."""
+
+    def __init__(self, text: QueryText, analyst: Analyst) -> None:
+        self._text, self._analyst = text, analyst
+
+    def plan(self, tree: exp.Expr, tables: Tables) -> Node:
+        """The plan of a query that uses what is supported; `tables` are in reach, by their names in lower case.
+
+        Raises:
+            QueryError: A name means nothing, or an expression has no type.
+        """
+        relation = self._query(tree, tables)
+        return finished(relation, self._analyst, self._text, offset(tree))
+
+    def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
+        reach = self._with(tree, tables)
+        match tree:
+            case exp.Select():
+                return self._select(tree, reach)
+            case exp.Union():
+                return self._union(tree, reach)
+            case exp.Subquery() | exp.Table():
+                return self._source(tree, reach)
+        raise self._error("not a query", tree)
+
+    def _with(self, tree: exp.Expr, tables: Tables) -> Tables:
+        """What is in reach, with the query's own subqueries; each sees those before it."""
+        reach = dict(tables)
+        for subquery in tree.args["with_"].expressions if tree.args.get("with_") else ():
+            relation = self._query(subquery.this, reach)
+            reach[subquery.alias.lower()] = self._called(relation, subquery.args["alias"])
+        return reach
+
+    def _source(self, tree: exp.Expr, reach: Tables) -> Relation:
+        """What stands in FROM: a table or a query in brackets, perhaps under another name."""
+        alias = tree.args.get("alias")
+        if isinstance(tree, exp.Subquery):
+            relation = self._query(tree.this, self._with(tree, reach))
+            relation = relation.called(None) if isinstance(tree.this, exp.Query) else relation
+        else:
+            if (found := reach.get(tree.name.lower())) is None:
+                known = ", ".join(sorted(reach)) or "none"
+                raise self._error(f"there is no table {tree.name}", tree, f"declared are: {known}")
+            relation = found.called(tree.name)
+        return self._called(relation, alias) if alias else relation
+
+    def _called(self, relation: Relation, alias: exp.TableAlias) -> Relation:
+        columns = tuple(column.name for column in alias.args.get("columns") or ())
+        if columns and len(columns) != len(relation.fields):
+            raise self._error(
+                f"{alias.name} names {len(columns)} columns of a table that has {len(relation.fields)}", alias
+            )
+        return relation.called(alias.name or None, columns)
+
+    def _union(self, tree: exp.Union, reach: Tables) -> Relation:
+        left, right = self._query(tree.this, reach), self._query(tree.expression, reach)
+        if len(left.fields) != len(right.fields):
+            what = f"a UNION of {len(left.fields)} columns with {len(right.fields)}"
+            raise self._error(what, tree.expression, "both sides have as many columns, which belong together in order")
+        merged = merge([left.called(None), right], self._analyst)
+        return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
+
+    def _select(self, tree: exp.Select, reach: Tables) -> Relation:
+        relation = self._source(tree.args["from_"].this, reach)
+        if (condition := tree.args.get("where")) is not None:
+            self._require_plain(condition.this)
+            relation = where(relation, resolve(condition.this, relation, self._text), self._analyst)
+        items: list[Item] = []
+        for written in tree.expressions:
+            items += self._items(written, items, relation)
+        group, having = tree.args.get("group"), tree.args.get("having")
+        if group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
+            selected = project(relation.node, items, self._analyst)
+        else:
+            selected = grouped(self._grouping(relation, items, group, having), self._analyst)
+        return distinct(selected, self._analyst) if tree.args.get("distinct") else selected
+
+    def _items(self, written: exp.Expr, before: list[Item], relation: Relation) -> list[Item]:
+        """What one entry of SELECT stands for: several items where it is a star."""
+        star = written.this if isinstance(written, exp.Column) else written
+        if isinstance(star, exp.Star):
+            return self._all(star, written, relation)
+        tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
+        if name is None and isinstance(tree, exp.Column | exp.Dot):
+            name = tree.name
+        for column in tree.find_all(exp.Column):
+            if any(item.name == column.name for item in before) and not relation.find(column.name):
+                hint = "what one item names, another cannot use: compute it in a subquery"
+                raise self._error(f"there is no attribute {column.name}", column, hint)
+        return [Item(name, resolve(tree, relation, self._text))]
+
+    def _all(self, star: exp.Star, written: exp.Expr, relation: Relation) -> list[Item]:
+        table = written.table if isinstance(written, exp.Column) else None
+        fields = relation.fields_of(table or None)
+        if table and not fields:
+            raise self._error(f"there is no table {table} in FROM", written)
+        left_out = set()
+        for column in star.args.get("except_") or ():
+            if not relation.find(column.name, table or None):
+                raise self._error(f"there is no attribute {column.name} to leave out", column)
+            left_out.add(column.name.lower())
+        return [Item(field.name, named(field.attribute)) for field in fields if field.name.lower() not in left_out]
+
+    def _grouping(
+        self, relation: Relation, items: list[Item], group: exp.Group | None, having: exp.Having | None
+    ) -> Grouping:
+        keys = tuple(self._key(key, items, relation) for key in (group.expressions if group else ()))
+        condition = None if having is None else self._having(having.this, items, keys, relation)
+        return Grouping(relation.node, keys, tuple(items), condition, self._text)
+
+    def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> exp.Expr:
+        """What GROUP BY names: an item by its number, an attribute, an item's alias, or an expression."""
+        if isinstance(key, exp.Literal) and not key.is_string:
+            number = int(key.this) if str(key.this).isdigit() else 0
+            if not 1 <= number <= len(items):
+                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(items)}")
+            return items[number - 1].tree
+        if (aliased := self._item_called(key, items)) is not None and not relation.find(key.name):
+            return aliased
+        return resolve(key, relation, self._text)
+
+    def _having(
+        self, condition: exp.Expr, items: list[Item], keys: tuple[exp.Expr, ...], relation: Relation
+    ) -> exp.Expr:
+        """HAVING over the node's attributes: a name is a key's, else an item's; in an aggregate an attribute's."""
+        key_names = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
+        within = {name.name.lower() for key in keys for name in key.find_all(exp.Column)} - key_names
+
+        def chosen(node: exp.Expr) -> exp.Expr:
+            if is_aggregate(node):
+                return resolve(node, relation, self._text)
+            aliased = self._item_called(node, items)
+            found = {field.attribute.lower() for field in relation.find(node.name)} if aliased is not None else set()
+            if aliased is None or found & key_names:
+                return resolve(node, relation, self._text) if isinstance(node, exp.Column) else node
+            if found & within:
+                raise self._error(f"{node.name} may be an item or an attribute", node, "give the item another name")
+            return aliased.copy()
+
+        return condition.copy().transform(chosen, copy=False)
+
+    def _item_called(self, tree: exp.Expr, items: list[Item]) -> exp.Expr | None:
+        """The item that a bare name is the alias of."""
+        if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
+            return None
+        found = [item.tree for item in items if item.name is not None and item.name.lower() == tree.name.lower()]
+        return found[0] if len(found) == 1 else None
+
+    def _require_plain(self, condition: exp.Expr) -> None:
+        if (found := next(aggregates_in(condition), None)) is not None:
+            raise self._error("an aggregate in WHERE", found, "what must be true of a group is written in HAVING")
+
+    def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
+        return self._text.error(what, offset(at), hint)
