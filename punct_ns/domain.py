@@ -26,7 +26,7 @@ from punct_ns.sql_type import (
 )
 from punct_ns.temporal_type import DateType, TimestampType
 
-__all__ = ["BLANKS", "NAN", "Cut", "Domain", "Value", "sql_type"]
+__all__ = ["BLANKS", "NAN", "TYPES", "Cut", "Domain", "Value", "sql_type"]
 
 Cut: TypeAlias = Any
 """Between two neighbouring values: an ordinal, or (value, side). Cuts of one domain are ordered."""

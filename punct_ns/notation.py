@@ -32,7 +32,7 @@ _SPECIAL = re.compile(r'[,"\[\](){}]')
 _ITEM = re.compile(
     r"""[ \t\r\n]*
         (?: "(?P<quoted>(?:[^"]++|"")*+)" | (?P<bare>[^,"]*+) )
-        [ \t\r\n]* (?:,|\Z)""",
+        [ \t\r\n]* (?P<end>,|\Z)""",
     re.VERBOSE,
 )
 _PART = re.compile(
@@ -41,7 +41,7 @@ _PART = re.compile(
         | \{ (?:[^"}]++|"(?:[^"]++|"")*+")*+ \}
         | [\[(] (?:[^"\])]++|"(?:[^"]++|"")*+")*+ [\])]
         | [^,\[({"][^,]*+ | (?=,|\Z) )
-        [ \t\r\n]* (?:,|\Z)""",
+        [ \t\r\n]* (?P<end>,|\Z)""",
     re.VERBOSE,
 )
 
@@ -119,15 +119,15 @@ def split_patterns(text: str) -> list[str]:
     if "[" not in inner and "(" not in inner and "{" not in inner and '"' not in inner:
         return [part.strip(BLANKS) for part in inner.split(",")]
     parts: list[str] = []
-    end = 0
-    while True:
-        part = _PART.match(inner, end)
-        if part is None:
-            raise NotationError(f"'{_shortened(inner[end:])}' in '{_shortened(tidy)}' does not begin with a pattern")
+    part = _PART.match(inner)
+    while part is not None:
         parts.append(part["text"].strip(BLANKS))
-        end = part.end()
-        if inner[end - 1 : end] != "," or part.end("text") == len(inner):
+        if not part["end"]:
             return parts
+        part = _PART.match(inner, part.end())
+    raise NotationError(
+        f"'{_shortened(tidy)}' is no punctuation: its {len(parts) + 1}. pattern does not end at a comma"
+    )
 
 
 def _parse_list(text: str, domain: Domain) -> Pattern:
@@ -163,18 +163,16 @@ def _constant(item: _Item, domain: Domain) -> Constant:
 def _items(text: str) -> list[_Item]:
     """The constants of a list, or the ends of a range."""
     if '"' not in text:
-        items = [_Item(part.strip(BLANKS), quoted=False) for part in text.split(",")]
-    else:
-        items = []
-        end = -1
-        while end < len(text):
-            found = _ITEM.match(text, end + 1)
-            if found is None:
-                raise ValueError("a quote stands where none can")
-            quoted = found["quoted"]
-            items.append(_Item(found["bare"].strip(BLANKS), False) if quoted is None else _unquoted(quoted))
-            end = found.end() - 1 if text[found.end() - 1 : found.end()] == "," else len(text)
-    return items
+        return [_Item(part.strip(BLANKS), quoted=False) for part in text.split(",")]
+    items: list[_Item] = []
+    found = _ITEM.match(text)
+    while found is not None:
+        quoted = found["quoted"]
+        items.append(_Item(found["bare"].strip(BLANKS), quoted=False) if quoted is None else _unquoted(quoted))
+        if not found["end"]:
+            return items
+        found = _ITEM.match(text, found.end())
+    raise ValueError("a quote stands where none can")
 
 
 def _unquoted(inner: str) -> _Item:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import BLANKS, Domain
+from punct_ns.domain import BLANKS, TYPES, Domain
 from punct_ns.errors import UsageError
+from punct_ns.sql_type import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,13 @@ _NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ 
 _OPENING, _CLOSING = "<([", ">)]"
 _TAIL = re.compile(
     r"(?is)(?P<type>.*?)(?P<not_null>\s+NOT\s+NULL)?(?:\s+COMMENT\s+(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))?\s*"
+)
+_TYPE = re.compile(
+    rf"""(?isx) {"|".join([*TYPES, *ALIASES])}
+    | (?: DECIMAL | DEC | NUMERIC ) (?: \s* \( [\d\s,]* \) )?
+    | (?: CHAR | VARCHAR | TIME | GEOMETRY | GEOGRAPHY ) (?: \s* \( .* \) )?
+    | BINARY | VOID | VARIANT | INTERVAL \b [\w\s]* | STRING \s+ COLLATE \s+ \w+
+    | (?: ARRAY | MAP | STRUCT ) \s* < .* >"""
 )
 
 
@@ -206,6 +214,10 @@ def _attribute(column: str) -> Attribute:
     tail = _TAIL.fullmatch(rest)
     if not tail or not tail["type"].strip():
         raise UsageError(f"'{column.strip()}' declares no attribute", hint="a name, then a type, then perhaps NOT NULL")
+    if not _TYPE.fullmatch(tail["type"].strip()):
+        near = get_close_matches(tail["type"].strip().upper(), [*TYPES, "DECIMAL"], 1)
+        hint = f"did you mean {near[0]}?" if near else "columns are apart by commas"
+        raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is no type", hint=hint)
     try:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
     except ValueError as reason:

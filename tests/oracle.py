@@ -1,0 +1,228 @@
+"""The executable specification: relational operators over lists, and what Tucker et al. 2003 ask of their streams.
+
+Everything here is written down as the papers define it, by going through all tuples, and shares no code with what it
+checks: not even patterns are matched by `punct_ns`, only taken apart. A stream is a list of slices, a slice a pair of
+tuples and punctuations. Where a definition speaks of all possible tuples, a finite `universe` stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
+from punct_ns.punctuation import Punctuation
+
+Tuple = tuple[Any, ...]
+Slice = tuple[Sequence[Tuple], Sequence[Punctuation]]
+
+
+# Patterns and punctuations (Tucker et al. 2003, §3).
+
+
+def match_pattern(value: Any, pattern: Pattern) -> bool:
+    """The five kinds of patterns, as the paper lists them; null is a value that only `*` and null itself match."""
+    match pattern:
+        case Wildcard():
+            return True
+        case Empty():
+            return False
+        case Constant(constant):
+            return same(value, constant)
+        case List(values):
+            return any(same(value, listed) for listed in values)
+        case Range(low, high, low_closed, high_closed):
+            if value is None:
+                return False
+            above = low is None or before(low, value) or (low_closed and same(low, value))
+            below = high is None or before(value, high) or (high_closed and same(value, high))
+            return above and below
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality that is total: null is null, NaN is NaN."""
+    if a is None or b is None:
+        return a is b
+    return is_nan(a) and is_nan(b) if is_nan(a) or is_nan(b) else bool(a == b)
+
+
+def before(a: Any, b: Any) -> bool:
+    """The order of values other than null, NaN last."""
+    if is_nan(a) or is_nan(b):
+        return not is_nan(a)
+    return bool(a < b)
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def match(t: Tuple, p: Punctuation) -> bool:
+    return all(match_pattern(value, pattern) for value, pattern in zip(t, p.patterns, strict=True))
+
+
+def set_match(t: Tuple, ps: Iterable[Punctuation]) -> bool:
+    return any(match(t, p) for p in ps)
+
+
+def described(universe: Iterable[Tuple], ps: Sequence[Punctuation]) -> list[Tuple]:
+    """The interpretation of punctuations: the tuples of the universe of which no more will come."""
+    return [t for t in universe if set_match(t, ps)]
+
+
+def first_offence(items: Sequence[Tuple | Punctuation]) -> tuple[int, int] | None:
+    """Where the first ungrammatical tuple of a stream is, and the first punctuation before it that it matches."""
+    for j, item in enumerate(items):
+        if not isinstance(item, Punctuation):
+            for i, earlier in enumerate(items[:j]):
+                if isinstance(earlier, Punctuation) and match(item, earlier):
+                    return j, i
+    return None
+
+
+# Relational operators, over bags as lists.
+
+
+def select(predicate: Callable[[Tuple], bool | None], ts: Sequence[Tuple]) -> list[Tuple]:
+    return [t for t in ts if predicate(t) is True]
+
+
+def project(columns: Callable[[Tuple], Tuple], ts: Sequence[Tuple]) -> list[Tuple]:
+    return [columns(t) for t in ts]
+
+
+def distinct(ts: Sequence[Tuple]) -> list[Tuple]:
+    found: list[Tuple] = []
+    for t in ts:
+        if not is_in(t, found):
+            found.append(t)
+    return found
+
+
+def merge(*inputs: Sequence[Tuple]) -> list[Tuple]:
+    return [t for ts in inputs for t in ts]
+
+
+def group_by(
+    key: Callable[[Tuple], Tuple], aggregate: Callable[[list[Tuple]], Tuple], ts: Sequence[Tuple]
+) -> list[Tuple]:
+    """One tuple for each group: its key, then its aggregates."""
+    return [k + aggregate([t for t in ts if same_tuple(key(t), k)]) for k in distinct([key(t) for t in ts])]
+
+
+def same_tuple(a: Tuple, b: Tuple) -> bool:
+    return all(same(x, y) for x, y in zip(a, b, strict=True))
+
+
+def is_in(t: Tuple, ts: Iterable[Tuple]) -> bool:
+    return any(same_tuple(t, other) for other in ts)
+
+
+def same_bag(a: Sequence[Tuple], b: Sequence[Tuple]) -> bool:
+    """Whether two lists hold the same tuples equally often."""
+    return len(a) == len(b) and all(
+        sum(same_tuple(t, other) for other in a) == sum(same_tuple(t, other) for other in b) for t in a
+    )
+
+
+# What a stream operator may put out, and must keep (Tables 2 to 4; SEMANTICS of several punctuations together).
+
+
+@dataclass(frozen=True, slots=True)
+class Invariants:
+    """An operator by its invariants over all that has come: `ts` and `ps` of each input so far.
+
+    `cpass` gives all output so far, `cprop` whether an output tuple is among those of which no more will come, `ckeep`
+    the tuples that must be kept.
+    """
+
+    cpass: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
+    cprop: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool]
+    ckeep: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
+
+
+def selecting(predicate: Callable[[Tuple], bool | None]) -> Invariants:
+    return Invariants(
+        cpass=lambda ts, ps: select(predicate, ts[0]),
+        cprop=lambda t, ts, ps: set_match(t, ps[0]),
+        ckeep=lambda ts, ps: [],
+    )
+
+
+def projecting(columns: Callable[[Tuple], Tuple], universe: Sequence[Tuple]) -> Invariants:
+    """A tuple is closed when every possible tuple that is projected to it is."""
+    return Invariants(
+        cpass=lambda ts, ps: project(columns, ts[0]),
+        cprop=lambda u, ts, ps: all(set_match(t, ps[0]) for t in universe if same_tuple(columns(t), u)),
+        ckeep=lambda ts, ps: [],
+    )
+
+
+def deduplicating() -> Invariants:
+    return Invariants(
+        cpass=lambda ts, ps: distinct(ts[0]),
+        cprop=lambda t, ts, ps: set_match(t, ps[0]),
+        ckeep=lambda ts, ps: [t for t in distinct(ts[0]) if not set_match(t, ps[0])],
+    )
+
+
+def merging() -> Invariants:
+    return Invariants(
+        cpass=lambda ts, ps: merge(*ts),
+        cprop=lambda t, ts, ps: all(set_match(t, each) for each in ps),
+        ckeep=lambda ts, ps: [],
+    )
+
+
+def grouping(
+    key: Callable[[Tuple], Tuple], aggregate: Callable[[list[Tuple]], Tuple], universe: Sequence[Tuple]
+) -> Invariants:
+    """A group is complete when every possible tuple of it is covered."""
+
+    def complete(k: Tuple, ps: Sequence[Punctuation]) -> bool:
+        return all(set_match(t, ps) for t in universe if same_tuple(key(t), k))
+
+    def width(t: Tuple) -> int:
+        return len(key(t))
+
+    return Invariants(
+        cpass=lambda ts, ps: group_by(key, aggregate, [t for t in ts[0] if complete(key(t), ps[0])]),
+        cprop=lambda u, ts, ps: complete(u[: width(universe[0])], ps[0]),
+        ckeep=lambda ts, ps: [t for t in ts[0] if not complete(key(t), ps[0])],
+    )
+
+
+def expected(invariants: Invariants, slices: Sequence[Sequence[Slice]]) -> list[tuple[list[Tuple], list[Tuple]]]:
+    """For each slice (of every input): all that is put out by then, and all that is kept after it."""
+    width = len(slices[0]) if slices else 0
+    ts: list[list[Tuple]] = [[] for _ in range(width)]
+    ps: list[list[Punctuation]] = [[] for _ in range(width)]
+    found = []
+    for inputs in slices:
+        for i, (tuples, punctuations) in enumerate(inputs):
+            ts[i] += tuples
+            ps[i] += punctuations
+        found.append((invariants.cpass(ts, ps), invariants.ckeep(ts, ps)))
+    return found
+
+
+def is_safe(
+    put_out: Sequence[Tuple],
+    operator: Callable[[Sequence[Tuple]], list[Tuple]],
+    ts: Sequence[Tuple],
+    ps: Sequence[Punctuation],
+    additions: Iterable[Sequence[Tuple]],
+) -> bool:
+    """Safety of §5.1: what was put out is in the operator's result, whatever may still come."""
+    for addition in additions:
+        if any(set_match(t, ps) for t in addition):
+            continue
+        left = list(operator([*ts, *addition]))
+        for t in put_out:
+            at = next((i for i, other in enumerate(left) if same_tuple(t, other)), None)
+            if at is None:
+                return False
+            del left[at]
+    return True
