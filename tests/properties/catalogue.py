@@ -1,0 +1,160 @@
+"""Every operator with what the papers' invariants say of it, for any small schema.
+
+Many streams go through one run: each gets a number, the attribute `stream` in front of its own, which every operator
+carries along and every punctuation restricts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from operators.aggregates import Aggregate
+from operators.behaviour import Operator
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.merge import Merge
+from operators.project import Column, Project
+from operators.select import Select
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import literal
+from tests import oracle
+from tests.oracle import Invariants, Tuple
+from tests.strategies import Small, SmallSchema
+
+STREAM = Attribute("stream", Domain("INT", nullable=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operator over numbered streams, and its specification for one stream without its number.
+
+    `kept` counts what is kept by the tuples that `ckeep` keeps; `outputs` are the possible output tuples.
+    """
+
+    operator: Operator
+    inputs: int
+    invariants: Invariants
+    outputs: list[Tuple]
+    kept: Callable[[list[Tuple]], int]
+
+
+def numbered(schema: Schema) -> Schema:
+    """The schema with the stream's number in front."""
+    return Schema((STREAM, *schema.attributes))
+
+
+def nothing_kept(ckeep: list[Tuple]) -> int:
+    return len(ckeep)
+
+
+def selecting(space: SmallSchema) -> Case:
+    """The tuples whose first value comes before the middle one of its domain."""
+    first = space.smalls[0]
+    middle = first.universe[len(first.universe) // 3]
+    assert middle is not None
+
+    def predicate(t: Tuple) -> bool | None:
+        return None if t[0] is None else not oracle.before(middle, t[0])
+
+    operator = Select(f"`a` <= {literal(middle, first.domain)}")
+    return Case(operator, 1, oracle.selecting(predicate), space.universe, nothing_kept)
+
+
+def projecting(space: SmallSchema) -> Case:
+    """All attributes but the last, and whether that is null."""
+    kept = space.schema.attributes[:-1]
+    last = space.schema[-1].name
+    columns = [Column(attribute, f"`{attribute.name}`", attribute.name) for attribute in (STREAM, *kept)]
+    columns.append(Column(Attribute("absent", Domain("BOOLEAN", nullable=False)), f"`{last}` IS NULL"))
+
+    def project(t: Tuple) -> Tuple:
+        return (*t[:-1], t[-1] is None)
+
+    def closed(u: Tuple, ts: Any, ps: Any) -> bool:
+        # The operator does not look into the expression: it speaks of copied attributes only.
+        return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same_tuple(t[:-1], u[:-1]))
+
+    invariants = Invariants(oracle.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
+    outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[:-1])) for absent in (False, True)]
+    return Case(Project(tuple(columns)), 1, invariants, outputs, nothing_kept)
+
+
+def deduplicating(space: SmallSchema) -> Case:
+    return Case(Distinct(), 1, oracle.deduplicating(), space.universe, len)
+
+
+def merging(space: SmallSchema) -> Case:
+    return Case(Merge(numbered(space.schema)), 2, oracle.merging(), space.universe, nothing_kept)
+
+
+def _least(ts: list[Tuple]) -> Any:
+    present = [t[-1] for t in ts if t[-1] is not None]
+    least = present[0] if present else None
+    for value in present:
+        if oracle.before(value, least):
+            least = value
+    return least
+
+
+def _grouping(space: SmallSchema, aggregates: tuple[Aggregate, ...], answer: Callable[[list[Tuple]], Tuple]) -> Case:
+    """Groups by all attributes but the last."""
+
+    def key(t: Tuple) -> Tuple:
+        return t[:-1]
+
+    by = space.schema.names[:-1]
+    keys = list(product(*(small.universe for small in space.smalls[:-1])))
+    invariants = oracle.grouping(key, answer, space.universe)
+    outputs = [(*k, *(None for _ in aggregates)) for k in keys]
+    invariants = Invariants(invariants.cpass, invariants.cprop, invariants.ckeep)
+    return Case(GroupBy(("stream", *by), aggregates), 1, invariants, outputs, lambda ckeep: len(ckeep))
+
+
+def grouping(space: SmallSchema) -> Case:
+    """Aggregates that decompose: kept are groups."""
+    domain = space.schema[-1].domain
+    aggregates = (
+        Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),
+        Aggregate(Attribute("least", Domain(domain.type)), f"min(`{space.schema[-1].name}`)"),
+    )
+    case = _grouping(space, aggregates, lambda ts: (len(ts), _least(ts)))
+    return Case(
+        case.operator,
+        1,
+        case.invariants,
+        case.outputs,
+        lambda ckeep: len(oracle.distinct([t[:-1] for t in ckeep])),
+    )
+
+
+def grouping_tuples(space: SmallSchema) -> Case:
+    """One that does not: kept are tuples."""
+    last = space.schema[-1].name
+    aggregates = (
+        Aggregate(Attribute("kinds", Domain("BIGINT", nullable=False)), f"count(DISTINCT `{last}`)"),
+        Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),
+    )
+
+    def answer(ts: list[Tuple]) -> Tuple:
+        return len(oracle.distinct([(t[-1],) for t in ts if t[-1] is not None])), len(ts)
+
+    return _grouping(space, aggregates, answer)
+
+
+CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
+    "select": selecting,
+    "project": projecting,
+    "distinct": deduplicating,
+    "merge": merging,
+    "group_by": grouping,
+    "group_by, tuples kept": grouping_tuples,
+}
+
+
+def comparable(small: Small) -> bool:
+    """Whether Python's values of the domain go through Spark and back unchanged."""
+    return small.domain.type != "TIMESTAMP_NTZ"

@@ -1,0 +1,165 @@
+"""What every operator must do at every slice: pass, propagate and keep exactly what the papers' invariants say.
+
+From that follow faithfulness (safe and complete, Tucker et al. 2003, §5.1), independence of the cut into slices, and that
+purging changes no result; that outputs are grammatical is looked at by itself. Each example is one run of many streams.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from punct_ns.pattern import Constant
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from tests import oracle
+from tests.operators.running import Done, Items, Running
+from tests.oracle import Tuple
+from tests.properties.catalogue import CATALOGUE, Case, numbered
+from tests.strategies import SMALL, SmallSchema, sliced, small_schemas, streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+STREAMS = 24
+"""Streams in one run."""
+
+Sliced = list[list[Any]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """A schema; for every stream, for two inputs, its slices; and the slice after which the operator restarts."""
+
+    space: SmallSchema
+    streams: list[list[Sliced]]
+    restart: int
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Any run."""
+    among = [small for small in SMALL if small.domain.type not in ("TIMESTAMP", "DATE")]
+    space = draw(small_schemas(most=2, among=among))
+    drawn = [[draw(streams(space).flatmap(sliced)) for _ in range(2)] for _ in range(STREAMS)]
+    return Run(space, drawn, draw(st.integers(0, 3)))
+
+
+def said_of(number: int, p: Punctuation, schema: Schema) -> Punctuation:
+    return Punctuation(schema, (Constant(number), *p.patterns))
+
+
+def aligned(drawn: list[list[Sliced]], inputs: int, length: int) -> list[list[list[oracle.Slice]]]:
+    """By stream and slice and input, what comes; the last slice closes everything."""
+
+    def part(slices: Sliced, i: int) -> oracle.Slice:
+        items = slices[i] if i < len(slices) else []
+        return [t for t in items if not isinstance(t, Punctuation)], [p for p in items if isinstance(p, Punctuation)]
+
+    return [[[part(slices, i) for slices in stream[:inputs]] for i in range(length)] for stream in drawn]
+
+
+def together(streams_: list[list[list[oracle.Slice]]], i: int, inputs: int, schema: Schema) -> list[Items]:
+    """Slice i of all streams, as one slice of each input."""
+    return [
+        (
+            [(number, *t) for number, stream in enumerate(streams_) for t in stream[i][at][0]],
+            [said_of(number, p, schema) for number, stream in enumerate(streams_) for p in stream[i][at][1]],
+        )
+        for at in range(inputs)
+    ]
+
+
+def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[Done], *, count_kept: bool) -> None:
+    told: list[Punctuation] = []
+    for i, slice_ in enumerate(done):
+        for p in slice_.punctuations:
+            everywhere = [(n, *u) for n in range(len(streams_)) for u in case.outputs]
+            assert any(oracle.match(u, p) and not oracle.set_match(u, told) for u in everywhere), f"{p} was said before"
+            told.append(p)
+        keeps: list[Tuple] = []
+        kept = 0
+        for number, stream in enumerate(streams_):
+            passed, ckeep = oracle.expected(case.invariants, stream[: i + 1])[-1]
+            out = [t[1:] for each in done[: i + 1] for t in each.tuples if t[0] == number]
+            assert oracle.same_bag(out, passed), (number, i, out, passed)
+            came = [[t for each in stream[: i + 1] for t in each[at][0]] for at in range(case.inputs)]
+            ps = [[p for each in stream[: i + 1] for p in each[at][1]] for at in range(case.inputs)]
+            for u in case.outputs:
+                closed = oracle.set_match((number, *u), told)
+                assert closed == case.invariants.cprop(u, came, ps), (number, i, u, list(map(str, told)))
+            keeps += ckeep
+            kept += case.kept(ckeep)
+        assert not count_kept or slice_.kept == kept
+    for number in range(len(streams_)):
+        items: list[Any] = []
+        for each in done:
+            items += [t for t in each.tuples if t[0] == number] + each.punctuations
+        assert oracle.first_offence(items) is None
+
+
+def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = True) -> None:
+    case: Case = build(example.space)
+    schema = numbered(example.space.schema)
+    length = max(len(slices) for stream in example.streams for slices in stream[: case.inputs])
+    streams_ = aligned(example.streams, case.inputs, length)
+    with tempfile.TemporaryDirectory() as directory:
+        running = Running(spark, Path(directory), case.operator, *[schema] * case.inputs)
+        done = []
+        said = [PunctuationSet(schema) for _ in range(case.inputs)]
+        for i in range(length):
+            items = together(streams_, i, case.inputs, schema)
+            new = [(ts, known.add_all(ps)) for (ts, ps), known in zip(items, said, strict=True)]
+            done.append(running.slice(*new))
+            if i == example.restart:
+                running.restart()
+        end = [([], [Punctuation.all(schema)])] * case.inputs
+        last = running.slice(*end)
+    check(case, streams_, done, count_kept=count_kept)
+    assert last.kept == 0
+
+
+# An example is a run of many streams and names the one that fails: shrinking it would take minutes and tell no more.
+FEW = settings(
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(spark: SparkSession, name: str) -> None:
+    @FEW
+    @given(runs())
+    def holds(example: Run) -> None:
+        run(spark, CATALOGUE[name], example)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", ["distinct", "group_by", "group_by, tuples kept"])
+def test_the_same_holds_for_state_too_large_to_rewrite(
+    spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("operators.state.SMALL", 6)
+    monkeypatch.setattr("operators.state.MANY", 2)
+    monkeypatch.setattr("operators.segments.COLLECTED", 4)
+    monkeypatch.setattr("punct_ns.slices.INLINE", 8)
+
+    @settings(FEW, max_examples=2)
+    @given(runs())
+    def holds(example: Run) -> None:
+        run(spark, CATALOGUE[name], example, count_kept=name == "distinct")
+
+    holds()
