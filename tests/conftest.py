@@ -39,23 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one local session of a test run: two cores, two shuffle partitions, UTC, no web interface."""
-    from pyspark.sql import SparkSession
+    """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree."""
+    from xmlstream.session import open_session
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("xmlstream tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "localhost")
-        .config("spark.driver.memory", "1g")
-        .config("spark.local.dir", str(scratch))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .getOrCreate()
+    session = open_session(
+        "local[2]",
+        {"spark.driver.memory": "1g", "spark.local.dir": str(scratch), "spark.sql.shuffle.partitions": "2"},
+        name="xmlstream tests",
     )
-    session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
