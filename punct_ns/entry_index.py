@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from punct_ns.domain import Cut
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, Wildcard, meet, values
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, meet, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,20 +98,22 @@ class Shelf:
 
     def meeting(self, given: Mapping[int, Pattern]) -> Iterable[Entry]:
         """The entries that may meet these patterns: a superset, found by the attribute that leaves fewest."""
-        best: tuple[int, int | None] = (len(self.entries), None)
-        keys: dict[int, list[Value | None]] = {}
+        fewest, best, best_keys = len(self.entries), None, []
         for i in self.restricted:
-            wanted = self._constants(i, given.get(i))
-            if wanted is not None:
-                keys[i] = wanted
+            keys = self._constants(i, given[i]) if i in given else None
+            if keys is not None:
                 by_constant = self._by_constant[i]
-                count = len(self._loose[i]) + sum(len(by_constant.get(value, ())) for value in wanted)
-                best = min(best, (count, i), key=lambda found: found[0])
-        if best[1] is None:
+                count = len(self._loose[i])
+                for key in keys:
+                    if key in by_constant:
+                        count += len(by_constant[key])
+                if count < fewest:
+                    fewest, best, best_keys = count, i, keys
+        if best is None:
             return list(self.entries.values())
-        found = list(self._loose[best[1]])
-        for value in keys[best[1]]:
-            found += self._by_constant[best[1]].get(value, ())
+        found = list(self._loose[best])
+        for key in best_keys:
+            found += self._by_constant[best].get(key, ())
         return found
 
     def bordering(self, entry: Entry) -> Iterator[tuple[int, Entry]]:
@@ -127,22 +129,18 @@ class Shelf:
                 if other in self.entries:
                     yield i, self.entries[other]
 
-    def _constants(self, i: int, given: Pattern | None) -> list[Value | None] | None:
+    def _constants(self, i: int, given: Pattern) -> list[Value | None] | None:
         """The values among which the constants of entries that meet a pattern are; None if that is not worth it."""
         many = len(self._by_constant[i])
         match given:
-            case None | Wildcard():
-                return None
             case Constant(value):
                 return [value]
             case List(listed) if len(listed) <= many:
                 return list(listed)
             case Range():
-                size = values(given, self._schema[i].domain).size
-                if size is not None and size <= many:
-                    domain = self._schema[i].domain
-                    ((low, high),) = values(given, domain).intervals()
-                    return [domain.bound(ordinal, above=True)[0] for ordinal in range(low, high)]
+                held = values(given, self._schema[i].domain)
+                if held.size is not None and held.size <= many:
+                    return list(held.each())
         return None
 
     def _ends(self, entry: Entry) -> Iterator[tuple[bool, Edge]]:

@@ -4,8 +4,6 @@ Errors carry data; `format_error` alone turns it into text, in three parts: what
 All of them survive pickling, since they cross from Spark's workers to the driver.
 """
 
-# ruff: noqa: N818 – these names end in who is at fault, or in what is; their parents say that they are errors
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -47,9 +47,11 @@ def exactly(bound: object) -> int | Fraction:
     >>> exactly(17.5), exactly(Decimal("1e999999999")) > 10**90
     (Fraction(35, 2), True)
     """
+    if type(bound) is int:
+        return bound
     if isinstance(bound, bool) or not isinstance(bound, int | float | Decimal | Fraction):
         raise ValueError(f"{bound!r} is no number")
-    if isinstance(bound, int | Fraction):
+    if isinstance(bound, Fraction):
         return bound
     exact = Decimal(bound)
     if exact.is_nan():

@@ -13,15 +13,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from punct_ns.domain import NAN, Domain
-from punct_ns.value_set import ValueSet, is_single
+from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from punct_ns.domain import Cut, Value
 
 LONGEST_SPELT_OUT = 1000
@@ -198,11 +195,14 @@ def values(pattern: Pattern, domain: Domain) -> ValueSet:
     match pattern:
         case Wildcard():
             return ValueSet.everything(domain)
+        case Constant(None):
+            return ValueSet(domain, (), domain.nullable)
         case Constant(value):
-            return ValueSet.of(domain, [value])
-        case Range(low, high, low_closed, high_closed):
-            begin = domain.bottom if low is None else domain.cut(low, after=not low_closed)
-            end = domain.top if high is None else domain.cut(high, after=high_closed)
+            low, high = domain.cut(value, after=False), domain.cut(value, after=True)
+            return ValueSet(domain, (low, high) if high < domain.top else (low,))
+        case Range(start, stop, low_closed, high_closed):
+            begin = domain.bottom if start is None else domain.cut(start, after=not low_closed)
+            end = domain.top if stop is None else domain.cut(stop, after=high_closed)
             return ValueSet.of_intervals(domain, [(begin, end)])
         case List(listed):
             return ValueSet.of(domain, listed)
@@ -221,13 +221,9 @@ def patterns(value_set: ValueSet) -> tuple[Pattern, ...]:
     if value_set.has_every_value:
         return (NOT_NULL,)
     domain = value_set.domain
-    ranges: list[Pattern] = []
-    singles: list[Value | None] = []
-    for low, high in value_set.intervals():
-        if is_single(domain, low, high):
-            singles.append(domain.bound(low, above=True)[0])
-        else:
-            ranges.append(_range(low, high, domain))
+    lone, longer = value_set.lone_and_longer()
+    ranges: list[Pattern] = [_range(low, high, domain) for low, high in longer]
+    singles: list[Value | None] = [*lone]
     if value_set.null:
         singles.append(None)
     if singles:
@@ -248,7 +244,7 @@ def pattern_of(value_set: ValueSet) -> Pattern | None:
         found = patterns(value_set)
         if len(found) == 1:
             return found[0]
-    size = value_set.size if value_set.domain.discrete else None
+    size = value_set.size
     return _listed(value_set) if size is not None and size <= LONGEST_SPELT_OUT else None
 
 
@@ -259,17 +255,7 @@ def _listed(finite: ValueSet) -> Pattern:
     found = patterns(finite)
     if len(found) == 1:
         return found[0]
-    null: tuple[None, ...] = (None,) if finite.null else ()
-    return List(tuple(chain(_each(finite), null)))
-
-
-def _each(finite: ValueSet) -> Iterator[Value]:
-    domain = finite.domain
-    for low, high in finite.intervals():
-        if domain.discrete:
-            yield from (domain.bound(ordinal, above=True)[0] for ordinal in range(low, high))
-        else:
-            yield low[0]
+    return List((*finite.each(), *((None,) if finite.null else ())))
 
 
 def _range(low: Cut, high: Cut, domain: Domain) -> Range:

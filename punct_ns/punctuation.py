@@ -13,7 +13,7 @@ from punct_ns import pattern as p_
 from punct_ns.domain import Value
 from punct_ns.errors import NotationError
 from punct_ns.notation import format_pattern, parse_pattern, split_patterns
-from punct_ns.pattern import EMPTY, WILDCARD, Pattern, canonical
+from punct_ns.pattern import EMPTY, WILDCARD, Pattern, Wildcard, canonical
 from punct_ns.schema import Schema
 
 Tuple = Sequence[Value | None]
@@ -100,7 +100,7 @@ class Punctuation:
         >>> Punctuation.of(Schema.of(hour="INT", min="INT"), min="3").restricted
         (1,)
         """
-        return tuple([i for i, pattern in enumerate(self.patterns) if pattern != WILDCARD])
+        return tuple([i for i, pattern in enumerate(self.patterns) if type(pattern) is not Wildcard])
 
     @property
     def is_all(self) -> bool:

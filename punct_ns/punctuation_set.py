@@ -69,7 +69,7 @@ class PunctuationSet:
         >>> [str(p) for p in closed.add_all(Punctuation.of(closed.schema, hour=h) for h in ("5", "6", "6"))]
         ['<[5,6]>']
         """
-        new = [p for p in ps if not self.covers(p)]
+        new = [p for p in ps if not (self.covers(p) if self else p.is_empty)]
         if not new:
             return []
         said = PunctuationSet(self.schema) if self else self
@@ -92,10 +92,10 @@ class PunctuationSet:
         """
         if self._all or p.is_empty:
             return True
-        given = {i: p.patterns[i] for i in p.restricted}
-        for i, pattern in given.items():
-            single = self._singles.get(i)
-            if single is not None and single.covers_pattern(pattern):
+        given: dict[int, Pattern] = {}
+        for i in p.restricted:
+            given[i] = pattern = p.patterns[i]
+            if i in self._singles and self._singles[i].covers_pattern(pattern):
                 return True
         return bool(self._entries.shelves) and self._covered_together(given)
 
@@ -221,22 +221,23 @@ class PunctuationSet:
             self._close(restricted[0], p.patterns[restricted[0]])
         else:
             entry = Entry(p, restricted)
-            near = self._entries.meeting(entry.given)
-            for other in near:
+            near = []
+            for other in self._entries.meeting(entry.given):
                 if p.covers(other.punctuation):
                     self._entries.remove(other)
-            joined = self._joined(entry)
+                else:
+                    near.append(other)
+            joined = self._joined(entry, near)
             if joined is not None:
                 self._insert(joined)
             else:
                 self._entries.add(entry)
-                self._drop_covered(entry.given, but=entry)
+                self._drop_covered(near)
 
-    def _joined(self, entry: Entry) -> Punctuation | None:
+    def _joined(self, entry: Entry, near: Iterable[Entry]) -> Punctuation | None:
         """The entry coalesced with one that differs on one attribute, which is taken out; None if there is none."""
-        near = [e for e in self._entries.meeting(entry.given) if e.restricted == entry.restricted]
-        candidates = [(e.only_difference(entry), e) for e in near] + self._entries.bordering(entry)
-        for i, other in candidates:
+        candidates = [(entry.only_difference(other), other) for other in near if other.restricted == entry.restricted]
+        for i, other in candidates + self._entries.bordering(entry):
             if i is not None:
                 mine, theirs = entry.punctuation.patterns[i], other.punctuation.patterns[i]
                 joined = join_if_exact(mine, theirs, self.schema[i].domain)
@@ -269,7 +270,7 @@ class PunctuationSet:
             self._become_all()
         elif self._entries.shelves:
             for pattern in closed:
-                self._drop_covered({i: pattern})
+                self._drop_covered(self._entries.meeting({i: pattern}, few=EXACT_PUNCTUATIONS))
 
     def _take(self, ps: Iterable[Punctuation]) -> None:
         """Takes many in; those of one attribute in one go."""
@@ -292,9 +293,8 @@ class PunctuationSet:
         self._singles = {}
         self._entries = EntryIndex(self.schema)
 
-    def _drop_covered(self, given: Mapping[int, Pattern], but: Entry | None = None) -> None:
-        """Takes out the entries near the given patterns that others cover."""
-        near = [e for e in self._entries.meeting(given, few=EXACT_PUNCTUATIONS) if e is not but]
+    def _drop_covered(self, near: Iterable[Entry]) -> None:
+        """Takes out those entries that the others cover."""
         for entry in near:
             self._entries.remove(entry)
             if not self.covers(entry.punctuation):
@@ -303,6 +303,8 @@ class PunctuationSet:
     def _covered_together(self, given: Mapping[int, Pattern]) -> bool:
         """Whether entries cover the given patterns, with the help of what single attributes close."""
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
+        if not near:
+            return False
         whole = Punctuation.at(self.schema, given)
         if any(entry.punctuation.covers(whole) for entry in near):
             return True

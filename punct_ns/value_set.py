@@ -7,11 +7,12 @@ Touching intervals are one interval, so equal sets are equal values.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from punct_ns.domain import Cut, Domain, Value
+from punct_ns.domain import NAN, Cut, Domain, Value
 from punct_ns.sql_type import DiscreteType
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class ValueSet:
         """
         if self.domain.discrete:
             return sum(int(high - low) for low, high in self.intervals())
-        return len(self.cuts) // 2 if self.all_single else None
+        lone, longer = self.lone_and_longer()
+        return len(lone) + 2 * len(longer) if all(map(self._ends_the_line, longer)) else None
 
     @property
     def all_single(self) -> bool:
@@ -110,7 +112,7 @@ class ValueSet:
         >>> ValueSet.of(Domain("INT"), [3, 9]).all_single, ValueSet.of(Domain("INT"), [3, 4]).all_single
         (True, False)
         """
-        return all(is_single(self.domain, low, high) for low, high in self.intervals())
+        return not self.lone_and_longer()[1]
 
     def intervals(self) -> Iterator[tuple[Cut, Cut]]:
         """Its intervals, as pairs of cuts, in order.
@@ -122,6 +124,38 @@ class ValueSet:
         if len(lows) > len(highs):
             highs += (self.domain.top,)
         return zip(lows, highs, strict=True)
+
+    def lone_and_longer(self) -> tuple[list[Value], list[tuple[Cut, Cut]]]:
+        """Its values that have no neighbour in it, and its longer intervals; both in order, null aside.
+
+        >>> ValueSet.of(Domain("INT"), [3, 4, 9]).lone_and_longer()
+        ([9], [(3, 5)])
+        """
+        sql = self.domain.sql
+        if isinstance(sql, DiscreteType):
+            lone = [sql.value(low) for low, high in self.intervals() if high - low == 1]
+            return lone, [(low, high) for low, high in self.intervals() if high - low > 1]
+        is_lone = [low[1] == 0 and self.domain.cut(low[0], after=True) == high for low, high in self.intervals()]
+        pairs = list(zip(is_lone, self.intervals(), strict=True))
+        return [low[0] for one, (low, _) in pairs if one], [pair for one, pair in pairs if not one]
+
+    def each(self) -> list[Value]:
+        """All its values, in order, null aside; ValueError if they cannot be counted.
+
+        >>> ValueSet.of(Domain("INT"), [9, 3, 4]).each()
+        [3, 4, 9]
+        """
+        sql = self.domain.sql
+        if isinstance(sql, DiscreteType):
+            return [sql.value(ordinal) for low, high in self.intervals() for ordinal in range(low, high)]
+        lone, longer = self.lone_and_longer()
+        if not all(map(self._ends_the_line, longer)):
+            raise ValueError(f"a range of {self.domain.type} cannot be counted")
+        return [*lone, math.inf, NAN] if longer else lone
+
+    def _ends_the_line(self, pair: tuple[Cut, Cut]) -> bool:
+        """Whether it is the one dense interval whose values can be counted: infinity, then NaN."""
+        return pair == ((math.inf, 0), self.domain.cut(NAN, after=True)) if self.domain.type != "STRING" else False
 
     def contains(self, value: Value | None) -> bool:
         """Whether a value of the domain, or null (None), is in it.
@@ -218,14 +252,3 @@ def spans(cuts: Sequence[Cut], low: Cut, high: Cut, top: Cut) -> bool:
     if begin % 2 == 0:
         return False
     return begin == len(cuts) or bool(high <= cuts[begin])
-
-
-def is_single(domain: Domain, low: Cut, high: Cut) -> bool:
-    """Whether just one value lies between two cuts.
-
-    >>> is_single(Domain("INT"), 3, 4), is_single(Domain("STRING"), ("a", 0), ("a", 1))
-    (True, True)
-    """
-    if domain.discrete:
-        return bool(high - low == 1)
-    return bool(low[1] == 0 and domain.cut(low[0], after=True) == high)

@@ -150,6 +150,8 @@ def test_the_laws_hold_over_any_domain(data: st.DataObject, domain: Domain) -> N
         (Domain("BOOLEAN"), List((True, False)), NOT_NULL),
         (Domain("DOUBLE"), Range(95.0, NAN, False, True), Range(95.0, None)),
         (Domain("DOUBLE"), Range(math.inf, None), Constant(NAN)),
+        (Domain("DOUBLE"), List((math.inf, NAN)), Range(math.inf, None, True)),
+        (Domain("DOUBLE"), List((math.inf, None, NAN, 0.0)), List((0.0, math.inf, NAN, None))),
         (Domain("DOUBLE"), Range(None, NAN, False, False), Range(None, math.inf, False, True)),
         (Domain("DOUBLE"), Range(-math.inf, 0.0, True, False), Range(None, 0.0)),
         (Domain("DOUBLE"), Constant(float("nan")), Constant(NAN)),

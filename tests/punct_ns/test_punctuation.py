@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punct_ns.errors import NotationError, UsageError
+from punct_ns.pattern import List
+from punct_ns.punctuation import (
+    Punctuation,
+    matching_tuples,
+    meets,
+    no_match,
+    not_matching_tuples,
+    punctuations_without_match,
+    set_matches,
+    set_no_match,
+)
+from punct_ns.schema import Schema
+from tests import oracle, strategies
+from tests.strategies import SmallSchema
+
+BIDS = Schema.parse("itemid INT, increase DOUBLE, buyerid INT")
+
+
+def test_the_papers_bids_on_two_items() -> None:
+    p = Punctuation.parse("<{1001,2004}, *, *>", BIDS)
+    assert [p.matches((item, 5.0, None)) for item in (1001, 1002, 2004, None)] == [True, False, True, False]
+
+
+@given(st.data(), strategies.small_schemas(2))
+def test_a_meet_matches_what_both_match(data: st.DataObject, space: SmallSchema) -> None:
+    p, q = data.draw(strategies.small_punctuations(space)), data.draw(strategies.small_punctuations(space))
+    both = p.meet(q)
+    for t in space.universe:
+        assert (both is not None and both.matches(t)) == (oracle.match(t, p) and oracle.match(t, q))
+    assert both == q.meet(p) or p.is_empty or q.is_empty
+
+
+@given(st.data(), strategies.small_schemas(2))
+def test_covers_is_sound_and_complete_for_single_punctuations(data: st.DataObject, space: SmallSchema) -> None:
+    p, q = data.draw(strategies.small_punctuations(space)), data.draw(strategies.small_punctuations(space))
+    assert p.covers(q) == all(oracle.match(t, p) for t in space.universe if oracle.match(t, q))
+
+
+@given(st.data(), strategies.small_schemas(2))
+def test_the_functions_of_table_1(data: st.DataObject, space: SmallSchema) -> None:
+    ts = data.draw(st.lists(strategies.small_tuples(space), max_size=6))
+    ps, qs = (data.draw(st.lists(strategies.small_punctuations(space), max_size=3)) for _ in range(2))
+    assert matching_tuples(ts, ps) == [t for t in ts if oracle.set_match(t, ps)]
+    assert not_matching_tuples(iter(ts), iter(ps)) == [t for t in ts if not oracle.set_match(t, ps)]
+    assert punctuations_without_match(iter(ts), ps) == [p for p in ps if not any(oracle.match(t, p) for t in ts)]
+    for t in ts:
+        assert set_matches(t, ps) == (not set_no_match(t, ps)) == oracle.set_match(t, ps)
+        assert all(no_match(t, p) == (not oracle.match(t, p)) for p in ps)
+    both = meets(ps, iter(qs))
+    assert not any(p.is_empty for p in both)
+    for t in space.universe:
+        assert oracle.set_match(t, both) == (oracle.set_match(t, ps) and oracle.set_match(t, qs))
+
+
+def test_it_is_made_of_names_and_survives_pickling() -> None:
+    p = Punctuation.of(BIDS, {"ITEMID": List((1, 5, 5))}, buyerid="[3,)")
+    assert str(p) == "<{1,5}, *, [3,)>"
+    assert p.restricted == (0, 2)
+    assert pickle.loads(pickle.dumps(p)) == p
+    assert len({p, Punctuation.parse(str(p), BIDS)}) == 1
+
+
+def test_what_does_not_fit_the_schema_is_refused() -> None:
+    with pytest.raises(UsageError, match="no attribute itemId2"):
+        Punctuation.of(BIDS, itemId2="3")
+    with pytest.raises(NotationError, match="has 2 patterns for 3 attributes"):
+        Punctuation.parse("<*, *>", BIDS)
+    with pytest.raises(ValueError, match="2 patterns for 3"):
+        Punctuation(BIDS, (List((1,)), List((2,))))

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punct_ns.pattern import Constant
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from tests import oracle, strategies
+from tests.strategies import SmallSchema
+
+HOURS = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
+AUCTION = Schema.parse("auction INT, bidder INT, price DOUBLE")
+
+
+def said(schema: Schema, *texts: str) -> list[Punctuation]:
+    return [Punctuation.parse(text, schema) for text in texts]
+
+
+def shown(ps: PunctuationSet | list[Punctuation]) -> list[str]:
+    return [str(p) for p in ps]
+
+
+@given(st.data(), strategies.small_schemas())
+def test_a_set_describes_the_union_of_what_was_added(data: st.DataObject, space: SmallSchema) -> None:
+    ps = data.draw(st.lists(strategies.small_punctuations(space), max_size=8))
+    closed = PunctuationSet(space.schema)
+    for i, p in enumerate(ps):
+        new = any(oracle.match(t, p) and not oracle.set_match(t, ps[:i]) for t in space.universe)
+        assert closed.add(p) == new
+    found = list(closed)
+    for t in space.universe:
+        expected = oracle.set_match(t, ps)
+        assert closed.matches(t) == expected
+        assert oracle.set_match(t, found) == expected
+    assert len(closed) == len(found)
+    assert closed.is_all == all(oracle.set_match(t, ps) for t in space.universe)
+
+
+@given(st.data(), strategies.small_schemas())
+def test_covers_by_several_is_exact(data: st.DataObject, space: SmallSchema) -> None:
+    ps = data.draw(st.lists(strategies.small_punctuations(space), max_size=8))
+    closed = PunctuationSet(space.schema, ps)
+    for _ in range(3):
+        p = data.draw(strategies.small_punctuations(space))
+        assert closed.covers(p) == all(oracle.set_match(t, ps) for t in space.universe if oracle.match(t, p))
+
+
+@given(st.data(), strategies.small_schemas())
+def test_what_is_covered_is_absorbed(data: st.DataObject, space: SmallSchema) -> None:
+    found = list(PunctuationSet(space.schema, data.draw(st.lists(strategies.small_punctuations(space), max_size=8))))
+    for i, p in enumerate(found):
+        others = found[:i] + found[i + 1 :]
+        assert any(oracle.match(t, p) and not oracle.set_match(t, others) for t in space.universe)
+
+
+@given(st.data(), strategies.small_schemas())
+def test_adding_in_bulk_says_what_is_new(data: st.DataObject, space: SmallSchema) -> None:
+    old, new = (data.draw(st.lists(strategies.small_punctuations(space), max_size=6)) for _ in range(2))
+    closed = PunctuationSet(space.schema, old)
+    twin = closed.copy()
+    told = closed.add_all(new)
+    assert list(twin) == list(PunctuationSet(space.schema, old))
+    for t in space.universe:
+        assert closed.matches(t) == oracle.set_match(t, old + new)
+        if not oracle.set_match(t, old):
+            assert oracle.set_match(t, told) == oracle.set_match(t, new)
+        elif oracle.set_match(t, told):
+            assert oracle.set_match(t, new)
+    assert closed.add_all(new) == []
+
+
+@given(st.data(), strategies.small_schemas())
+def test_the_meets_describe_what_both_describe(data: st.DataObject, space: SmallSchema) -> None:
+    ps, qs = (data.draw(st.lists(strategies.small_punctuations(space), max_size=5)) for _ in range(2))
+    met = PunctuationSet(space.schema, ps).meets(qs)
+    for t in space.universe:
+        assert oracle.set_match(t, met) == (oracle.set_match(t, ps) and oracle.set_match(t, qs))
+    assert not any(p.is_empty for p in met)
+
+
+@given(st.data(), strategies.small_schemas())
+def test_values_are_what_single_attributes_close(data: st.DataObject, space: SmallSchema) -> None:
+    ps = data.draw(st.lists(strategies.small_punctuations(space), max_size=6))
+    closed = PunctuationSet(space.schema, ps)
+    for i, attribute in enumerate(space.schema):
+        for value in space.smalls[i].universe:
+            if closed.values(attribute.name).contains(value):
+                assert all(oracle.set_match(t, ps) for t in space.universe if oracle.same(t[i], value))
+
+
+@given(st.data(), strategies.small_schemas())
+def test_a_set_is_read_back_from_its_text(data: st.DataObject, space: SmallSchema) -> None:
+    closed = PunctuationSet(space.schema, data.draw(st.lists(strategies.small_punctuations(space), max_size=6)))
+    again = PunctuationSet(space.schema, [Punctuation.parse(str(p), space.schema) for p in closed])
+    assert all(again.matches(t) == closed.matches(t) for t in space.universe)
+
+
+@pytest.mark.parametrize(
+    ("added", "left"),
+    [
+        (["<1, *>", "<3, *>", "<2, *>"], ["<[1,3], *>"]),
+        (["<1, *>", "<7, *>", "<null, *>"], ["<{1,7,null}, *>"]),
+        (["<5, [0,9]>", "<5, [10,19]>"], ["<5, (,19]>"]),
+        (["<5, [0,29]>", "<5, [30,59]>"], ["<5, *>"]),
+        (["<5, [0,9]>", "<5, *>"], ["<5, *>"]),
+        (["<5, [0,9]>", "<6, [0,9]>"], ["<[5,6], (,9]>"]),
+        (["<(,), 3>", "<null, 3>"], ["<*, 3>"]),
+        (["<5, [0,9]>", "<5, [5,19]>"], ["<5, (,19]>"]),
+        (["<*, [0,9]>", "<*, [10,59]>"], ["<*, *>"]),
+        (["<{}, 3>"], []),
+        ([], []),
+    ],
+)
+def test_what_coalesces_is_merged(added: list[str], left: list[str]) -> None:
+    assert shown(PunctuationSet(HOURS, said(HOURS, *added))) == left
+
+
+def test_several_together_cover_a_group() -> None:
+    closed = PunctuationSet(HOURS, said(HOURS, "<[0,9], [0,20]>", "<*, [21,40]>", "<[5,6], (40,59]>"))
+    assert closed.covers(said(HOURS, "<5, *>")[0])
+    assert not closed.covers(said(HOURS, "<4, *>")[0])
+    assert not closed.covers(said(HOURS, "<null, *>")[0])
+
+
+def test_sensors_that_report_in_turn_leave_one_range_each() -> None:
+    sensors = Schema.parse("hour INT, sid STRING", "hour 0..")
+    ps = [Punctuation.of(sensors, hour=str(hour), sid=sid) for hour in range(50) for sid in ("S01", "S02")]
+    assert shown(PunctuationSet(sensors, ps)) == ["<(,49], S01>", "<(,49], S02>"]
+
+
+# Speed: the figures are printed (pytest -s); what is asserted is ten times what is asked for: cores may be shared.
+
+MANY = 100_000
+SECONDS = 10.0
+
+
+def _timed(what: str, started: float) -> None:
+    seconds = time.perf_counter() - started
+    print(f"{what}: {seconds:.3f} s")
+    assert seconds < SECONDS, what
+
+
+@pytest.mark.parametrize("spread", [MANY, 10**9], ids=["dense", "sparse"])
+def test_a_hundred_thousand_constants_are_quick(spread: int) -> None:
+    numbers = random.Random(7).sample(range(spread), MANY)
+    ps = [Punctuation.at(AUCTION, {0: Constant(number)}) for number in numbers]
+
+    started = time.perf_counter()
+    closed = PunctuationSet(AUCTION)
+    assert all(closed.add(p) for p in ps)
+    _timed("added one by one", started)
+
+    started = time.perf_counter()
+    assert all(closed.covers(p) for p in ps)
+    assert all(closed.matches((number, None, 1.0)) for number in numbers)
+    _timed("queried twice", started)
+
+    started = time.perf_counter()
+    found = list(closed)
+    _timed("coalesced", started)
+    assert len(found) == 1 or spread > MANY
+
+    started = time.perf_counter()
+    bulk = PunctuationSet(AUCTION)
+    told = bulk.add_all(ps)
+    _timed("added in bulk", started)
+    assert told == found
+
+    started = time.perf_counter()
+    assert bulk.meets(ps) == found
+    _timed("met with themselves", started)
+
+    started = time.perf_counter()
+    for slice_ in range(100):
+        new = [Punctuation.at(AUCTION, {0: Constant(-1 - 20 * slice_ - 2 * n)}) for n in range(10)]
+        assert len(closed.add_all(new)) == 1
+        assert len(closed.meets(new)) == 1
+    _timed("a hundred slices with ten more each", started)
+
+
+def test_a_hundred_thousand_pairs_are_quick() -> None:
+    rng = random.Random(7)
+    pairs = [(rng.randrange(1000), rng.randrange(10**6)) for _ in range(MANY // 2)]
+    ps = [Punctuation.at(AUCTION, {0: Constant(a), 1: Constant(b)}) for a, b in pairs]
+    started = time.perf_counter()
+    closed = PunctuationSet(AUCTION)
+    for p in ps:
+        closed.add(p)
+    _timed("50,000 pairs added one by one", started)
+    started = time.perf_counter()
+    assert all(closed.matches((a, b, 0.0)) for a, b in pairs)
+    assert all(closed.covers(p) for p in ps)
+    _timed("50,000 pairs queried twice", started)
+    started = time.perf_counter()
+    for auction in range(1000):
+        closed.add(Punctuation.at(AUCTION, {0: Constant(auction)}))
+    _timed("50,000 pairs absorbed", started)
+    assert shown(closed) == ["<[0,999], *, *>"]
