@@ -1,0 +1,89 @@
+"""What the README shows is run, in its order; what it names is there."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sources import source
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: `sh` and `python` are run, `xml` or `text` right after one is what it prints."""
+
+    language: str
+    text: str
+    line: int
+
+
+BLOCKS = [
+    Block(found[1], found[2], README[: found.start()].count("\n") + 1)
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+]
+
+
+def test_the_python_examples_say_what_they_say() -> None:
+    blocks = [block for block in BLOCKS if block.language == "python" and block.text.startswith(">>>")]
+    assert blocks
+    for block in blocks:
+        examples = doctest.DocTestParser().get_doctest(block.text, {}, "README.md", "README.md", block.line)
+        said: list[str] = []
+        assert not doctest.DocTestRunner(verbose=False).run(examples, out=said.append).failed, "".join(said)
+
+
+def test_the_query_is_the_one_that_the_data_has() -> None:
+    (shown,) = [block.text for block in BLOCKS if block.language == "sql"]
+    written = (ROOT / "data" / "warehouse.sql").read_text(encoding="utf-8")
+    assert shown.split() == re.sub(r"--.*", "", written).split()
+
+
+def test_every_option_of_a_source_is_in_its_table() -> None:
+    section = README.split("\n## Sources\n")[1].split("\n## ")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} - {"path.<column>"}
+    internal = {"schema", "documents", "follow", "keepOpen", "close", "documentLog", "stage", "source", "columns"}
+    assert listed == set(source._NAMES.values()) - internal
+
+
+def test_every_target_that_it_names_is_in_the_makefile() -> None:
+    named = set(re.findall(r"(?:`|^\$ )make ([a-z]+)", README, re.MULTILINE))
+    assert {"demo", "test", "check"} <= named
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
+
+
+@pytest.mark.spark
+def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    scripts = 0
+    for number, block in enumerate(BLOCKS):
+        if block.language == "sh":
+            command = ["bash", "-euo", "pipefail", "-c", block.text]
+        elif block.language == "python" and not block.text.startswith(">>>"):
+            command = [sys.executable, "-c", block.text]
+        else:
+            continue
+        scripts += 1
+        shown = BLOCKS[number + 1]
+        assert shown.language in ("xml", "text")
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        # Between two punctuations the order of tuples is free.
+        lines = shown.text.splitlines()
+        assert sorted(done.stdout.splitlines()[-len(lines) :]) == sorted(lines)
+    assert scripts == 2
