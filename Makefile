@@ -25,7 +25,7 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@# In small slices, so that a small input shows how state comes and goes.
 	@sed "s/schemes 'hour'/&, maxBytesPerSlice '16k'/" data/warehouse.sql > $(DEMO)/warehouse.sql
 	$(XMLSTREAM) run $(DEMO)/warehouse.sql -D SENSORS=$(DEMO)/sensors --row-tag hottest \
-	    -o $(DEMO)/result --metrics $(DEMO)/metrics.jsonl
+	    -o $(DEMO)/result --metrics $(DEMO)/metrics.jsonl --verbose
 	@$(BIN)/xmlstream cat $(DEMO)/result > $(DEMO)/result.xml
 	@head -n 24 $(DEMO)/result.xml
 	@echo "… all of it: $(DEMO)/result.xml"
