@@ -83,7 +83,7 @@ def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:
 
 def where(relation: Relation, condition: exp.Expr, analyst: Analyst) -> Relation:
     """The tuples for which the condition, over the node's attributes, is true."""
-    predicate = render(condition)
+    predicate = render(condition.unnest())
     analyst.require_condition(relation.node.schema, predicate)
     return Relation(Node(Select(predicate), (relation.node,), "select"), relation.fields)
 

@@ -34,6 +34,11 @@ _UNITS = frozenset(
 class StreamSql(Spark):
     """Spark's dialect with its functions left as they are."""
 
+    class Tokenizer(Spark.Tokenizer):
+        """Reads a quote that is doubled as one quote, as Spark has done since version 4."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
     class Parser(SparkParser):
         """Reads a call as a call."""
 

@@ -87,7 +87,8 @@ def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, st
         if isinstance(tree, exp.Column):
             names[text] = node.schema.attribute(tree.name).name
         else:
-            wanted = next((i.name for i in grouping.items if i.name and render(i.tree.unnest()) == text), "key")
+            wanted = next((i.name for i in grouping.items if i.name and render(i.tree.unnest()) == text), None)
+            wanted = wanted or analyst.columns(node.schema, [text])[0][0]
             names[text] = unique(wanted, {*node.schema.names, *names.values()})
             computed.append(Item(names[text], tree))
     if computed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -77,12 +78,15 @@ def topological(root: Node) -> list[Node]:
 
 
 def names(root: Node) -> dict[Node, str]:
-    """A name for each node: its label, numbered from the second of that label on (`select`, `select-2`)."""
+    """A name for each node: its label, numbered from the second of that label on (`select`, `select-2`).
+
+    Names of one plan differ by more than case, and can be names of files.
+    """
     given: dict[Node, str] = {}
     seen: Counter[str] = Counter()
     taken: set[str] = set()
     for node in topological(root):
-        label = node.label.lower()
+        label = re.sub(r"[^\w.-]+", "_", node.label.lower()).strip(".") or "_"
         name = label
         while name in taken or seen[label] == 0:
             seen[label] += 1

@@ -59,7 +59,7 @@ class Query:
 
     def where(self, condition: str) -> Query:
         """The tuples for which the condition is true."""
-        return self._of("SELECT * FROM `input` WHERE (", _argument(condition), "\n)")
+        return self._of("SELECT * FROM `input` WHERE ", _argument(condition))
 
     filter = where
 

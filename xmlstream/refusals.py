@@ -78,7 +78,9 @@ def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
     if isinstance(part, exp.SetOperation) or (isinstance(node, exp.SetOperation) and part == "by_name"):
         # The keyword stands between the sides.
         return _after(node.this, keyword, text)
-    at = offset(inner) if isinstance(inner, exp.Expr) else None
+    if part == "hint":
+        inner = node.expressions[0]  # a hint is parsed by itself, and its places are within it
+    at = offset(inner) if isinstance(inner, exp.Expr) else offset(node)
     if at is not None:
         before = list(keyword.finditer(text.text[: at + 1])) if keyword else []
         return before[-1].start() if before else at

@@ -13,6 +13,7 @@ from xmlstream.functions import REFUSED, reason_to_refuse
 from xmlstream.plan import Node
 from xmlstream.query_text import QueryText
 
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table."""

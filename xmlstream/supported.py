@@ -28,6 +28,8 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Alias: "this alias",
     exp.Star: "except_",
     exp.Distinct: "expressions",
+    # Refused where it stands, as an argument of SELECT.
+    exp.Hint: "expressions",
 }
 
 _TWO = "this expression"
@@ -100,7 +102,7 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
         QueryError: It does; says what, where and perhaps what to write instead. The first place counts.
     """
     findings: list[tuple[int, str, str | None]] = []
-    for node in tree.walk():
+    for node in tree.walk(prune=lambda part: isinstance(part, exp.Hint)):
         findings += [(place_of(found, node, text), what, hint) for found, what, hint in _findings(node)]
     if findings:
         at, what, hint = min(findings, key=lambda finding: finding[0])

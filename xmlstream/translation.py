@@ -112,7 +112,7 @@ class Translation:
             if any(item.name == column.name for item in before) and not relation.find(column.name):
                 hint = "what one item names, another cannot use: compute it in a subquery"
                 raise self._error(f"there is no attribute {column.name}", column, hint)
-        return [Item(name, resolve(tree, relation, self._text))]
+        return [Item(name, resolve(tree.unnest(), relation, self._text))]
 
     def _all(self, star: exp.Star, written: exp.Expr, relation: Relation) -> list[Item]:
         table = written.table if isinstance(written, exp.Column) else None

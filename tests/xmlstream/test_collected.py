@@ -1,0 +1,83 @@
+"""The documents of an output as one: the same items, in the same order, whatever is between and within them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from punct_ns.errors import MalformedInput, StateError, UsageError
+from xmlstream import collected
+from xmlstream.collected import copy_documents
+
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<rows xmlns:punct="urn:p">'
+CONTENTS = [
+    "\n<row><a>1</a></row>\n<punct:row><a>*</a></punct:row>\n",
+    "",
+    "\n<!-- </rows> --><row b='&lt;/rows>'><a>ü&amp;<![CDATA[</rows>]]></a><?pi </rows>?></row>\n",
+    "<row/>",
+]
+
+
+def write(directory: Path, contents: list[str]) -> Path:
+    for number, content in enumerate(contents):
+        (directory / f"slice-{number:09d}.xml").write_text(f"{HEAD}{content}</rows>\n", encoding="utf-8")
+    return directory
+
+
+def collect(directory: Path) -> bytes:
+    out = io.BytesIO()
+    copy_documents(directory, out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 50, 1 << 16])
+def test_the_contents_follow_each_other_in_one_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(collected, "CHUNK", chunk)
+    text = collect(write(tmp_path, CONTENTS)).decode()
+    assert text == f"{HEAD}{''.join(CONTENTS)}</rows>\n"
+
+
+def test_an_empty_output_is_an_empty_root(tmp_path: Path) -> None:
+    assert list(etree.fromstring(collect(tmp_path))) == []
+
+
+def test_a_root_without_content_adds_nothing(tmp_path: Path) -> None:
+    write(tmp_path, ["<row/>"])
+    (tmp_path / "slice-000000005.xml").write_text("<rows/>")
+    assert len(etree.fromstring(collect(tmp_path))) == 1
+
+
+def test_drafts_and_other_files_are_no_part_of_it(tmp_path: Path) -> None:
+    write(tmp_path, ["<row/>"])
+    (tmp_path / ".slice-000000001.xml").write_text("<rows><row/>")
+    (tmp_path / "_dead_letters").mkdir()
+    (tmp_path / "notes.xml").write_text("<rows><row/></rows>")
+    assert len(etree.fromstring(collect(tmp_path))) == 1
+
+
+def test_a_document_larger_than_memory_passes_through(tmp_path: Path) -> None:
+    write(tmp_path, ["<row><a>1</a></row>\n" * 50_000])
+    assert collect(tmp_path).count(b"<row>") == 50_000
+
+
+def test_a_broken_document_is_named_with_its_line(tmp_path: Path) -> None:
+    write(tmp_path, ["<row/>", "\n<row></rows>"])
+    with pytest.raises(MalformedInput, match=r"slice-000000001\.xml, line 3"):
+        collect(tmp_path)
+
+
+def test_documents_of_two_queries_are_no_output(tmp_path: Path) -> None:
+    write(tmp_path, ["<row/>"])
+    (tmp_path / "slice-000000001.xml").write_text("<other><row/></other>")
+    with pytest.raises(StateError, match="another root"):
+        collect(tmp_path)
+
+
+def test_what_is_no_directory_is_no_output(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no output"):
+        collect(tmp_path / "nowhere")

@@ -1,0 +1,483 @@
+"""SQL: what is refused and where, what names mean, and that a plan computes what Spark's own SQL does."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlglot import exp
+
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.merge import Merge
+from operators.project import Project
+from operators.select import Select
+from punct_ns.errors import QueryError
+from xmlstream.functions import AGGREGATES, REFUSED, SCALARS
+from xmlstream.plan import Node, Scan, topological
+from xmlstream.rules import optimized
+from xmlstream.sql import Script, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLES = """
+CREATE TABLE s1 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r');
+CREATE TABLE S2 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's2.xml', rowTag 'r');
+CREATE TABLE n (a TINYINT NOT NULL, b BIGINT, d DECIMAL(5,2), f FLOAT, day DATE, ts TIMESTAMP, ok BOOLEAN, `a b` STRING)
+USING punctuated_xml OPTIONS (path 'n.xml', rowTag 'r');
+"""
+LINE = TABLES.count("\n") + 1
+"""Where the query begins."""
+
+
+def script(query: str) -> Script:
+    return read(TABLES + query, source="q.sql")
+
+
+def refused(query: str) -> QueryError:
+    """The error, whose column counts within the query."""
+    with pytest.raises(QueryError) as raised:
+        script(query)
+    return raised.value
+
+
+REFUSALS = [
+    ("SELECT a FROM n LIMIT 10", "LIMIT", "LIMIT"),
+    ("SELECT a FROM n ORDER BY a", "ORDER BY", "ORDER"),
+    ("SELECT a FROM n SORT BY a", "SORT BY", "SORT"),
+    ("SELECT a FROM n CLUSTER BY a", "CLUSTER BY", "CLUSTER"),
+    ("SELECT a FROM n DISTRIBUTE BY a", "DISTRIBUTE BY", "DISTRIBUTE"),
+    ("SELECT a FROM n OFFSET 3", "OFFSET", "OFFSET"),
+    ("SELECT a FROM n UNION ALL SELECT a FROM n LIMIT 3", "LIMIT", "LIMIT"),
+    ("SELECT a FROM (SELECT a FROM n LIMIT 3)", "LIMIT", "LIMIT"),
+    ("SELECT a FROM n JOIN s1 ON a = hour", "JOIN", "JOIN"),
+    ("SELECT a FROM n LEFT JOIN s1 ON a = hour", "JOIN", "JOIN"),
+    ("SELECT a FROM n, s1", "JOIN", "s1"),
+    ("SELECT a FROM n LATERAL VIEW explode(x) y", "LATERAL VIEW", "LATERAL"),
+    ("SELECT a FROM n INTERSECT SELECT a FROM n", "INTERSECT", "INTERSECT"),
+    ("SELECT a FROM n EXCEPT SELECT a FROM n", "EXCEPT", "EXCEPT"),
+    ("SELECT a FROM n UNION BY NAME SELECT a FROM n", "UNION BY NAME", "UNION"),
+    ("SELECT a FROM n TABLESAMPLE (10 PERCENT)", "TABLESAMPLE", "TABLESAMPLE"),
+    ("SELECT a FROM n PIVOT (max(a) FOR b IN (1,2))", "PIVOT", "PIVOT"),
+    ("SELECT /*+ BROADCAST(n) */ a FROM n", "hint", None),
+    ("SELECT a FROM n GROUP BY ALL", "GROUP BY ALL", "GROUP"),
+    ("SELECT a FROM n GROUP BY a WITH ROLLUP", "ROLLUP", None),
+    ("SELECT a FROM n GROUP BY CUBE(a)", "CUBE", None),
+    ("SELECT a FROM n GROUP BY GROUPING SETS ((a))", "GROUPING SETS", None),
+    ("SELECT sum(a) OVER (PARTITION BY b) FROM n", "OVER", None),
+    ("SELECT row_number() OVER (ORDER BY a) FROM n", "OVER", None),
+    ("SELECT a FROM n QUALIFY 1 = 1", "QUALIFY", "QUALIFY"),
+    ("SELECT a FROM n WINDOW w AS (PARTITION BY a)", "WINDOW", "WINDOW"),
+    ("SELECT a FROM n WHERE a IN (SELECT hour FROM s1)", "IN with a subquery", None),
+    ("SELECT a FROM n WHERE a NOT IN (SELECT hour FROM s1)", "IN with a subquery", None),
+    ("SELECT a FROM n WHERE EXISTS (SELECT 1 FROM s1)", "EXISTS", "EXISTS"),
+    ("SELECT a FROM n WHERE a > (SELECT max(hour) FROM s1)", "subquery in an expression", None),
+    ("SELECT rand() FROM n", "rand", "rand"),
+    ("SELECT uuid() FROM n", "uuid", "uuid"),
+    ("SELECT now() FROM n", "now", "now"),
+    ("SELECT current_timestamp FROM n", "current_timestamp", "current_timestamp"),
+    ("SELECT current_date() FROM n", "current_date", "current_date"),
+    ("SELECT unix_timestamp() FROM n", "unix_timestamp", "unix_timestamp"),
+    ("SELECT CAST('now' AS TIMESTAMP) AS x FROM n", "the present", "'now'"),
+    ("SELECT DATE 'today' AS x FROM n", "the present", "'today'"),
+    ("SELECT to_date(' Today ') AS x FROM n", "the present", "' Today '"),
+    ("SELECT monotonically_increasing_id() FROM n", "monotonically_increasing_id", "mono"),
+    ("SELECT current_user() FROM n", "current_user", "current_user"),
+    ("SELECT reflect('a', 'b') FROM n", "reflect", "reflect"),
+    ("SELECT explode(array(1)) FROM n", "explode", "explode"),
+    ("SELECT first(a) FROM n", "first", "first"),
+    ("SELECT last(a) FROM n GROUP BY b", "last", "last"),
+    ("SELECT collect_list(a) FROM n", "collect_list", "collect_list"),
+    ("SELECT any_value(a) FROM n", "any_value", "any_value"),
+    ("SELECT max_by(a, b) FROM n", "max_by", "max_by"),
+    ("SELECT listagg(`a b`) WITHIN GROUP (ORDER BY a) FROM n", "WITHIN GROUP", None),
+    ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM n", "WITHIN GROUP", None),
+    ("SELECT transform(array(1), x -> x) FROM n", "transform", "transform"),
+    ("SELECT window(ts, '1 hour') FROM n", "window", "window"),
+    ("SELECT my_own(a) FROM n", "my_own", "my_own"),
+    ("SELECT `a b` COLLATE UTF8_LCASE FROM n", "COLLATE", None),
+    ("SELECT CAST(ts AS TIME) FROM n", "TIME", None),
+    ("SELECT (a, b) FROM n", "list in brackets", None),
+    ("SELECT a = ANY (1, 2) FROM n", "ANY", "ANY"),
+    ("SELECT count(DISTINCT *) FROM n", r"\*", None),
+    ("SELECT abs(DISTINCT a) FROM n", "DISTINCT", None),
+    ("SELECT abs(a) FILTER (WHERE ok) FROM n", "FILTER", None),
+    ("SELECT a FROM VALUES (1) AS t(a)", "VALUES", "VALUES"),
+    ("SELECT a FROM range(3)", "range", "range"),
+    ("SELECT a FROM db.n", "database", None),
+    ("SELECT 1", "without FROM", "SELECT"),
+    ("SELECT a FROM n WHERE a = :p", "parameter", None),
+    ("WITH RECURSIVE x AS (SELECT a FROM n) SELECT a FROM x", "WITH RECURSIVE", "WITH"),
+    ("INSERT INTO n SELECT a FROM n", "INSERT", "INSERT"),
+    ("DROP TABLE n", "DROP", "DROP"),
+    ("SET x = 1", "SET", "SET"),
+    ("EXPLAIN SELECT a FROM n", "EXPLAIN", "EXPLAIN"),
+    ("CACHE TABLE n", "CACHE", "CACHE"),
+    ("SELECT a FROM n; SELECT b FROM n", "second query", "SELECT b"),
+    ("TABLE n", "no query", "TABLE"),
+    ("VALUES (1)", "VALUES", "VALUES"),
+]
+
+
+@pytest.mark.parametrize(("query", "named", "at"), REFUSALS)
+def test_what_is_not_supported_is_refused_by_name_and_place(query: str, named: str, at: str | None) -> None:
+    error = refused(query)
+    assert re.search(named, error.what, re.IGNORECASE)
+    assert error.line == LINE
+    assert error.column is not None
+    if at is not None:
+        assert query[error.column - 1 :].startswith(at)
+    assert f"q.sql, line {LINE}, column" in str(error)
+
+
+WRONG = [
+    ("SELECT houre FROM s1", "no attribute houre", "houre", "hour"),
+    ("SELECT x.hour FROM s1", "no attribute x.hour", "x.hour", None),
+    ("SELECT s1.hour FROM s1 AS x", "no attribute s1.hour", "s1.hour", None),
+    ("SELECT hour FROM s3", "no table s3", "s3", "s1"),
+    ("SELECT x.* FROM s1", "no table x", "x.*", None),
+    ("SELECT hour AS h, h + 1 AS i FROM s1", "no attribute h", "h + 1", "subquery"),
+    ("SELECT h FROM (SELECT hour AS h, min AS H FROM s1)", "several", "h FROM (", "AS"),
+    ("SELECT hour, t FROM s1 GROUP BY hour", "t is neither", "t FROM", "GROUP BY"),
+    ("SELECT hour FROM s1 HAVING hour > 1", "hour is neither", None, None),
+    ("SELECT hour FROM s1 GROUP BY 2", "no item 2", "2", "1"),
+    ("SELECT max(t) AS m FROM s1 GROUP BY m", "aggregate in GROUP BY", "max(t)", None),
+    ("SELECT hour FROM s1 WHERE max(t) > 1", "aggregate in WHERE", "max(t)", "HAVING"),
+    ("SELECT max(min(t)) FROM s1", "within an aggregate", "min(t)", "subquery"),
+    ("SELECT hour FROM s1 UNION SELECT hour, min FROM s1", "1 columns with 2", None, None),
+    ("SELECT hour, min AS Hour FROM s1", "two attributes Hour", None, "AS"),
+    ("SELECT a FROM (SELECT hour, min FROM s1) AS x(a)", "names 1 columns", None, None),
+    ("SELECT hour DIV 2 AS hour FROM s1 GROUP BY hour DIV 2 HAVING hour > 1", "item or an attribute", "hour > 1", None),
+    ("SELECT * EXCEPT (x) FROM s1", "no attribute x", "x)", None),
+    ("SELECT hour FROM s1 WHERE", "missing", "WHERE", None),
+    ("SELECT (hour FROM s1", "missing", "FROM", None),
+    ("SELECT hour 'x FROM s1", "does not end", None, None),
+    ("SELECT maxx(hour) FROM s1", "no function maxx", "maxx", "max"),
+]
+
+
+@pytest.mark.parametrize(("query", "what", "at", "hint"), WRONG)
+def test_what_is_wrong_is_said_with_its_place_and_a_hint(
+    query: str, what: str, at: str | None, hint: str | None
+) -> None:
+    error = refused(query)
+    assert what in error.what
+    if at is not None:
+        assert error.column is not None
+        assert query[error.column - 1 :].startswith(at)
+    if hint is not None:
+        assert error.hint is not None
+        assert hint in error.hint
+
+
+DECLARATIONS = [
+    ("CREATE TABLE t (a INT) USING parquet OPTIONS (path 'x')", "USING parquet"),
+    ("CREATE TABLE t (a INT) OPTIONS (path 'x')", "what it is"),
+    ("CREATE TABLE t (a INT)", "what it is"),
+    ("CREATE VIEW t AS SELECT 1", "CREATE VIEW"),
+    ("CREATE TEMPORARY TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "TEMPORARY"),
+    ("CREATE OR REPLACE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "OR REPLACE"),
+    ("CREATE TABLE IF NOT EXISTS t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "IF NOT EXISTS"),
+    ("CREATE TABLE t USING punctuated_xml OPTIONS (path 'x', rowTag 'r') AS SELECT 1", "AS SELECT"),
+    ("CREATE TABLE db.t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "database"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') PARTITIONED BY (a)", "PARTITIONEDBY"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') LOCATION 'y'", "LOCATION"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') TBLPROPERTIES ('a'='b')", "t is not"),
+    ("CREATE TABLE t (a INT DEFAULT 3) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "DEFAULT"),
+    ("CREATE TABLE t (a INT GENERATED ALWAYS AS (1)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not supp"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
+    ("CREATE TABLE t (a) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
+    ("CREATE TABLE t (a VARCHAR(3)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
+    ("CREATE TABLE t (a ARRAY<INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "cannot be read from XML"),
+    ("CREATE TABLE t (a INT, A INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "two attributes"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTags 'r')", "rowTags"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (rowTag 'r')", "no path"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x')", "no rowTag"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r', PATH 'y')", "PATH twice"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r', schema 'a INT')", "columns twice"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r', schemes 'b')", "b"),
+    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path concat('x', 'y'), rowTag 'r')", "plain value"),
+    ("CREATE TABLE s1 (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "declared twice"),
+]
+
+
+@pytest.mark.parametrize(("statement", "what"), DECLARATIONS)
+def test_a_declaration_says_what_is_wrong_with_it(statement: str, what: str) -> None:
+    error = refused(f"{statement};\nSELECT hour FROM s1")
+    assert what in error.what
+    assert error.line == LINE
+
+
+def test_options_are_named_as_they_are_written() -> None:
+    query = """CREATE TABLE t (id INT, person STRING COMMENT 'who') USING PUNCTUATED_XML
+        OPTIONS (path 'x', "rowTag" = 'bid', path.person 'bidder/@person', 'path.id' '@id', follow false,
+        domains 'id 0..');
+        SELECT id FROM t"""
+    source = script(query).tables["t"].operator
+    assert isinstance(source, Scan)
+    assert dict(source.options.given)["path.person"] == "bidder/@person"
+    assert [str(path) for path in source.options.paths] == ["@id", "bidder/@person"]
+    assert source.options.follow is False
+    assert source.options.schema["id"].domain.low == 0
+
+
+def test_a_query_without_a_query_is_refused() -> None:
+    assert "no query" in refused("").what
+
+
+def test_reading_leaves_no_word_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        refused("EXPLAIN SELECT 1")
+        refused("SELECT a FROM n FOR UPDATE")
+    assert not caplog.records
+    assert not logging.getLogger("sqlglot").disabled
+
+
+def test_reading_needs_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert script("SELECT max(t) AS m, hour FROM s1 GROUP BY hour").tables
+
+
+# What follows compares with Spark.
+
+QUERIES = [
+    "SELECT MAX(t) AS maxtemp, hour FROM (SELECT t, hour FROM s1 UNION SELECT t, hour FROM s2) GROUP BY hour",
+    "SELECT * FROM s1",
+    "SELECT x.*, hour + 1 AS next FROM s1 x WHERE x.min >= 30 OR x.min IS NULL",
+    "SELECT * EXCEPT (sid, MIN) FROM s1",
+    "SELECT DISTINCT hour, sid FROM s1 WHERE hour BETWEEN 1 AND 2",
+    "SELECT HOUR h, count(*), count(t), count(DISTINCT sid) AS k, avg(min), sum(t) FROM s1 GROUP BY hour",
+    "SELECT max(t) - min(t) AS spread, hour DIV 2 AS half FROM s1 GROUP BY hour DIV 2",
+    "SELECT hour DIV 2 AS half, (hour DIV 2) * 10 + count(*) AS x FROM s1 GROUP BY half",
+    "SELECT hour DIV 2, sid, max(min) FROM s1 GROUP BY 1, sid",
+    "SELECT hour FROM s1 GROUP BY hour HAVING count(*) > 1 AND max(t) < 90",
+    "SELECT hour, max(min) AS min FROM s1 GROUP BY hour HAVING min > 15",
+    "SELECT max(min) AS hour FROM s1 GROUP BY hour HAVING hour > 1",
+    "SELECT hour + 10 AS h, max(min) AS m FROM s1 GROUP BY h HAVING h > 11 AND m > 0",
+    "SELECT hour, max(min) AS sid FROM s1 GROUP BY hour HAVING max(sid) > 'a'",
+    "SELECT hour AS h FROM s1 GROUP BY hour HAVING s1.hour > 1",
+    "SELECT max(t) AS a, max(t) AS b, max(T) + 1 AS c FROM s1",
+    "SELECT count(*) AS n FROM s1 WHERE hour > 1000",
+    "SELECT count(*) FILTER (WHERE min > 10) AS n, sum(hour) FILTER (WHERE t IS NOT NULL) AS s, hour"
+    " FROM s1 GROUP BY hour",
+    "SELECT hour AS min, max(min) AS x FROM s1 GROUP BY hour HAVING min > 1",
+    "SELECT 1 AS hour FROM s1 GROUP BY hour",
+    "SELECT hour FROM s1 UNION SELECT hour FROM s2 UNION ALL SELECT min FROM s1",
+    "SELECT hour FROM s1 UNION ALL SELECT hour FROM s2 UNION SELECT min FROM s1",
+    "SELECT a AS x FROM n UNION ALL SELECT b FROM n UNION ALL SELECT d FROM n",
+    "SELECT a AS x, f AS y FROM n UNION SELECT t, hour FROM s1",
+    "SELECT a AS x, a AS y FROM n UNION ALL SELECT hour, hour FROM s1",
+    "SELECT day AS x FROM n UNION ALL SELECT ts FROM n",
+    "WITH u AS (SELECT hour, t FROM s1 UNION ALL SELECT hour, t FROM s2),"
+    " v(h, m) AS (SELECT hour, max(t) FROM u GROUP BY hour) SELECT h FROM v WHERE m > 10 UNION ALL SELECT hour FROM u",
+    "SELECT q.b FROM (WITH p AS (SELECT hour AS b FROM s1) SELECT * FROM p) AS q",
+    "(SELECT hour FROM s1) UNION ((SELECT min FROM s2))",
+    "SELECT a.y FROM (s1) AS a(w, x, y, z)",
+    "SELECT CASE WHEN hour > 1 THEN 'late' ELSE sid END AS c, if(t > 50, 1, 0) AS i, NOT hour <=> 1 AS d FROM s1",
+    "SELECT sid LIKE 'S%1' AS a, sid RLIKE '\\\\d' AS b, r'\\d' AS c, 'it''s' AS d, concat(sid, '-', hour) AS e"
+    " FROM s1",
+    "SELECT hour IN (1, 2, NULL) AS a, -hour AS b, +hour AS c, - - hour AS d, hour % 2 AS e, ~hour AS f,"
+    " hour & 3 | 4 AS g FROM s1",
+    "SELECT date_add(day, 1) AS a, date_trunc('HOUR', ts) AS b, extract(MONTH FROM day) AS c,"
+    " dateadd(HOUR, 2, ts) AS e, ts + INTERVAL '1' HOUR AS f, CAST(ts AS DATE) AS g,"
+    " day + INTERVAL 1 MONTH AS h FROM n",
+    "SELECT day > DATE '2020-01-01' AS a, 1L AS b, 1.5BD AS c, 2S AS d, 1e3 AS e, 1.5 AS f, 7F AS g, .5 AS h FROM n",
+    "SELECT CAST(a AS BIGINT), CAST(d AS STRING) AS s, d::DOUBLE AS x, TRY_CAST(`a b` AS INT) AS y,"
+    " b DIV a AS z FROM n WHERE ok",
+    "SELECT trim(BOTH ' ' FROM `a b`) AS a, substring(`a b`, 2, 1) AS b, position('x' IN `a b`) AS c,"
+    " `a b` || 'z' AS d FROM n",
+    "SELECT sum(d) AS s, avg(d) AS m, sum(a) AS i, stddev(b) AS v, percentile(b, 0.5) AS p,"
+    " bool_or(ok) AS o FROM n GROUP BY a",
+    "SELECT count(*) AS n FROM (SELECT hour + 1 AS x FROM s1)",
+    "SELECT hour FROM s1 GROUP BY hour, 'x', sid",
+    "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
+]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
+    values = "VALUES {} AS v(sid, hour, min, t)"
+    s1 = (
+        "('S1', 1, 10, 50.5D), ('S1', 1, 10, 50.5D), ('S1', 2, 40, 99.0D), ('S1', 3, NULL, NULL), (NULL, NULL, 5, 1.0D)"
+    )
+    s2 = "('S2', 1, 20, 50.5D), ('S2', 2, 30, -1.0D), ('S2', NULL, 30, 7.25D), ('S2', 3, 2, 60.0D)"
+    n = """SELECT CAST(a AS TINYINT) AS a, CAST(b AS BIGINT) AS b, CAST(d AS DECIMAL(5,2)) AS d, CAST(f AS FLOAT) AS f,
+        CAST(day AS DATE) AS day, CAST(ts AS TIMESTAMP) AS ts, ok, x AS `a b` FROM VALUES
+        (1, 10, '1.25', 0.5, '2020-02-29', '2020-02-29 23:30:00', true, ' x1 '),
+        (2, 7, '-3.00', 1.5, NULL, NULL, NULL, '12'),
+        (1, NULL, NULL, NULL, '1999-12-31', '2001-01-01 00:00:01', false, NULL) AS v(a, b, d, f, day, ts, ok, x)"""
+    made = {
+        "s1": spark.sql(f"SELECT * FROM {values.format(s1)}"),
+        "s2": spark.sql(f"SELECT * FROM {values.format(s2)}"),
+    }
+    made["n"] = spark.sql(n)
+    for name, frame in made.items():
+        frame.createOrReplaceTempView(name)
+    return made
+
+
+def computed(root: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A plan's relational meaning: each operator as one of Spark's own."""
+    from pyspark.sql import functions as F
+
+    done: dict[Node, DataFrame] = {}
+    for node in topological(root):
+        inputs = [done[below] for below in node.inputs]
+        match node.operator:
+            case Scan(name, options):
+                frame = frames[name.lower()].select(*(f"`{column}`" for column in options.columns))
+            case Select(predicate):
+                frame = inputs[0].where(predicate)
+            case Project(columns):
+                frame = inputs[0].selectExpr(*(f"{c.expression} AS `{c.attribute.name}`" for c in columns))
+                copies = [(c.attribute.name, c.copy_of) for c in columns if c.copy_of]
+                assert all(copy in node.inputs[0].schema.names for _, copy in copies)
+            case Distinct():
+                frame = inputs[0].distinct()
+            case Merge():
+                assert all(below.schema.names == node.schema.names for below in node.inputs)
+                frame = inputs[0]
+                for other in inputs[1:]:
+                    frame = frame.unionAll(other)
+            case GroupBy(keys, aggregates):
+                answers = [F.expr(a.expression).alias(a.attribute.name) for a in aggregates]
+                groups = inputs[0].groupBy(*(f"`{key}`" for key in keys))
+                frame = groups.agg(*answers) if answers else inputs[0].select(*(f"`{k}`" for k in keys)).distinct()
+        done[node] = frame.select(*(f"`{name}`" for name in node.schema.names if name in frame.columns))
+    return done[root]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_plan_computes_what_spark_computes(query: str, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
+    root = script(query).plan(spark)
+    expected = spark.sql(query)
+    assert [(a.name, a.domain.type.lower()) for a in root.schema] == [
+        (field.name, field.dataType.simpleString()) for field in expected.schema
+    ]
+    rows = Counter(map(str, expected.collect()))
+    assert Counter(map(str, computed(optimized(root), frames).collect())) == rows
+
+
+@pytest.mark.spark
+def test_a_plan_and_its_optimized_form_compute_the_same(spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
+    for query in QUERIES[::4]:
+        root = script(query).plan(spark)
+        made = computed(root, frames)
+        assert Counter(map(str, made.collect())) == Counter(map(str, computed(optimized(root), frames).collect()))
+
+
+@pytest.mark.spark
+def test_nullability_and_bounds_go_with_the_attribute(spark: SparkSession) -> None:
+    bounded = TABLES.replace("path 'n.xml'", "domains 'a 0..59', path 'n.xml'")
+    root = read(f"{bounded} SELECT a AS x, CAST(a AS INT) AS y, a + 1 AS z, b FROM n").plan(spark)
+    x, y, z, b = (attribute.domain for attribute in root.schema)
+    assert (x.type, x.nullable, x.low, x.high) == ("TINYINT", False, 0, 59)
+    assert (y.type, y.nullable, y.low, y.high) == ("INT", False, 0, 59)
+    assert (z.type, z.nullable, z.low) == ("INT", False, None)
+    assert b.nullable
+    assert isinstance(root.operator, Project)
+    assert [column.copy_of for column in root.operator.columns] == ["a", "a", None, "b"]
+
+
+@pytest.mark.spark
+def test_a_union_widens_without_loss_where_it_can(spark: SparkSession) -> None:
+    root = script("SELECT a AS x, b AS y FROM n UNION ALL SELECT hour, t FROM s1").plan(spark)
+    merge = root
+    assert isinstance(merge.operator, Merge)
+    assert [a.domain.type for a in merge.schema] == ["INT", "DOUBLE"]
+    left, right = (below.operator for below in merge.inputs)
+    assert isinstance(left, Project)
+    assert isinstance(right, Project)
+    # Not every BIGINT is a DOUBLE.
+    assert [column.copy_of for column in left.columns] == ["x", None]
+    assert [column.copy_of for column in right.columns] == ["hour", "t"]
+    assert merge.schema["x"].domain.nullable
+
+
+ILL_TYPED = [
+    ("SELECT hour FROM s1 WHERE sid", "boolean", None),
+    ("SELECT hour + ok AS x FROM (SELECT hour, sid = 'a' AS ok FROM s1)", "ok", "hour + ok"),
+    ("SELECT hour.x AS y FROM s1", "hour", "hour.x"),
+    ("SELECT ok AS x FROM n UNION SELECT a FROM n", "UNION", None),
+    ("SELECT sum(sid, 1) AS x FROM s1", "sum", "sum"),
+    ("SELECT hour, FROM s1", "FROM", None),
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("query", "what", "at"), ILL_TYPED)
+def test_what_has_no_type_is_said_in_a_line(query: str, what: str, at: str | None, spark: SparkSession) -> None:
+    with pytest.raises(QueryError) as raised:
+        script(query).plan(spark)
+    error = raised.value
+    assert what in error.what
+    assert "SQLSTATE" not in str(error)
+    assert "Project" not in str(error)
+    assert error.line == LINE
+    assert error.column is not None
+    if at is not None:
+        assert query[error.column - 1 :].startswith(at)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT array(3, 4)[0] AS x FROM n",
+        "SELECT 'it''s' AS a, '' AS b, \"d\"\"q\" AS d FROM n",
+        "SELECT \"it''s\" AS a FROM n",
+        "SELECT 'd\"\"q' AS a FROM n",
+        "SELECT ''' AS a, 'a' 'b' AS b, r'a\\' AS c FROM n",
+        r"SELECT 'a\'' AS a, '\%\_' AS b, '\u00e9\101\0\t' AS c, r'\u0041' AS d FROM n",
+    ],
+)
+def test_what_is_understood_is_what_spark_computes_or_refused(
+    query: str, spark: SparkSession, frames: Mapping[str, DataFrame]
+) -> None:
+    try:
+        root = script(query).plan(spark)
+    except QueryError:
+        return
+    expected = Counter(map(str, spark.sql(query).collect()))
+    assert Counter(map(str, computed(root, frames).collect())) == expected
+
+
+@pytest.mark.spark
+def test_two_parsers_that_differ_are_found_out(spark: SparkSession) -> None:
+    read_query = script("SELECT hour + 1 AS x FROM s1")
+    read_query.query.tree.expressions[0].this.set("expression", exp.Literal.number(2))
+    with pytest.raises(QueryError, match="would not compute"):
+        read_query.plan(spark)
+
+
+@pytest.mark.spark
+def test_planning_leaves_the_users_catalogue_as_it_was(spark: SparkSession) -> None:
+    before = {table.name for table in spark.catalog.listTables()}
+    script("SELECT hour FROM S2").plan(spark)
+    assert {table.name for table in spark.catalog.listTables()} == before
+
+
+@pytest.mark.spark
+def test_every_function_that_may_be_called_is_one_of_sparks(spark: SparkSession) -> None:
+    known = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    special = {"timestampadd", "timestampdiff"}
+    assert known | special >= SCALARS | AGGREGATES
+    assert not (SCALARS | AGGREGATES) & set(REFUSED)
+    aggregates = {name for name in known if _group(spark, name) == "agg_funcs"}
+    assert aggregates & SCALARS == set()
+    assert aggregates >= AGGREGATES
+
+
+def _group(spark: SparkSession, name: str) -> str:
+    jvm = spark._jvm
+    assert jvm is not None
+    identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
+    found = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().lookupFunction(identifier)
+    return str(found.get().getGroup()) if found.isDefined() else ""

@@ -1,0 +1,195 @@
+"""The command line: generate, run, cat, check.
+
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query. What went wrong is said on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback as traceback_module
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, format_error
+
+app = typer.Typer(
+    help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+generators = typer.Typer(help="Write punctuated streams to try things on.", no_args_is_help=True)
+app.add_typer(generators, name="generate")
+
+
+def main() -> NoReturn:
+    """Runs the command that the arguments name, and exits."""
+    try:
+        app()
+    except XmlStreamError as error:
+        _say(format_error(error))
+        sys.exit(2 if isinstance(error, UsageError | QueryError | StateError) else 1)
+    except KeyboardInterrupt:
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(0)
+
+
+@generators.command("sensors")
+def generate_sensors(
+    out: Annotated[Path, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")],
+    sensors: Annotated[int, typer.Option(help="How many sensors.")] = 2,
+    hours: Annotated[int, typer.Option(help="How many hours each of them reports.")] = 60,
+    punctuations_per_hour: Annotated[
+        int, typer.Option(help="Punctuations in each hour, the last one for the whole hour; 0 for none.")
+    ] = 1,
+    reports_per_hour: Annotated[int, typer.Option(help="Reports of each sensor in each hour.")] = 60,
+    seed: Annotated[int, typer.Option(help="Of the temperatures: the same seed, the same bytes.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Write live, so many reports a second.", metavar="REPORTS")] = None,
+) -> None:
+    """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
+    from sources.sensors import generate
+
+    paths = generate(
+        out,
+        sensors=sensors,
+        hours=hours,
+        punctuations_per_hour=punctuations_per_hour,
+        reports_per_hour=reports_per_hour,
+        seed=seed,
+        rate=rate,
+    )
+    for path in paths:
+        typer.echo(path)
+
+
+@app.command()
+def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Directory for the result's documents; - for standard output.")
+    ],
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Where the query's state lives, so that a later run goes on.", metavar="DIR")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for more input until interrupted.")] = False,
+    keep_open: Annotated[
+        bool, typer.Option("--keep-open", help="The input's end does not close the query: a later run goes on.")
+    ] = False,
+    row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
+    root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
+    metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
+    ] = False,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
+    ] = None,
+    conf: Annotated[list[str] | None, typer.Option(help="Spark's configuration.", metavar="KEY=VALUE")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what was done.")] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where in the program an error was raised, and Spark's log.")
+    ] = False,
+) -> None:
+    """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
+    from xmlstream import sql
+
+    variables, configuration = _pairs(define, "-D", "NAME=VALUE"), _pairs(conf, "--conf", "KEY=VALUE")
+    text, name = _text(query)
+    try:
+        script = sql.read(text, variables, name)
+        _run(
+            script,
+            {
+                "output": output,
+                "checkpoint": checkpoint,
+                "row_tag": row_tag,
+                "root_tag": root_tag,
+                "follow": follow,
+                "keep_open": keep_open,
+                "metrics": metrics,
+                "overwrite": overwrite,
+            },
+            {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
+        )
+    except XmlStreamError:
+        if traceback:
+            traceback_module.print_exc()
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort: what was not foreseen is told in a line, too
+        if traceback:
+            traceback_module.print_exc()
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        raise XmlStreamError(what, hint="--traceback shows more") from None
+
+
+def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any]) -> None:
+    from xmlstream.runner import Settings
+    from xmlstream.running import Environment, run_script
+
+    console = Console(stderr=True)
+    summary = run_script(script, Settings(**settings), Environment(**environment), console)
+    if summary is None:
+        raise XmlStreamError(
+            "interrupted before the end of the input",
+            hint="a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None,
+        )
+    if summary.closed_before:
+        _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
+    elif console.is_terminal or environment["verbose"]:
+        _say(
+            f"done: {summary.slices:,} slices, {summary.items_in:,} items in, {summary.tuples_out:,} tuples out "
+            f"in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
+        )
+
+
+@app.command()
+def cat(
+    output: Annotated[Path, typer.Argument(help="Directory that `xmlstream run -o` wrote.", metavar="OUT")],
+) -> None:
+    """Print the committed output of a query as one well-formed document."""
+    from xmlstream.collected import copy_documents
+
+    copy_documents(output, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
+def _text(query: str) -> tuple[str, str]:
+    """A query's text, and what to call it."""
+    if query == "-":
+        return sys.stdin.read(), "standard input"
+    try:
+        return Path(query).read_text(encoding="utf-8"), query
+    except OSError as error:
+        raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the query {query} is no UTF-8 text") from None
+
+
+def _pairs(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"{option} {text}: a name and a value are wanted", hint=f"{option} {form}")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def _say(text: str) -> None:
+    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)

@@ -1,0 +1,103 @@
+"""`xmlstream run`: a query in a session of its own, until its input ends or someone interrupts it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from xmlstream.progress import shown
+from xmlstream.rules import optimized
+from xmlstream.runner import Launched, Settings, Summary, launch
+from xmlstream.session import open_session, quiet_java
+from xmlstream.sql import Script
+from xmlstream.xml_sink import require_fresh
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+POLL_SECONDS = 0.2
+"""How long an interrupt may wait to be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a query runs: Spark's master and configuration, and what is told of it."""
+
+    master: str | None = None
+    conf: Mapping[str, str] | None = None
+    verbose: bool = False
+    keep_java_quiet: bool = True
+
+
+def run_script(script: Script, settings: Settings, environment: Environment, console: Console) -> Summary | None:
+    """Runs to the end of the input, or until an interrupt; None after an interrupt before the end.
+
+    Raises:
+        XmlStreamError: What is wrong with the query, or made it fail.
+    """
+    _require_startable(settings)
+    with ExitStack() as stack:
+        spark = stack.enter_context(_session(environment, console))
+        interrupted = stack.enter_context(_interrupts())
+        root = optimized(script.plan(spark))
+        on_slice = stack.enter_context(shown(console, verbose=environment.verbose))
+        launched = launch(spark, root, replace(settings, on_slice=on_slice))
+        return _wait(launched, interrupted, follow=settings.follow)
+
+
+def _require_startable(settings: Settings) -> None:
+    """Finds before Spark is started what would stop the query after that."""
+    goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
+    if not goes_on and not settings.overwrite:
+        require_fresh(settings.output, overwrite=False)
+
+
+def _wait(launched: Launched, interrupted: threading.Event, *, follow: bool) -> Summary | None:
+    query = launched.query
+    while query is not None and query.isActive and not interrupted.wait(POLL_SECONDS):
+        pass
+    if not interrupted.is_set():
+        return launched.wait()
+    launched.stop()
+    return launched.wait() if follow else None
+
+
+@contextmanager
+def _session(environment: Environment, console: Console) -> Iterator[SparkSession]:
+    with ExitStack() as stack:
+        if console.is_terminal:
+            stack.enter_context(console.status("starting Spark"))
+        with quiet_java() if environment.keep_java_quiet else ExitStack():
+            spark = open_session(environment.master, environment.conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """An event that the first SIGINT or SIGTERM sets; a second one ends the process as ever."""
+    event = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        event.set()
+        for signalled in before:
+            signal.signal(signalled, signal.SIG_DFL)
+
+    before: dict[signal.Signals, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, interrupt)
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
