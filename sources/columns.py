@@ -1,34 +1,39 @@
-"""From the texts of leaves to typed columns: vectorised where Arrow agrees with the algebra, value by value where not.
+"""From the texts of leaves to typed columns: by Arrow where it agrees with the algebra, value by value where not.
 
-`Domain.read` says what a text means. Arrow's own readers are used only on texts for which they are known to give the same.
+`Domain.read` says what a text means. Arrow's readers see only texts of which they make the same, or fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
-from punct_ns.domain import BLANKS, Domain
+from punct_ns.domain import Domain
 from punct_ns.slices import arrow_type
+from sources.arrow_text import Mask, characters, trimmed
 from sources.formats import IsoRewriting
 from sources.source import SourceOptions
+
+pc: Any = pyarrow.compute
 
 
 class Column:
     """Reads the texts of one attribute."""
 
     def __init__(
-        self, name: str, domain: Domain, null_value: str | None, trim: bool, rewriting: IsoRewriting | None = None
+        self, name: str, domain: Domain, null_value: str | None, *, trim: bool, rewriting: IsoRewriting | None = None
     ) -> None:
         """`trim` says whether blanks around a string are no part of it; of other types they never are."""
         self._name = name
         self._domain = domain
+        self._kind = domain.type.partition("(")[0]
         self.type = arrow_type(domain)
         self._null_value = null_value
-        self._trim = trim or domain.type != "STRING"
+        self._trim = trim or self._kind != "STRING"
         self._rewriting = rewriting
 
     @staticmethod
@@ -37,53 +42,52 @@ class Column:
         attribute = options.schema[index]
         formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
         pattern = formats.get(attribute.domain.type.removesuffix("_NTZ"))
-        rewriting = IsoRewriting.of(pattern) if pattern else None
         return Column(
-            attribute.name, attribute.domain, options.null_value, options.ignore_surrounding_spaces, rewriting
+            attribute.name,
+            attribute.domain,
+            options.null_value,
+            trim=options.ignore_surrounding_spaces,
+            rewriting=IsoRewriting.of(pattern) if pattern else None,
         )
 
-    def read(self, texts: pa.Array) -> tuple[pa.Array, Mapping[int, str]]:
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
         """Typed values, and for those that cannot be had, null among the values, the reason by row.
 
-        Texts are strings; null is an absent leaf. Neither a blank text nor the null text is a value of a type other than
-        STRING: both are null.
+        Null is an absent leaf. A blank text is null too, but of a STRING, where it is the empty string; and so is the
+        null text of the source.
         """
-        texts = self._tidy(texts)
-        values = self._fast(texts)
+        values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
         reasons: dict[int, str] = {}
         if values is None:
-            values, reasons = self._slow(texts)
+            texts = self._tidy(texts)
+            values = self._quickly(texts)
+        if values is None:
+            values, reasons = self._one_by_one(texts)
         reasons.update(self._outside(values, texts, reasons))
         return values, reasons
 
-    def _tidy(self, texts: pa.Array) -> pa.Array:
-        if self._trim and _has_blank_ends(texts):
-            texts = pc.utf8_trim(texts, characters=BLANKS)
+    def _tidy(self, texts: Any) -> pa.StringArray:
+        if self._trim:
+            texts = trimmed(texts)
         if self._null_value is not None:
             texts = pc.if_else(pc.equal(texts, self._null_value), pa.scalar(None, pa.string()), texts)
-        if self._rewriting is not None:
-            texts = self._rewriting.rewrite(texts)
-        return texts
+        return texts if self._rewriting is None else self._rewriting.rewrite(texts)
 
-    def _fast(self, texts: pa.Array) -> pa.Array | None:
-        """The values, if Arrow can be trusted with every text."""
-        kind = self._domain.type.partition("(")[0]
-        if kind == "STRING":
-            return texts
-        plain = _PLAIN.get(kind)
-        if plain is None or not plain[_bytes(texts)].all():
+    def _quickly(self, texts: pa.StringArray) -> Any:
+        """The values if Arrow can be trusted with all of the texts, else None."""
+        if self._kind == "STRING":
+            return trimmed(texts) if self._trim else texts
+        plain = _PLAIN.get(self._kind)
+        if plain is None or not plain[characters(texts)].all():
             return None
         try:
-            if kind == "TIMESTAMP":
-                return texts.cast(pa.timestamp("us")).cast(self.type)
             values = texts.cast(self.type)
         except pa.ArrowInvalid:
             return None
-        if pa.types.is_floating(self.type):
-            return pc.add(values, pa.scalar(0.0, self.type))  # one zero
-        return values
+        # There is one zero only.
+        return pc.add(values, pa.scalar(0.0, self.type)) if pa.types.is_floating(self.type) else values
 
-    def _slow(self, texts: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+    def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
         """Each distinct text by the algebra's own reading."""
         distinct = texts.dictionary_encode()
         values: list[object] = []
@@ -101,60 +105,36 @@ class Column:
             reasons = {row: wrong[codes[row].as_py()] for row in rows.tolist()}
         return pa.array(values, self.type).take(codes), reasons
 
-    def _outside(self, values: pa.Array, texts: pa.Array, known: Mapping[int, str]) -> dict[int, str]:
-        """What is null or beyond its bounds though declared not to be."""
+    def _outside(self, values: Any, texts: Any, known: Mapping[int, str]) -> dict[int, str]:
+        """What is null, or beyond its bounds, though declared not to be."""
         found: dict[int, str] = {}
         domain = self._domain
         if not domain.nullable and values.null_count:
             for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)).tolist():
                 if row not in known:
                     found[row] = f"{self._name} is null, and declared never to be"
-        wrong = [
-            test(values, pa.scalar(bound, self.type))
-            for test, bound in ((pc.less, domain.low), (_greater, domain.high))
-            if bound is not None
-        ]
-        for outside in wrong:
-            for row in np.flatnonzero(outside.fill_null(False).to_numpy(zero_copy_only=False)).tolist():
-                found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
+        for beyond, bound in ((pc.less, domain.low), (_greater, domain.high)):
+            if bound is not None:
+                outside = beyond(values, pa.scalar(bound, self.type)).fill_null(False)
+                for row in np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist():
+                    found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
         return found
 
 
-def _greater(values: pa.Array, bound: pa.Scalar) -> pa.Array:
+def _greater(values: Any, bound: Any) -> Any:
     greater = pc.greater(values, bound)
     # NaN is above all numbers.
     return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
 
 
-def _table(characters: bytes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _only(allowed: bytes) -> Mask:
     table = np.zeros(256, np.bool_)
-    table[list(characters)] = True
+    table[list(allowed)] = True
     return table
 
 
 _PLAIN = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _table(b"0123456789-")),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _table(b"0123456789-.")),
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _only(b"0123456789-")),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), _only(b"0123456789-.")),
 }
-"""The characters of texts for which Arrow's reading is the algebra's, or fails."""
-
-
-def _bytes(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """All the characters of the texts, one after the other."""
-    _, offsets, data = texts.buffers()
-    if data is None:
-        return np.zeros(0, np.uint8)
-    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
-
-
-def _has_blank_ends(texts: pa.Array) -> bool:
-    """Whether a text begins or ends with a control character or a blank."""
-    _, offsets, data = texts.buffers()
-    if data is None or not len(texts):
-        return False
-    byte = np.frombuffer(data, np.uint8)
-    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    starts, ends = ends[:-1], ends[1:]
-    some = ends > starts
-    return bool((byte[starts[some]] <= 32).any() or (byte[ends[some] - 1] <= 32).any())
+"""The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""

@@ -1,10 +1,10 @@
 """Where a document may be cut into pieces that are parsed one by one: proven cuts only.
 
 XML is read from left to right, so what a piece of it means depends on nothing but the elements that are open where it
-begins. A *cut* is an offset together with their start tags. Beginning at one, the next is found without parsing: comments,
+begins. A *cut* is an offset together with their start tags. From one, the next is found without parsing: comments,
 CDATA sections and processing instructions are masked (their openers cannot stand in content for anything else), what is
 left of `<` begins a tag, and the depth is counted. No cut lies inside an item. If the text is not well-formed the count
-may go astray; the parser then finds the error in the piece itself, since every piece is parsed in the context of its cut.
+may go astray; the parser then finds the error in the piece itself, as every piece is parsed in the context of its cut.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ class Piece:
     tag: bytes = b""
 
 
-def pieces(text: bytes, open_: tuple[bytes, ...], item: bytes) -> Iterator[Piece]:
-    """All of a text, item by item; what is not well-formed ends up in one piece or another."""
+def pieces(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Piece]:
+    """All of a text between two cuts, item by item; what is not well-formed ends up in one piece or another."""
     tags = Tags.of(text, len(open_))
     stack = list(open_)
     before, start = tuple(stack), 0
@@ -206,5 +206,5 @@ def pieces(text: bytes, open_: tuple[bytes, ...], item: bytes) -> Iterator[Piece
         if tag and len(stack) <= depth:
             yield Piece(start, end, before, tuple(stack), tag)
             start, before, tag = end, tuple(stack), b""
-    if start < len(text):
-        yield Piece(start, len(text), before, tuple(stack), tag)
+    if start < len(text) or before != after:
+        yield Piece(start, len(text), before, after, tag)

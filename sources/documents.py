@@ -1,7 +1,7 @@
 """The documents of a source, in the order in which they are its stream.
 
-A source is a file, a directory or a glob. The order is by name among the documents found together; those found later come
-after. What was found first cannot be told later from the names, so a stream over many documents records it in a log.
+A source is a file, a directory or a glob. The order is by name among the documents found together; those found later
+come after. What was found first cannot be told from the names, so a stream over many documents records it in a log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Documents:
             self.paths = _recorded(self._log)
 
     def find(self) -> list[str]:
-        """Look for new documents; those of now, in order. Files that are hidden, or end in `.tmp`, are no documents yet.
+        """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
 
         Raises:
             InputError: The path leads to nothing.
@@ -51,7 +51,7 @@ class Documents:
                 raise InputError(f"there is no file {self._pattern}")
             return self.paths
         if has_magic(self._pattern):
-            candidates = [Path(path) for path in glob(self._pattern, recursive=True)]
+            candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
         elif Path(self._pattern).is_dir():
             candidates = list(Path(self._pattern).iterdir())

@@ -1,6 +1,6 @@
 """What one element says: the leaf texts of a tuple, or the pattern texts of a punctuation.
 
-This is the reference reading of an item. It takes a parsed element, and whatever reads items faster has to agree with it.
+This is the reference reading of an item, from a parsed element; whatever reads items faster has to agree with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sources.source import SourceOptions
 
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
-_string = etree.XPath("string()")
+_NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
+_STRING = etree.XPath("string()")
 
 
 class UnreadableError(Exception):
@@ -50,6 +51,7 @@ class ItemReader:
         self._all = _tree(options.paths, range(len(self._names)))
         self._wanted = _tree(options.paths, wanted)
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
+        self._trims = options.ignore_surrounding_spaces
         self.needs_ancestors = bool(self._outer)
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
 
@@ -62,7 +64,7 @@ class ItemReader:
     def is_item(self, element: etree._Element) -> bool:
         """Whether the element is a tuple or a punctuation of this source."""
         tag = element.tag
-        if not isinstance(tag, str) or _local(tag) != self.local:
+        if isinstance(element, _NO_ELEMENT) or _local(str(tag)) != self.local:
             return False
         return self._row is None or tag == self._row or self.is_punctuation(element)
 
@@ -92,8 +94,8 @@ class ItemReader:
                 self._see(columns, value, texts, seen)
         if node.children:
             for child in element:
-                if isinstance(child.tag, str):
-                    for below in _below(node, child.tag):
+                if not isinstance(child, _NO_ELEMENT):
+                    for below in _below(node, str(child.tag)):
                         self._read(child, below, texts, seen)
 
     def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
@@ -107,8 +109,7 @@ class ItemReader:
         """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
 
         Raises:
-            UnreadableError: No declared leaf, one of them twice, or an element or stray text where a leaf or an element is
-                expected.
+            UnreadableError: No declared leaf, one of them twice, elements inside one, or text outside of them.
             DroppedError: It restricts what is not declared, or holds for a time only.
         """
         texts: list[str | None] = [None] * len(self._names)
@@ -120,13 +121,13 @@ class ItemReader:
             raise DroppedError
         for index, path in self._outer:
             value = _of_ancestor(element, path)
-            texts[index] = "null" if value is None else '"' + value.strip(BLANKS).replace('"', '""') + '"'
+            texts[index] = "null" if value is None else _constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
     def _mirror(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
         """Take in a punctuation's element; whether it restricts what is not declared."""
         restricted = self._mirror_attributes(element, node, texts, seen)
-        children = [child for child in element if isinstance(child.tag, str)]
+        children = [child for child in element if not isinstance(child, _NO_ELEMENT)]
         if node.columns:
             if children:
                 raise UnreadableError(f"{self._names[node.columns[0]]} has elements inside")
@@ -136,7 +137,7 @@ class ItemReader:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
                 raise UnreadableError("the punctuation has text outside its leaves")
         else:
-            pattern = (_string(element)).strip(BLANKS)
+            pattern = str(_STRING(element)).strip(BLANKS)
             restricted |= pattern != "*" and not (not pattern and node.attributes)
         for child in children:
             below = _below(node, str(child.tag)) or [_Node()]
@@ -146,8 +147,7 @@ class ItemReader:
 
     def _mirror_attributes(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
         restricted = False
-        for name, value in element.attrib.items():
-            name, value = str(name), str(value)
+        for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             if name in node.attributes:
                 self._see(node.attributes[name], value, texts, seen)
             elif name.startswith(self._punctuation):
@@ -177,8 +177,7 @@ def _tree(paths: tuple[LeafPath, ...], wanted: range | list[int]) -> _Node:
 
 def _below(node: _Node, tag: str) -> list[_Node]:
     """What is declared for a child: by its local name, and by its name with its namespace."""
-    found = [node.children[name] for name in {_local(tag), tag} if name in node.children]
-    return found
+    return [node.children[name] for name in dict.fromkeys((_local(tag), tag)) if name in node.children]
 
 
 def _local(tag: str) -> str:
@@ -189,7 +188,12 @@ def _text(element: etree._Element) -> str | None:
     """The string value of a leaf; None if it is nil."""
     if element.get(_XSI + "nil", "").strip(BLANKS) in ("true", "1"):
         return None
-    return _string(element) if len(element) else element.text or ""
+    return str(_STRING(element)) if len(element) else element.text or ""
+
+
+def _constant(value: str) -> str:
+    """The notation of a constant, whatever its text would read as."""
+    return '"' + value.replace('"', '""') + '"'
 
 
 def _of_ancestor(element: etree._Element, path: LeafPath) -> str | None:

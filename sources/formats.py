@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from punct_ns.errors import UsageError
+
+pc: Any = pyarrow.compute
 
 _FIELDS = {
     "yyyy": ("year", r"\d{4}"),
@@ -67,11 +70,12 @@ class IsoRewriting:
             iso += ("." + at["fraction"] if "fraction" in at else "") + at.get("zone", "")
         return IsoRewriting(f"^(?:{regex})$", iso, pattern)
 
-    def rewrite(self, texts: pa.Array) -> pa.Array:
+    def rewrite(self, texts: Any) -> pa.StringArray:
         """The texts in ISO 8601; blank ones and nulls as they are."""
         fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
-        return pc.if_else(fits, pc.replace_substring_regex(texts, self.regex, self.iso), refused)
+        rewritten: pa.StringArray = pc.if_else(fits, pc.replace_substring_regex(texts, self.regex, self.iso), refused)
+        return rewritten
 
 
 _HINT = "yyyy, MM, dd, HH, mm, ss, S…, XXX and text in between, as in MM/dd/yyyy"

@@ -82,7 +82,8 @@ def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head
         at = token.end()
     tag = _START_TAG.match(text, at)
     if tag is None:
-        return _unfinished(text, at, complete or len(start) >= HEAD_LIMIT)
+        _check_unfinished(text, at, complete or len(start) >= HEAD_LIMIT)
+        return None
     root = charset.utf8(tag[0]) if charset.cuttable else tag[0]
     root = one_line(root)
     empty = root.endswith(b"/>")
@@ -153,7 +154,8 @@ def _known(label: str, offset: int) -> Charset:
 
 
 _WHOLE = frozenset(
-    "utf-16-le utf-16-be shift_jis cp932 euc_jp gb2312 gbk gb18030 big5 cp950 euc_kr cp949 iso2022_jp".split()
+    """utf-16-le utf-16-be utf-32-le utf-32-be shift_jis cp932 euc_jp gb2312 gbk gb18030 big5 cp950 euc_kr cp949
+    iso2022_jp""".split()  # noqa: SIM905 - a table
 )
 """Encodings in which a byte below 128 need not be an ASCII character."""
 
@@ -182,7 +184,8 @@ def _after_declaration(text: bytes) -> int:
     return declaration.end()
 
 
-def _unfinished(text: bytes, at: int, complete: bool) -> None:
+def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
+    """FlawError unless more text can make a root's start tag of what stands there."""
     rest = text[at : at + 9]
     if rest.startswith(b"<!DOCTYPE"):
         raise FlawError("the document has a DOCTYPE, which is not accepted", at)

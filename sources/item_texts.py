@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from sources.arrow_text import in_order, one_line, repeated, slots
 from sources.malformed import Malformed
 from sources.peel import Group, Peeled
 from sources.shape import Offsets, Window
@@ -92,33 +93,13 @@ def together(parts: list[Texts], columns: int) -> Texts:
         return Texts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
     ordinal = np.concatenate([part.ordinal for part in parts])
     order = np.argsort(ordinal, kind="stable")
-    merged = [pa.concat_arrays([part.columns[at] for part in parts]).take(pa.array(order)) for at in range(columns)]
+    merged = [in_order(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(columns)]
     return Texts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
 
 
 def _column(window: Window, group: Group, index: int) -> pa.StringArray:
     source = group.shape.sources[index]
-    count = len(group.items)
     if not isinstance(source, int):
-        return pa.array([source], pa.string()).take(pa.array(np.zeros(count, np.int64)))
-    start, end = window.slot(group.shape, group.items, source)
-    # All of the window as strings: the slots, and between them what is no one's.
-    bounds = np.empty(2 * count, np.int32)
-    bounds[::2] = start
-    bounds[1::2] = end
-    data = pa.py_buffer(window.text)
-    slots = pa.StringArray.from_buffers(2 * count - 1, pa.py_buffer(bounds), data)
-    texts = slots.take(pa.array(np.arange(0, 2 * count - 1, 2)))
-    return _one_line(texts) if group.shape.quoted[source] else texts
-
-
-def _one_line(texts: pa.StringArray) -> pa.StringArray:
-    """Line breaks and tabs in attribute values read as blanks."""
-    _, offsets, data = texts.buffers()
-    if data is None:
-        return texts
-    characters = np.frombuffer(data, np.uint8)
-    if not (characters < 32).any():
-        return texts
-    blanks = np.where(characters < 32, np.uint8(32), characters)
-    return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(blanks))
+        return repeated(source, len(group.items))
+    texts = slots(window.text, *window.slot(group.shape, group.items, source))
+    return one_line(texts) if group.shape.quoted[source] else texts

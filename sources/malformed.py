@@ -73,7 +73,8 @@ def as_table(malformed: Iterable[Malformed], encoding: str | None = None) -> pa.
         raw = one.raw if one.raw is None else one.raw[:RAW_LIMIT]
         rows.append((one.position, one.document, line, column, one.kind, one.reason, raw))
     columns = zip(*rows, strict=True) if rows else [[] for _ in MALFORMED]
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)], MALFORMED)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=MALFORMED)
 
 
 def as_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:

@@ -1,10 +1,10 @@
 """Takes the regular items out of a window and leaves the rest to the XML parser, with a proof that nothing was misread.
 
 The items that have a known shape are cut out; what is left, if it is more than blanks, is parsed with a processing
-instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of all
-items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and the
-shapes are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another item), nothing
-is taken, and the window is parsed as it stands.
+instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
+all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
+the shapes are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
+item), nothing is taken, and the window is parsed as it stands.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Peeler:
             context = context[0]
         items: list[list[etree._Element]] = []
         for element in self._in_order(root, context):
-            if element.tag is etree.PI:
+            if isinstance(element, etree._ProcessingInstruction):
                 parent = element.getparent()
                 if parent is not context and not self._is_like(parent, context):
                     return None
@@ -174,12 +174,12 @@ class Peeler:
 
     def _in_order(self, root: etree._Element, context: etree._Element) -> Iterator[etree._Element]:
         """Markers and items."""
-        if all(child.tag is etree.PI or self._reader.is_item(child) for child in context):
+        if all(isinstance(child, etree._ProcessingInstruction) or self._reader.is_item(child) for child in context):
             yield from context
             return
         inside: etree._Element | None = None
         for element in root.iter():
-            if element.tag is etree.PI:
+            if isinstance(element, etree._ProcessingInstruction):
                 yield element
             elif self._reader.is_item(element) and not any(
                 self._reader.is_item(outer) for outer in element.iterancestors()

@@ -137,9 +137,8 @@ class Feed:
             more = self._read_ahead(at_least=2 * len(self._ahead))
         self._done = True
         self._ahead += self._source.read()
-        if self._cut.open and self._ends == "cut" and not self._ahead.strip():
-            return None
-        return self._piece(len(self._ahead), Cut(self._cut.offset + len(self._ahead), ()))
+        after = Cut(self._cut.offset + len(self._ahead), self._cut.open if self._ends == "cut" else ())
+        return None if after == self._cut else self._piece(len(self._ahead), after)
 
     def _piece(self, length: int, after: Cut) -> Text:
         try:
@@ -172,23 +171,26 @@ class _Bytes:
 
     def skip(self, length: int) -> None:
         """Pass over so many bytes at the beginning."""
-        while len(self._ready) < length and (more := self.read(PIECE)):
+        while len(self._ready) < length and (more := self._more(PIECE)):
             self._ready += more
         self._ready = self._ready[length:]
 
     def read(self, length: int | None = None) -> bytes:
         """The next bytes, about so many or all the rest; none at the end."""
         ready, self._ready = self._ready, b""
-        if ready:
-            return ready if length is not None else ready + self.read()
-        raw = self._take(self._left if length is None else length)
+        if length is not None and ready:
+            return ready
+        return ready + self._more(self._left if length is None else length)
+
+    def _more(self, length: int) -> bytes:
+        raw = self._take(length)
         if self._decoder is None:
             return raw
         try:
             text = self._decoder.decode(raw, final=not self._left).encode()
         except UnicodeDecodeError as error:
             raise FlawError(f"not in the encoding {error.encoding}: {error.reason}", 0) from None
-        return text if text or not self._left else self.read(length)
+        return text if text or not self._left else self._more(length)
 
     def _take(self, length: int) -> bytes:
         raw = self._file.read(min(length, self._left))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
-from punct_ns.schema import Schema
 from punct_ns.xml_form import punctuation_from_texts
 from sources.elements import UnreadableError
+from sources.source import SourceOptions
+
+pc: Any = pyarrow.compute
 
 _PLAIN = {"TINYINT": r"^(\*|-?\d{1,2})$", "SMALLINT": r"^(\*|-?\d{1,4})$", "INT": r"^(\*|-?\d{1,9})$"}
 _PLAIN["BIGINT"] = r"^(\*|-?\d{1,18})$"
@@ -19,13 +22,14 @@ _PLAIN["BIGINT"] = r"^(\*|-?\d{1,18})$"
 class Readable:
     """Looks at the pattern texts of one source's punctuations."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, options: SourceOptions) -> None:
+        self._schema = options.schema
+        self._trims = options.ignore_surrounding_spaces
 
     def check(self, texts: Sequence[str | None]) -> None:
         """Of one punctuation; UnreadableError with the reason."""
         try:
-            punctuation_from_texts(texts, self._schema)
+            punctuation_from_texts(texts, self._schema, trim=self._trims)
         except ValueError as error:
             raise UnreadableError(str(getattr(error, "what", error))) from None
 
@@ -41,7 +45,7 @@ class Readable:
                     return text
         return None
 
-    def _doubtful(self, index: int, texts: pa.StringArray) -> list[str]:
+    def _doubtful(self, index: int, texts: Any) -> list[str]:
         if not len(texts):
             return []
         plain = _PLAIN.get(self._schema[index].domain.type)

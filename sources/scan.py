@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -80,7 +79,7 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
         if not head.charset.cuttable:
             return _whole(place, size, file, head, options, settled=settled)
         cuts = [_first(place, head)]
-        for cut in _cuts(file, cuts[0], size, budget, options):
+        for cut in _cuts(file, cuts[0], size, budget, options, head.charset):
             # The last of them moves on until its range is large enough for a task of its own.
             if len(cuts) == 1 or cuts[-1].offset - cuts[-2].offset >= options.max_bytes_per_partition:
                 cuts.append(cut)
@@ -90,7 +89,7 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
         if not last.open:
             return Scan(_ranges(place, cuts, size, head.charset, ended=True), last.offset, (), "ended")
         ranges = _ranges(place, cuts, last.offset, head.charset, ended=False)
-        exhausted = budget is not None and last.offset - place.byte >= budget
+        exhausted = budget is not None and last.offset - cuts[0].offset >= budget
         if settled and not exhausted:
             return _lost(place, ranges, size, _open(last, head.charset))
         if not exhausted and _is_lost(file, last, size, head.charset, options):
@@ -116,7 +115,17 @@ def _first(place: Place, head: Head) -> Cut:
     return Cut(head.content, () if head.empty else (root,))
 
 
-def _cuts(file: BinaryIO, cut: Cut, size: int, budget: int | None, options: SourceOptions) -> Iterator[Cut]:
+def _is_text(open_: tuple[bytes, ...], charset: Charset) -> bool:
+    """Whether the start tags can be kept in an offset; if not, they are malformed."""
+    try:
+        return bool([tag.decode(charset.codec) for tag in open_]) or not open_
+    except UnicodeDecodeError:
+        return False
+
+
+def _cuts(
+    file: BinaryIO, cut: Cut, size: int, budget: int | None, options: SourceOptions, charset: Charset
+) -> Iterator[Cut]:
     """Proven cuts one after the other, to the end of the root, of what is there, or of the budget."""
     item = options.row_tag.rpartition("}")[2].encode()
     start, text = cut.offset, b""
@@ -127,7 +136,7 @@ def _cuts(file: BinaryIO, cut: Cut, size: int, budget: int | None, options: Sour
         more = file.read(max(0, min(wanted, size - cut.offset - len(text))))
         text += more
         found = last_cut(text, cut, item)
-        if found != cut:
+        if found != cut and _is_text(found.open, charset):
             text = text[found.offset - cut.offset :]
             cut = found
             yield cut
@@ -184,6 +193,12 @@ def _whole(place: Place, size: int, file: BinaryIO, head: Head, options: SourceO
     file.seek(head.charset.mark)
     text = file.read(size - head.charset.mark).decode(head.charset.codec, "replace").encode()
     item = options.row_tag.rpartition("}")[2].encode()
-    if head.empty or not last_cut(text[head.content :], Cut(head.content, (head.root,)), item).open:
+    cut = Cut(head.content, () if head.empty else (head.root,))
+    while cut.open:
+        found = last_cut(text[cut.offset :], cut, item)
+        if found == cut:
+            break
+        cut = found
+    if not cut.open:
         return Scan([Range(place.path, place.base, 0, size, ends="root")], size, (), "ended")
     return _lost(place, [], size) if settled else Scan([], 0, (), "more")

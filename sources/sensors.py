@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import accumulate, chain, pairwise, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
+
+pc: Any = pyarrow.compute
 
 HOURS_AT_ONCE = 500
 """Hours whose reports are made in one go; bounds the memory, and moves no byte."""
@@ -122,7 +125,7 @@ def _reports(
     return text.to_pybytes(), np.frombuffer(offsets, np.int32, len(hour) + 1)
 
 
-def _text(numbers: npt.NDArray[np.int64]) -> pa.Array:
+def _text(numbers: npt.NDArray[np.int64]) -> Any:
     return pa.array(numbers).cast(pa.string())
 
 

@@ -1,9 +1,9 @@
 """The shape of regular items: literal markup with slots between, learnt from one item, recognised in all like it.
 
-A shape is learnt from a sample by filling its slots with placeholders and letting the reference reading say which attribute
-each of them is. Any text that has the same literal markup, and in the slots nothing that means anything to XML, is then
-well-formed wherever the sample is, and reads alike. Recognising it takes a few comparisons of words per item, for all items
-of a window at once.
+A shape is learnt from a sample by filling its slots with placeholders and letting the reference reading say which
+attribute each of them is. Any text that has the same literal markup, and in the slots nothing that means anything to
+XML, is then well-formed wherever the sample is, and reads alike. Recognising it takes a few comparisons of words per
+item, for all items of a window at once.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ class Window:
         items = np.flatnonzero((self._first & mask if len(run) < 8 else self._first) == value)
         items = items[: np.searchsorted(items, len(self.delimiters) - shape.delimiters, "right")]
         for number, (run, place) in enumerate(zip(shape.runs, shape.places, strict=True)):
-            for offset in range(8 if number == 0 else 0, len(run), 8):
-                # The last word of a longer run overlaps the one before.
-                offset = min(offset, max(len(run) - 8, 0))
+            words = range(8 if number == 0 else 0, len(run), 8)
+            # The last word of a longer run overlaps the one before.
+            for offset in (min(word, max(len(run) - 8, 0)) for word in words):
                 value, mask = _as_word(run[offset : offset + 8])
                 found = self._word[self.delimiters[items + place] + offset]
                 fits = (found & mask if len(run) < 8 else found) == value

@@ -25,18 +25,22 @@ source was read; `first_position` and `last_position` enclose all items and are 
 schema does not declare; `punctuations` and `malformed` are Arrow IPC streams, null without any.
 """
 
+_LONG: pa.DataType = pa.int64()
+_TEXT: pa.DataType = pa.string()
+
 MALFORMED = pa.schema(
     [
-        pa.field("_position", pa.int64(), nullable=False),
-        pa.field("document", pa.string(), nullable=False),
-        pa.field("line", pa.int64()),
-        pa.field("column", pa.int64()),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("raw", pa.string()),
+        pa.field("_position", _LONG, nullable=False),
+        pa.field("document", _TEXT, nullable=False),
+        pa.field("line", _LONG),
+        pa.field("column", _LONG),
+        pa.field("kind", _TEXT, nullable=False),
+        pa.field("reason", _TEXT, nullable=False),
+        pa.field("raw", _TEXT),
     ]
 )
-"""Columns of what was malformed; `kind` is document, tuple or punctuation; line and column count from 1."""
+"""Columns of what was malformed; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that a punctuation
+before it in its range matches. Line and column count from 1."""
 
 
 @dataclass(frozen=True, slots=True)

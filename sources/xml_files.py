@@ -146,9 +146,11 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
             sizes = self._planner.sizes() if self._sizes is None else self._sizes
             if not self.options.follow:
                 self._sizes = sizes  # what comes later is not waited for
-            budget = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self.options.max_bytes_per_slice
+            budget: int | None = self.options.max_bytes_per_slice
             if isinstance(limit, ReadAllAvailable):
                 budget = None
+            elif isinstance(limit, ReadMaxBytes):
+                budget = limit.max_bytes
             before = Offset.of(start)
             after, ranges = self._planner.advance(before, sizes, budget)
             self._planned = before, after, ranges
@@ -180,7 +182,7 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
         for field in schema
         if field.name not in (POSITION, PUNCTUATION)
     ]
-    if PUNCTUATION in schema.names and any(not field.nullable for field in schema if field.name not in (POSITION,)):
+    if PUNCTUATION in schema.names and any(not field.nullable for field in schema if field.name != POSITION):
         raise UsageError(
             f"a row that is a punctuation has no attributes, so that with {PUNCTUATION} none can be NOT NULL",
             hint="say NOT NULL in the option schema",

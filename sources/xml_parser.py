@@ -1,8 +1,8 @@
 """From a range of a document to record batches: tuples, punctuations, and what was malformed among them.
 
-A range is read in windows. The regular items of a window are peeled off it (`peel`); where that cannot be done, or nothing
-is regular, libxml2 parses all of it; and where that finds something malformed, item by item, so that a bad item takes no
-other with it and is named with its line. All three read alike.
+A range is read in windows. The regular items of a window are peeled off it (`peel`); where that cannot be done, or
+nothing is regular, libxml2 parses all of it; and where that finds something malformed, item by item, so that a bad item
+takes no other with it and is named with its line. All three read alike.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,7 +71,7 @@ class XmlParser:
         self._wanted = [options.schema.index(name) for name in columns]
         self._all = range(len(options.schema))
         self._columns = [Column.of(options, index) for index in self._wanted]
-        self._readable = Readable(options.schema)
+        self._readable = Readable(options)
         self.tuple_schema = pa.schema(
             [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=True)]
             + [pa.field(POSITION, pa.int64(), nullable=False)]
@@ -151,7 +152,7 @@ class XmlParser:
     def _by_piece(self, text: _Text) -> Items:
         """The items of a text one by one, so that a bad one takes no other with it."""
         tuples, punctuations, malformed, dropped, count = Rows(), Rows(), list[Malformed](), 0, 0
-        for piece in pieces(text.content, text.open, self._item):
+        for piece in pieces(text.content, text.open, text.after, self._item):
             content = text.content[piece.start : piece.end]
             offset = piece.start
             try:
@@ -195,7 +196,7 @@ class XmlParser:
 
     def _typed(self, items: Items, at: int, text: _Text) -> Parsed:
         tuples = items.tuples
-        columns: list[pa.Array] = []
+        columns: list[pa.Array[Any]] = []
         wrong: dict[int, str] = {}
         for column, texts in zip(self._columns, tuples.columns, strict=True):
             values, reasons = column.read(texts)
@@ -227,7 +228,7 @@ class XmlParser:
 
 def _wrong(wrong: Mapping[int, str], tuples: Texts, at: int, text: _Text) -> Iterator[Malformed]:
     """Tuples that were read but have values not of their types."""
-    ends = {piece.start: piece.end for piece in pieces(text.content, text.open, text.item)}
+    ends = {piece.start: piece.end for piece in pieces(text.content, text.open, text.after, text.item)}
     for row, reason in wrong.items():
         start = int(tuples.start[row])
         raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")

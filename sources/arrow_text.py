@@ -1,0 +1,97 @@
+"""Arrow's string arrays as what they are: one stretch of characters, and the offsets in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from punct_ns.domain import BLANKS
+
+Characters = npt.NDArray[np.uint8]
+Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+BLANK = 32
+"""All of XML's white space is at or below it."""
+
+
+def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
+    """The parts of a text between offsets, which must follow one another in it.
+
+    >>> slots(b"<a>1</a><a>22</a>", np.array([3, 11]), np.array([4, 13])).to_pylist()
+    ['1', '22']
+    """
+    count = len(start)
+    if not count:
+        return pa.array([], pa.string())
+    bounds = np.empty(2 * count, np.int32)
+    bounds[::2] = start
+    bounds[1::2] = end
+    # All of the text as strings: the slots, and between them what is no one's.
+    every = pa.StringArray.from_buffers(2 * count - 1, _buffer(bounds), pa.py_buffer(text))
+    return every.take(_array(np.arange(0, 2 * count - 1, 2)))
+
+
+def repeated(text: str | None, count: int) -> pa.StringArray:
+    """The same text so many times."""
+    return pa.array([text], pa.string()).take(_array(np.zeros(count, np.int64)))
+
+
+def in_order(texts: pa.StringArray, order: Longs) -> pa.StringArray:
+    """The texts at these places."""
+    return texts.take(_array(order))
+
+
+def characters(texts: pa.StringArray) -> Characters:
+    """All the bytes of the texts, one text after the other."""
+    ends, data = _offsets(texts), _data(texts)
+    return data[ends[0] : ends[-1]] if len(data) else data
+
+
+def has_blank_ends(texts: pa.StringArray) -> bool:
+    """Whether a text begins or ends with a blank, or with a character that none but XML's blanks come near."""
+    if not (characters(texts) <= BLANK).any():
+        return False
+    data, ends = _data(texts), _offsets(texts)
+    start, end = ends[:-1], ends[1:]
+    some = end > start
+    return bool((data[start[some]] <= BLANK).any() or (data[end[some] - 1] <= BLANK).any())
+
+
+def one_line(texts: pa.StringArray) -> pa.StringArray:
+    r"""The texts with blanks for line breaks and tabs, as values of XML attributes read.
+
+    >>> one_line(pa.array(["a\tb", None])).to_pylist()
+    ['a b', None]
+    """
+    if not (characters(texts) < BLANK).any():
+        return texts
+    return pa.compute.replace_substring_regex(texts, pattern=r"[\t\r\n]", replacement=" ")
+
+
+def trimmed(texts: pa.StringArray) -> pa.StringArray:
+    """The texts without the blanks around them."""
+    return pa.compute.utf8_trim(texts, characters=BLANKS) if has_blank_ends(texts) else texts
+
+
+def _offsets(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+    offsets: Any = texts.buffers()[1]
+    if offsets is None or not len(texts):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def _data(texts: pa.StringArray) -> Characters:
+    data: Any = texts.buffers()[2]
+    return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+
+
+def _buffer(numbers: Any) -> pa.Buffer:
+    return pa.py_buffer(numbers)
+
+
+def _array(numbers: Longs) -> Any:
+    return pa.array(numbers)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punct_ns.grammar import GrammarCheck
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import POSITION, arrow_type
+from sources.offences import offences
+from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+
+
+def table(rows: list[tuple[int, tuple[Any, ...]]], schema: Schema) -> pa.Table:
+    columns = zip(*(values for _, values in rows), strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, type=arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
+    positions = pa.array([position for position, _ in rows], pa.int64())
+    return pa.table([*arrays, positions], names=[*schema.names, POSITION])
+
+
+def by_definition(items: list[Any], schema: Schema) -> list[int]:
+    """The tuples that one by one are ungrammatical, by their number among the tuples."""
+    said: list[Punctuation] = []
+    found, number = [], 0
+    for item in items:
+        if isinstance(item, Punctuation):
+            said.append(item)
+        else:
+            if any(p.matches(item) for p in said):
+                found.append(number)
+            number += 1
+    return found
+
+
+@st.composite
+def items(draw: st.DrawFn) -> tuple[SmallSchema, list[Any]]:
+    space = draw(small_schemas(most=3))
+    return space, draw(st.lists(small_tuples(space) | small_punctuations(space), max_size=25))
+
+
+@given(items())
+def test_the_offences_are_those_of_the_definition(example: tuple[SmallSchema, list[Any]]) -> None:
+    space, stream = example
+    rows = [(i, item) for i, item in enumerate(stream) if not isinstance(item, Punctuation)]
+    said = [(i, item) for i, item in enumerate(stream) if isinstance(item, Punctuation)]
+    found = offences(table(rows, space.schema), said, space.schema).tolist()
+    assert found == by_definition(stream, space.schema)
+    check, first = GrammarCheck(space.schema), None
+    for i, item in enumerate(stream):
+        if isinstance(item, Punctuation):
+            check.punctuation(i, item)
+        elif first is None:
+            first = check.tuple(i, item)
+    assert (first.tuple_position if first else None) == (rows[found[0]][0] if found else None)
+
+
+def test_the_largest_integer_is_no_end() -> None:
+    schema = Schema.parse("n BIGINT")
+    largest = 2**63 - 1
+    said = [(0, Punctuation.parse(f"<[0,{largest - 1}]>", schema))]
+    rows: list[tuple[int, tuple[Any, ...]]] = [(1, (largest,)), (2, (largest - 1,)), (3, (-1,))]
+    assert offences(table(rows, schema), said, schema).tolist() == [1]
+
+
+def test_a_tuple_before_its_punctuation_is_none_and_an_attribute_that_is_not_read_is_not_looked_at() -> None:
+    schema = Schema.parse("n INT, m INT")
+    said = [(1, Punctuation.parse("<5, *>", schema)), (2, Punctuation.parse("<*, 6>", schema))]
+    rows: list[tuple[int, tuple[Any, ...]]] = [(0, (5, 6)), (3, (5, 0)), (4, (0, 6))]
+    assert offences(table(rows, schema), said, schema).tolist() == [1, 2]
+    assert offences(table(rows, schema).drop_columns(["m"]), said, schema).tolist() == [1]

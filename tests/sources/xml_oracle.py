@@ -1,0 +1,103 @@
+"""What a document means, by XPath over the whole of it; shares no code with the parser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lxml import etree
+
+PUNCT = "http://www.cse.ogi.edu/dot/niagara/punct"
+XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+XSI_NIL = XSI + "nil"
+BLANKS = " \t\r\n"
+
+
+@dataclass(frozen=True)
+class Item:
+    kind: str  # tuple, punctuation, malformed or dropped
+    texts: tuple[str | None, ...] = ()
+
+
+def well_formed(document: bytes) -> etree._Element | None:
+    try:
+        return etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return None
+
+
+def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
+    """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
+    found = root.xpath(f"//*[local-name()='{row}'][not(ancestor::*[local-name()='{row}'])]")
+    return [
+        _punctuation(element, paths) if etree.QName(element).namespace == PUNCT else _tuple(element, paths)
+        for element in found
+    ]
+
+
+def _select(element: etree._Element, path: str) -> list[str | etree._Element]:
+    steps = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
+    return list(element.xpath("/".join(steps)))
+
+
+def _text(node: str | etree._Element) -> str | None:
+    if isinstance(node, str):
+        return str(node)
+    if (node.get(XSI_NIL) or "").strip(BLANKS) in ("true", "1"):
+        return None
+    return str(node.xpath("string()"))
+
+
+def _tuple(element: etree._Element, paths: list[str]) -> Item:
+    selected = [_select(element, path) for path in paths]
+    if any(len(nodes) > 1 for nodes in selected):
+        return Item("malformed")
+    return Item("tuple", tuple(_text(nodes[0]) if nodes else None for nodes in selected))
+
+
+def _punctuation(row: etree._Element, paths: list[str]) -> Item:
+    leaves: list[tuple[str, str | None]] = []
+    try:
+        _walk(row, "", paths, leaves)
+    except ValueError:
+        return Item("malformed")
+    inner = [path for path in paths if not path.startswith("..")]
+    found = [path for path, _ in leaves]
+    if not set(found) & set(inner) or any(found.count(path) > 1 for path in inner):
+        return Item("malformed")
+    if any(path not in inner and (text or "").strip(BLANKS) != "*" for path, text in leaves):
+        return Item("dropped")
+    texts: list[str | None] = []
+    for path in paths:
+        if path in inner:
+            given = dict(leaves).get(path)
+            texts.append("null" if given is None and path in found else given)
+        else:
+            value = _select(row, path)
+            texts.append('"' + str(value[0]).strip(BLANKS).replace('"', '""') + '"' if value else "null")
+    return Item("punctuation", tuple(texts))
+
+
+def _walk(element: etree._Element, path: str, paths: list[str], leaves: list[tuple[str, str | None]]) -> None:
+    """All that a punctuation says below an element; ValueError where it cannot be read."""
+    below = path + "/" if path else ""
+    leaves += [
+        (f"{below}@{name}", str(value))
+        for name, value in element.attrib.items()
+        if not name.startswith((XSI, "{http://www.w3.org/XML/1998/namespace}", "{" + PUNCT))
+    ]
+    if any(name.startswith("{" + PUNCT + "}") for name in element.attrib):
+        raise ValueError("an attribute of punctuations")
+    children = element.xpath("*")
+    own = "".join(element.xpath("text()")).strip(BLANKS)
+    through = [declared.removeprefix(below) for declared in paths if declared.startswith(below)]
+    if path in paths:
+        if children:
+            raise ValueError("elements inside a leaf")
+        leaves.append((path, _text(element)))
+    elif children or any(not step.startswith(("@", ".")) for step in through):
+        if own:
+            raise ValueError("stray text")
+    elif own or not through:
+        leaves.append((path, own))
+    for child in children:
+        _walk(child, below + etree.QName(child).localname, paths, leaves)
