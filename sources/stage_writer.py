@@ -14,12 +14,10 @@ import pyarrow.parquet as pq
 from punct_ns.slices import POSITION
 from sources.malformed import Malformed, as_table
 from sources.ranges import Range
+from sources.sieve import Sieve
 from sources.source import SourceOptions
 from sources.staging import to_ipc
 from sources.xml_parser import XmlParser
-
-ROW_GROUP = 1 << 18
-"""Tuples that are written at once."""
 
 
 def stage(ranges: Iterable[Range], options: SourceOptions) -> dict[str, Any]:
@@ -29,20 +27,24 @@ def stage(ranges: Iterable[Range], options: SourceOptions) -> dict[str, Any]:
     """
     ranges = list(ranges)
     parser = XmlParser(options)
+    sieve = Sieve(options, parser.tuple_schema)
     file = _TupleFile(options, parser.tuple_schema)
     punctuations: list[pa.RecordBatch] = []
     malformed: list[Malformed] = []
     dropped = 0
     for range_ in ranges:
         for parsed in parser.parse(range_):
-            file.write(parsed.tuples)
+            if (table := sieve.add(parsed.tuples, parsed.punctuations, range_.path)) is not None:
+                file.write(table)
             if parsed.punctuations.num_rows:
                 punctuations.append(parsed.punctuations)
             malformed += parsed.malformed
             dropped += parsed.dropped
+    file.write(sieve.rest(ranges[-1].path))
     said = pa.Table.from_batches(punctuations, parser.punctuation_schema)
     positions = [*file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-    positions += [one.position for one in malformed]
+    wrong = pa.concat_tables([as_table(malformed, options.encoding), sieve.table()]).sort_by(POSITION)
+    positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
     return {
         "source": options.source,
         "path": file.close(),
@@ -53,7 +55,7 @@ def stage(ranges: Iterable[Range], options: SourceOptions) -> dict[str, Any]:
         "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
         "dropped": dropped,
         "punctuations": to_ipc(_encoded(said)),
-        "malformed": to_ipc(as_table(malformed, options.encoding)),
+        "malformed": to_ipc(wrong),
     }
 
 
@@ -69,45 +71,31 @@ class _TupleFile:
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
         self._directory, self._source, self._schema = Path(options.stage), options.source, schema
-        self._waiting: list[pa.RecordBatch] = []
-        self._count = 0
         self._writer: pq.ParquetWriter | None = None
         self._hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         self.tuples = 0
         self.bounds: list[int] = []
 
-    def write(self, tuples: pa.RecordBatch) -> None:
+    def write(self, tuples: pa.Table) -> None:
         """Add tuples, in the order of their positions."""
         if not tuples.num_rows:
             return
         at = tuples[POSITION]
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
-        self._waiting.append(tuples)
-        self._count += tuples.num_rows
-        self.tuples += tuples.num_rows
-        if self._count >= ROW_GROUP:
-            self._flush()
-
-    def close(self) -> str | None:
-        """Make the file visible under its name, and say which."""
-        if not self.bounds:
-            return None
-        self._flush()
-        assert self._writer is not None
-        self._writer.close()
-        path = self._directory / f"{self._source}-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
-        self._hidden.replace(path)
-        return str(path)
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
         if self._writer is None:
             self._directory.mkdir(parents=True, exist_ok=True)
             strings = [field.name for field in self._schema if pa.types.is_string(field.type)]
             self._writer = pq.ParquetWriter(
                 self._hidden, self._schema, compression="NONE", use_dictionary=strings, store_schema=False
             )
-        table = pa.Table.from_batches(self._waiting, self._schema)
-        self._writer.write_table(table, row_group_size=len(table))
-        self._waiting, self._count = [], 0
+        self._writer.write_table(tuples, row_group_size=len(tuples))
+        self.tuples += tuples.num_rows
+
+    def close(self) -> str | None:
+        """Make the file visible under its name, and say which."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        path = self._directory / f"{self._source}-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+        self._hidden.replace(path)
+        return str(path)

@@ -113,7 +113,7 @@ class Execution:
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
-            items_in=sum(r.tuples for r in ranges) + sum(len(slices[n].punctuations) for n in self._intakes),
+            items_in=sum(intake.items for intake in self._intakes.values()),
             tuples_out=outs[self._root],
             operators=operators,
             set_aside=sum(intake.set_aside for intake in self._intakes.values()),
@@ -138,13 +138,17 @@ class Execution:
         state = self._states[node]
         is_source = node in self._intakes
         punctuations_out = len(slices[node].punctuations)
+        if is_source:
+            punctuations_in = self._intakes[node].punctuations
+        else:
+            punctuations_in = sum(len(slices[n].punctuations) for n in node.inputs)
         return OperatorReport(
             name=self._names[node],
             tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),
             tuples_out=outs[node],
             kept=state.rows,
             purged=state.purged,
-            punctuations_in=punctuations_out if is_source else sum(len(slices[n].punctuations) for n in node.inputs),
+            punctuations_in=punctuations_in,
             punctuations_out=punctuations_out,
             punctuations_held=state.punctuations_held,
         )

@@ -25,12 +25,17 @@ from xmlstream.zones import may_match
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MEND = "mend the source, or let it drop or divert such tuples with the option ungrammatical"
+
 
 class Intake:
-    """One source of a running query."""
+    """One source of a running query.
+
+    Of the last slice: `items` that came, the `punctuations` among them, and the items that were `set_aside`.
+    """
 
     def __init__(self, spark: SparkSession, scan: Scan, state: OperatorState, dead_letters: Path) -> None:
-        self.set_aside = 0
+        self.items = self.punctuations = self.set_aside = 0
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
         self._said = state.punctuations("said", self._schema)
@@ -52,6 +57,7 @@ class Intake:
             UngrammaticalStream: a tuple that an earlier punctuation matches, and the source says `fail`.
         """
         self.set_aside = 0
+        self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
         letters: list[dict[str, Any]] = []
         frames: list[Tuples] = []
         new: list[Punctuation] = []
@@ -64,6 +70,8 @@ class Intake:
             if range_.punctuations is not None:
                 new += self._said.absorb(_punctuations(range_, self._options.schema))
         self._divert(slice_id, letters)
+        malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
+        self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
         paths = [range_.path for range_ in ranges if range_.path is not None]
         return Slice(self._together(frames, paths), tuple(new))
 
@@ -86,7 +94,11 @@ class Intake:
         if range_.malformed is None:
             return
         for row in range_.malformed.to_pylist():
-            if row["kind"] == "document" or (self._options.mode == "FAILFAST" and row["kind"] != "ungrammatical"):
+            if row["kind"] == "ungrammatical":
+                if self._options.ungrammatical == "fail":
+                    where = f"source {self._name}, {row['document']}, item at position {row['_position']}"
+                    raise UngrammaticalStream(row["reason"], where=where, hint=_MEND)
+            elif row["kind"] == "document" or self._options.mode == "FAILFAST":
                 raise MalformedInput(
                     row["reason"],
                     document=row["document"],
@@ -95,7 +107,8 @@ class Intake:
                     position=row["_position"],
                 )
             self.set_aside += 1
-            if self._options.mode == "PERMISSIVE":
+            ungrammatical = row["kind"] == "ungrammatical"
+            if self._options.ungrammatical == "divert" if ungrammatical else self._options.mode == "PERMISSIVE":
                 yield {"source": self._name, **row}
 
     def _grammatical(self, range_: StagedRange) -> tuple[Tuples, list[dict[str, Any]]]:
@@ -128,7 +141,7 @@ class Intake:
         return UngrammaticalStream(
             f"the tuple {values} comes after the punctuation {''.join(map(str, broken[:1]))} that matches it",
             where=f"source {self._name}, {''.join(document)}, position {position}",
-            hint="mend the source, or let it drop or divert such tuples with the option ungrammatical",
+            hint=_MEND,
         )
 
     def _normal(self, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """What every operator must do at every slice: pass, propagate and keep exactly what the papers' invariants say.
 
-From that follow faithfulness (safe and complete, Tucker et al. 2003, §5.1), independence of the cut into slices, and that
-purging changes no result; that outputs are grammatical is looked at by itself. Each example is one run of many streams.
+From that follow faithfulness (safe and complete, Tucker et al. 2003, §5.1), independence of the cut into slices, and
+that purging changes no result; that outputs are grammatical is looked at by itself. Each example is one run of many
+streams.
 """
 
 from __future__ import annotations

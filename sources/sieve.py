@@ -1,0 +1,93 @@
+"""Holds the tuples of a range against the punctuations before them in the range, and takes the ungrammatical ones out.
+
+What was said before the range is not known to the task that parses it: the reader of the staged ranges looks after
+that.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.slices import POSITION
+from punct_ns.xml_form import punctuation_from_texts
+from sources.offences import Longs, offences
+from sources.source import SourceOptions
+from sources.staging import MALFORMED
+
+WINDOW = 1 << 18
+"""Tuples that are held back at once."""
+
+BEFORE = -1
+"""A position below all others: of punctuations of earlier windows."""
+
+
+class Sieve:
+    """Takes pieces of a range in order; gives tables of grammatical tuples."""
+
+    def __init__(self, options: SourceOptions, tuple_schema: pa.Schema) -> None:
+        self._options, self._schema = options, options.schema
+        self._tuple_schema = tuple_schema
+        self._earlier = PunctuationSet(options.schema)
+        self._tuples: list[pa.RecordBatch] = []
+        self._said: list[tuple[int, Punctuation]] = []
+        self._count = 0
+        self.ungrammatical: list[dict[str, Any]] = []
+
+    def add(self, tuples: pa.RecordBatch, punctuations: pa.RecordBatch, document: str) -> pa.Table | None:
+        """The next piece; a table once there is enough for one."""
+        self._tuples.append(tuples)
+        self._count += tuples.num_rows
+        columns = [punctuations[name].to_pylist() for name in (POSITION, *self._schema.names)]
+        for position, *texts in zip(*columns, strict=True):
+            self._said.append((position, punctuation_from_texts(texts, self._schema)))
+        return self.rest(document) if self._count >= WINDOW else None
+
+    def rest(self, document: str) -> pa.Table:
+        """What is left at the end."""
+        table = pa.Table.from_batches(self._tuples, self._tuple_schema)
+        before = [(BEFORE, p) for p in self._earlier]
+        found = offences(table, [*before, *self._said], self._schema)
+        if len(found):
+            table = self._without(table, found, [*before, *self._said], document)
+        self._earlier.add_all(p for _, p in self._said)
+        self._tuples, self._said, self._count = [], [], 0
+        return table
+
+    def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]], document: str) -> pa.Table:
+        stops = self._options.ungrammatical == "fail"
+        for row in table.take(found[:1] if stops else found).to_pylist():
+            position = row.pop(POSITION)
+            broken = next(p for at, p in said if at < position and self._matches(p, row))
+            self.ungrammatical.append(
+                {
+                    "_position": position,
+                    "document": document,
+                    "kind": "ungrammatical",
+                    "reason": f"the tuple {_shown(row)} comes after the punctuation {broken} that matches it",
+                    "raw": _shown(row),
+                }
+            )
+        if stops:
+            return table
+        stays = pa.array([True] * table.num_rows).to_numpy(zero_copy_only=False).copy()
+        stays[found] = False
+        return table.filter(pa.array(stays))
+
+    def _matches(self, p: Punctuation, row: dict[str, Any]) -> bool:
+        if not all(self._schema[i].name in row for i in p.restricted):
+            return False
+        values = [row.get(a.name) for a in self._schema]
+        return p.matches([None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True)])
+
+    def table(self) -> pa.Table:
+        """The ungrammatical tuples, as rows of `staging.MALFORMED`."""
+        return pa.Table.from_pylist(self.ungrammatical, MALFORMED)
+
+
+def _shown(row: dict[str, Any]) -> str:
+    return json.dumps(row, default=str, ensure_ascii=False)
