@@ -76,8 +76,7 @@ def _matching_later(p: Punctuation, position: int, at: Longs, columns: dict[int,
 
 
 class _Column:
-    """One attribute's values; cuts of its domain are made comparable with them as whole numbers, where that is
-    possible."""
+    """One attribute's values; cuts of its domain become whole numbers beside them, where that is possible."""
 
     def __init__(self, column: pa.ChunkedArray[Any], domain: Domain) -> None:
         self._column, self._domain = column, domain

@@ -84,9 +84,9 @@ class _TupleFile:
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
         if self._writer is None:
             self._directory.mkdir(parents=True, exist_ok=True)
-            strings = [field.name for field in self._schema if pa.types.is_string(field.type)]
+            strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
             self._writer = pq.ParquetWriter(
-                self._hidden, self._schema, compression="NONE", use_dictionary=strings, store_schema=False
+                self._hidden, self._schema, compression="none", use_dictionary=strings, store_schema=False
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
         self.tuples += tuples.num_rows

@@ -124,7 +124,7 @@ def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = Tru
             done.append(running.slice(*new))
             if i == example.restart:
                 running.restart()
-        end = [([], [Punctuation.all(schema)])] * case.inputs
+        end: list[Items] = [([], [Punctuation.all(schema)])] * case.inputs
         last = running.slice(*end)
     check(case, streams_, done, count_kept=count_kept)
     assert last.kept == 0

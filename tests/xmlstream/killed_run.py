@@ -40,7 +40,7 @@ def arm(point: str, slice_id: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return original(*args, **kwargs)
 
-    segments.SegmentStore.begin = noting  # type: ignore[method-assign]
+    setattr(segments.SegmentStore, "begin", noting)  # noqa: B010  mypy would not have it assigned
     setattr(owner, name, deadly)
 
 

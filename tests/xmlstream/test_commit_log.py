@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from xmlstream import commit_log
 from xmlstream.commit_log import CommitLog
 
 
@@ -46,7 +45,7 @@ def test_a_record_that_was_not_put_in_place_does_not_count(tmp_path: Path, monke
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commit_log.Path, "rename", killed)
+    monkeypatch.setattr(Path, "rename", killed)
     with pytest.raises(KeyboardInterrupt):
         log.commit(1, record(1, "<2>"))
     latest = log.latest()

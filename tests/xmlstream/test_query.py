@@ -62,7 +62,8 @@ SAME = [
         lambda a, b: a.group_by("hour DIV 2 AS half", "sid").agg(
             "count(*) AS n", "max(currtmp) - min(currtmp) AS spread"
         ),
-        "SELECT hour DIV 2 AS half, sid, count(*) AS n, max(currtmp) - min(currtmp) AS spread FROM sensor1 GROUP BY 1, 2",
+        "SELECT hour DIV 2 AS half, sid, count(*) AS n, max(currtmp) - min(currtmp) AS spread FROM sensor1"
+        " GROUP BY 1, 2",
     ),
     (
         lambda a, b: a.group_by("hour").agg("count(*) AS n").where("n > 3"),

@@ -39,7 +39,7 @@ def recomputed(*documents: Path) -> list[tuple[int, float]]:
     found: dict[int, float] = {}
     for document in documents:
         for report in etree.parse(document).iterfind("tempdata"):
-            hour, temperature = int(report.findtext("hour")), float(report.findtext("currtmp"))
+            hour, temperature = int(report.findtext("hour", "")), float(report.findtext("currtmp", ""))
             found[hour] = max(temperature, found.get(hour, temperature))
     return sorted(found.items())
 
@@ -56,7 +56,7 @@ def read_back(out: Path) -> list[tuple[list[Any], list[Any]]]:
         rows = [row for row in root if row.tag == "maxtemp"]
         said = [row for row in root if row.tag == f"{{{PUNCT_NS}}}maxtemp"]
         assert [*rows, *said] == list(root), "tuples come before punctuations"
-        tuples = [(int(row.findtext("hour")), float(row.findtext("maxtemp"))) for row in rows]
+        tuples = [(int(row.findtext("hour", "")), float(row.findtext("maxtemp", ""))) for row in rows]
         slices.append((tuples, [read_element(element, RESULT) for element in said]))
     return slices
 

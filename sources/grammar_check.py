@@ -1,0 +1,75 @@
+"""Whether a source keeps its word: the first tuple of it that comes after a punctuation that matches it. Without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from punct_ns.grammar import Offence
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.slices import POSITION
+from punct_ns.xml_form import punctuation_from_texts
+from sources.documents import Documents
+from sources.malformed import as_error
+from sources.offences import offences
+from sources.planning import Offset, Planner
+from sources.source import SourceOptions
+from sources.xml_parser import Parsed, XmlParser
+
+WINDOW = 1 << 17
+"""Tuples that are held against the punctuations before them at once."""
+
+
+def check(options: SourceOptions) -> Offence | None:
+    """The first offence of a source, read to its end; None if it is grammatical.
+
+    Raises:
+        MalformedInput: An item cannot be read, and the source's mode is FAILFAST.
+        InputError: There is no such source.
+    """
+    closed = PunctuationSet(options.schema)
+    told: list[tuple[int, Punctuation]] = []
+    for window in _windows(options):
+        tuples = pa.Table.from_batches([parsed.tuples for parsed in window])
+        for parsed in window:
+            # A punctuation that is covered already cannot be the first to match anything.
+            told += [(at, p) for at, p in _said(parsed, options) if closed.add(p)]
+        found = offences(tuples, told, options.schema)
+        if len(found):
+            return _offence(tuples.slice(found[0], 1), told, options)
+    return None
+
+
+def _windows(options: SourceOptions) -> Iterator[list[Parsed]]:
+    options = options.replace(follow="false", columns=None)
+    parser = XmlParser(options)
+    planner = Planner(options, Documents(options, log=False))
+    _, ranges = planner.advance(Offset(), planner.sizes(), None)
+    window: list[Parsed] = []
+    for range_ in ranges:
+        for parsed in parser.parse(range_):
+            if parsed.malformed and (options.mode == "FAILFAST" or parsed.malformed[0].kind == "document"):
+                raise as_error(parsed.malformed[0], options.encoding)
+            window.append(parsed)
+            if sum(each.tuples.num_rows for each in window) >= WINDOW:
+                yield window
+                window = []
+    if window:
+        yield window
+
+
+def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
+    columns = [parsed.punctuations[name].to_pylist() for name in (POSITION, *options.schema.names)]
+    for position, *texts in zip(*columns, strict=True):
+        yield position, punctuation_from_texts(texts, options.schema)
+
+
+def _offence(row: pa.Table, told: list[tuple[int, Punctuation]], options: SourceOptions) -> Offence:
+    (values,) = row.to_pylist()
+    position = values.pop(POSITION)
+    pairs = zip(values.values(), options.schema, strict=True)
+    normal = tuple(None if value is None else attribute.domain.normal(value) for value, attribute in pairs)
+    at, broken = next((at, p) for at, p in told if at < position and p.matches(normal))
+    return Offence(normal, position, broken, at)
