@@ -1,4 +1,4 @@
-"""Whether a source keeps its word: the first tuple of it that comes after a punctuation that matches it. Without Spark."""
+"""Whether a source keeps its word: its first tuple after a punctuation that matches it. Without Spark."""
 
 from __future__ import annotations
 

@@ -92,7 +92,8 @@ class _Column:
         if pa.types.is_floating(kind):
             return _ordered(pc.fill_null(self._column, 0).to_numpy().astype(np.float64))
         if pa.types.is_boolean(kind):
-            return pc.fill_null(self._column, False).to_numpy().astype(np.int64)
+            flags: Longs = pc.fill_null(self._column, False).to_numpy().astype(np.int64)
+            return flags
         if pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
             numbers = pc.cast(self._column, pa.int32()) if pa.types.is_date32(kind) else self._column
             plain: Longs = pc.fill_null(pc.cast(numbers, pa.int64()), 0).to_numpy() + self._shift
@@ -118,10 +119,11 @@ class _Column:
         return indices, encoded.dictionary.to_pylist() or [None]
 
     def _key(self, cut: Cut) -> int:
+        """The number of a cut; `OPEN` for the one above all values."""
         if isinstance(cut, tuple):
             value, side = cut
             return int(_ordered(np.array([float(value)]))[0]) + side
-        return min(cut, int(OPEN)) if isinstance(cut, int) else int(OPEN)
+        return int(min(cut, OPEN)) if isinstance(cut, int) else int(OPEN)
 
     def _cells(self, cuts: Sequence[Any]) -> Longs:
         """For each value, how many of the cuts, in order, lie below it."""
