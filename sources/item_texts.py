@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sources.arrow_text import in_order, one_line, repeated, slots
 from sources.malformed import Malformed
-from sources.peel import Group, Peeled
-from sources.shape import Offsets, Window
+from sources.peel import Peeled
+from sources.shape import Found, Offsets, Window
 
 UNKNOWN = -1
 """The start of an item that stands somewhere in a piece of XML."""
@@ -77,9 +77,9 @@ class Rows:
 def regular(peeled: Peeled, wanted: Sequence[int], *, punctuations: bool) -> list[Texts]:
     """The regular items of one kind, shape by shape."""
     return [
-        Texts(group.ordinal, group.start, [_column(peeled.window, group, index) for index in wanted])
+        Texts(group.ordinal, group.found.start, [_column(peeled.window, group.found, index) for index in wanted])
         for group in peeled.groups
-        if group.shape.is_punctuation == punctuations
+        if group.found.shape.is_punctuation == punctuations
     ]
 
 
@@ -97,9 +97,9 @@ def together(parts: list[Texts], columns: int) -> Texts:
     return Texts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
 
 
-def _column(window: Window, group: Group, index: int) -> pa.StringArray:
-    source = group.shape.sources[index]
+def _column(window: Window, found: Found, index: int) -> pa.StringArray:
+    source = found.shape.sources[index]
     if not isinstance(source, int):
-        return repeated(source, len(group.items))
-    texts = slots(window.text, *window.slot(group.shape, group.items, source))
-    return one_line(texts) if group.shape.quoted[source] else texts
+        return repeated(source, len(found))
+    texts = slots(window.text, *found.slot(source))
+    return one_line(texts) if found.shape.quoted[source] else texts

@@ -18,7 +18,7 @@ from lxml import etree
 
 from sources.elements import ItemReader
 from sources.head import parse_content
-from sources.shape import Mask, Offsets, Shape, Window
+from sources.shape import Found, Mask, Offsets, Shape, Window
 
 MARKER = b"<?peeled?>"
 
@@ -28,7 +28,7 @@ SHAPES = 8
 FAILURES = 16
 """Samples without a shape after which no more are taken, for each context."""
 
-RARE = 0.01
+RARE = 0.0005
 """Part of the items that may be irregular without being looked at for a new shape."""
 
 
@@ -37,16 +37,12 @@ class Group:
     """Items of one shape.
 
     Attributes:
-        shape: Their shape.
-        items: Their indices in the window.
+        found: The items.
         ordinal: Their numbers among all the items of the window, from 0.
-        start: Where they begin.
     """
 
-    shape: Shape
-    items: Offsets
+    found: Found
     ordinal: Offsets
-    start: Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +99,9 @@ class Peeler:
         if not _is_text(text):
             return None
         window = Window(text, quotes=known.quotes)
-        found = [(shape, window.find(shape)) for shape in known.shapes]
-        groups, gaps = _between(window, found)
-        if len(gaps) > RARE * (sum(len(items) for _, items in found) + 1) and self._learn(known, text, open_, gaps):
+        groups, gaps = _between(window, [window.find(shape) for shape in known.shapes])
+        count = sum(len(group.ordinal) for group in groups)
+        if len(gaps) > RARE * count and self._learn(known, text, open_, gaps):
             return self.peel(text, open_)
         if not groups:
             return None
@@ -115,7 +111,7 @@ class Peeler:
             if rest is None:
                 return None
             groups, irregular = _numbered(groups, gaps, rest)
-        return Peeled(window, sum(len(group.items) for group in groups) + len(irregular), groups, irregular)
+        return Peeled(window, count + len(irregular), groups, irregular)
 
     def _learn(self, known: _Shapes, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
         """Look for a new shape in gaps; whether there was one."""
@@ -208,28 +204,38 @@ def _is_text(text: bytes) -> bool:
     return b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text  # U+FFFE and U+FFFF
 
 
-def _between(window: Window, found: list[tuple[Shape, Offsets]]) -> tuple[list[Group], list[tuple[int, int]]]:
+def _between(window: Window, found: list[Found]) -> tuple[list[Group], list[tuple[int, int]]]:
     """The groups of items, numbered in their order, and the gaps between items that are not blank."""
-    start = np.concatenate([window.starts(items) for _, items in found])
-    end = np.concatenate([window.ends(shape, items) for shape, items in found])
-    which = np.repeat(np.arange(len(found)), [len(items) for _, items in found])
-    index = np.concatenate([items for _, items in found])
-    if len(found) > 1:
-        order = np.argsort(start, kind="stable")
-        start, end, which, index = start[order], end[order], which[order], index[order]
-        # Two shapes may fit one item; the first counts.
-        first = np.concatenate([[True], start[1:] != start[:-1]])[: len(start)]
-        if not first.all():
-            start, end, which, index = start[first], end[first], which[first], index[first]
-    groups = []
-    for number, (shape, _) in enumerate(found):
-        those = np.flatnonzero(which == number) if len(found) > 1 else np.arange(len(start))
-        if len(those):
-            groups.append(Group(shape, index[those], those, start[those]))
+    found = [items for items in found if len(items)]
+    if len(found) == 1:
+        start, end = found[0].start, found[0].end
+        groups = [Group(found[0], np.arange(len(start)))]
+    else:
+        start, end, groups = _merged(found)
     gap_start = np.concatenate([np.zeros(1, np.int64), end])
     gap_end = np.concatenate([start, np.full(1, len(window.text), np.int64)])
     filled = np.flatnonzero(_not_blank(window, gap_start, gap_end))
     return groups, list(zip(gap_start[filled].tolist(), gap_end[filled].tolist(), strict=True))
+
+
+def _merged(found: list[Found]) -> tuple[Offsets, Offsets, list[Group]]:
+    """Where the items of several shapes begin and end, in order, and the groups of them."""
+    if not found:
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, []
+    start = np.concatenate([items.start for items in found])
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.concatenate([items.end for items in found])[order]
+    # Two shapes may fit one item; the first counts.
+    first = np.concatenate([[True], start[1:] != start[:-1]])
+    number = np.empty(len(order), np.int64)
+    number[order] = np.where(first, np.cumsum(first) - 1, -1)
+    groups = []
+    for items in found:
+        ordinal, number = number[: len(items)], number[len(items) :]
+        taken = ordinal >= 0
+        groups.append(Group(items, ordinal) if taken.all() else Group(items.those(taken), ordinal[taken]))
+    return start[first], end[first], groups
 
 
 _IS_BLANK = np.zeros(256, np.bool_)
@@ -255,14 +261,14 @@ def _numbered(
     groups: list[Group], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
 ) -> tuple[list[Group], list[tuple[int, etree._Element, tuple[int, int]]]]:
     """The groups with the irregular items counted in, and these with their numbers."""
-    starts = np.sort(np.concatenate([group.start for group in groups])) if len(groups) > 1 else groups[0].start
+    starts = np.sort(np.concatenate([group.found.start for group in groups]))
     gap_starts = np.array([start for start, _ in gaps])
     regular_before = np.searchsorted(starts, gap_starts)
     counts = np.array([len(items) for items in rest])
     irregular_before = np.cumsum(counts) - counts
     upto = np.concatenate([[0], np.cumsum(counts)])
     numbered = [
-        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.start)]) for group in groups
+        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.found.start)]) for group in groups
     ]
     irregular = [
         (int(regular_before[gap] + irregular_before[gap]) + number, element, gaps[gap])

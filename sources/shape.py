@@ -21,7 +21,8 @@ from sources.head import parse_content
 Offsets = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_LT, _QUOTE = b"<"[0], b'"'[0]
+_LT, _QUOTE, _AMPERSAND, _BRACKET, _BLANK, _TAB, _LF = b'<"&] \t\n'
+_WORD = 8
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 # Other attributes are part of the markup: a prefixed one may say nil, xmlns says what names mean.
 _PLAIN_ATTRIBUTE = re.compile(rb"(?<=[ \t\r\n])(?!xmlns=)[^\s<>\"'=:]+=\"([^\"<]*)\"")
@@ -107,12 +108,46 @@ def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
     return [sample[a:b] for a, b in zip(ends, starts, strict=True)], [quoted for _, _, quoted in cuts]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Items of one shape in a window, in order.
+
+    Attributes:
+        shape: Their shape.
+        at: For each run of the shape, where in the window it begins in each of the items.
+    """
+
+    shape: Shape
+    at: list[Offsets]
+
+    def __len__(self) -> int:
+        return len(self.at[0])
+
+    @property
+    def start(self) -> Offsets:
+        """Where the items begin."""
+        return self.at[0]
+
+    @property
+    def end(self) -> Offsets:
+        """Where they end."""
+        return self.at[-1] + len(self.shape.runs[-1])
+
+    def slot(self, slot: int) -> tuple[Offsets, Offsets]:
+        """Where a slot begins and ends in each of the items."""
+        return self.at[slot] + len(self.shape.runs[slot]), self.at[slot + 1]
+
+    def those(self, which: Offsets | Mask) -> Found:
+        """Some of the items, in the order given."""
+        return Found(self.shape, [at[which] for at in self.at])
+
+
 class Window:
     """A text with its delimiters, in which shapes are recognised."""
 
     def __init__(self, text: bytes, *, quotes: bool) -> None:
         """Find the delimiters: `<`, and quotes if they are."""
-        padded = text + bytes(8)
+        padded = text + bytes(_WORD)
         self.text = text
         self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[: len(text)]
         # The eight bytes that begin at every offset.
@@ -120,64 +155,53 @@ class Window:
         delimits = self.byte == _LT
         if quotes:
             delimits |= self.byte == _QUOTE
-        self.delimiters: Offsets = np.flatnonzero(delimits)
-        self._first = self._word[self.delimiters]
+        self._delimiters: Offsets = np.flatnonzero(delimits)
+        self._first = self._word[self._delimiters]
         self._lively = self._find_lively()
 
-    def _find_lively(self) -> Offsets:
-        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA."""
-        found = []
-        control = self.byte < 32
-        if np.count_nonzero(control) != self.text.count(b"\n"):
-            found.append(np.flatnonzero(control & (self.byte != 9) & (self.byte != 10)))
-        if b"&" in self.text:
-            found.append(np.flatnonzero(self.byte == 38))
-        if b"]]>" in self.text:
-            found.append(np.array([end.start() for end in re.finditer(rb"\]\]>", self.text)]))
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
-
-    def find(self, shape: Shape) -> Offsets:
-        """The items of a shape, as indices of their first delimiters, in order."""
-        run = shape.runs[0]
-        value, mask = _as_word(run[:8])
-        items = np.flatnonzero((self._first & mask if len(run) < 8 else self._first) == value)
-        items = items[: np.searchsorted(items, len(self.delimiters) - shape.delimiters, "right")]
-        for number, (run, place) in enumerate(zip(shape.runs, shape.places, strict=True)):
-            words = range(8 if number == 0 else 0, len(run), 8)
+    def find(self, shape: Shape) -> Found:
+        """The items of a shape."""
+        value, mask = _as_word(shape.runs[0][:_WORD])
+        first = self._first & mask if len(shape.runs[0]) < _WORD else self._first
+        items = np.flatnonzero(first == value)
+        items = items[: np.searchsorted(items, len(self._delimiters) - shape.delimiters, "right")]
+        found = Found(shape, [self._delimiters[items + place] for place in shape.places])
+        for number, run in enumerate(shape.runs):
+            words = range(_WORD if number == 0 else 0, len(run), _WORD)
             # The last word of a longer run overlaps the one before.
-            for offset in (min(word, max(len(run) - 8, 0)) for word in words):
-                value, mask = _as_word(run[offset : offset + 8])
-                found = self._word[self.delimiters[items + place] + offset]
-                fits = (found & mask if len(run) < 8 else found) == value
+            for offset in (min(word, max(len(run) - _WORD, 0)) for word in words):
+                value, mask = _as_word(run[offset : offset + _WORD])
+                there = self._word[found.at[number] + offset]
+                fits = (there & mask if len(run) < _WORD else there) == value
                 if not fits.all():
-                    items = items[fits]
-        return self._inert(shape, items)
+                    found = found.those(fits)
+        return self._inert(found)
 
-    def _inert(self, shape: Shape, items: Offsets) -> Offsets:
+    def _inert(self, found: Found) -> Found:
         """The items whose slots hold nothing that means anything to XML, or is forbidden in it."""
-        if not len(self._lively) or not len(items):
-            return items
-        item = np.searchsorted(self.starts(items), self._lively, "right") - 1
+        if not len(self._lively) or not len(found):
+            return found
+        item = np.searchsorted(found.start, self._lively, "right") - 1
         inside = item >= 0
         at, item = self._lively[inside], item[inside]
         hit = np.zeros(len(at), np.bool_)
-        for slot in range(len(shape.runs) - 1):
-            start, end = self.slot(shape, items[item], slot)
-            hit |= (start <= at) & (at < end)
-        return np.delete(items, item[hit])
+        for slot in range(len(found.shape.runs) - 1):
+            start, end = found.slot(slot)
+            hit |= (start[item] <= at) & (at < end[item])
+        inert = np.ones(len(found), np.bool_)
+        inert[item[hit]] = False
+        return found if inert.all() else found.those(inert)
 
-    def slot(self, shape: Shape, items: Offsets, slot: int) -> tuple[Offsets, Offsets]:
-        """Where a slot of the items begins and ends."""
-        start = self.delimiters[items + shape.places[slot]] + len(shape.runs[slot])
-        return start, self.delimiters[items + shape.places[slot + 1]]
-
-    def ends(self, shape: Shape, items: Offsets) -> Offsets:
-        """Where the items end."""
-        return self.delimiters[items + shape.places[-1]] + len(shape.runs[-1])
-
-    def starts(self, items: Offsets) -> Offsets:
-        """Where the items begin."""
-        return self.delimiters[items]
+    def _find_lively(self) -> Offsets:
+        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA."""
+        control = np.flatnonzero(self.byte < _BLANK)
+        which = self.byte[control]
+        found = [control[(which != _TAB) & (which != _LF)]]
+        if b"&" in self.text:
+            found.append(np.flatnonzero(self.byte == _AMPERSAND))
+        if b"]" in self.text:
+            found.append(np.flatnonzero((self.byte[:-2] == _BRACKET) & (self.byte[1:-1] == _BRACKET)))
+        return np.sort(np.concatenate(found))
 
 
 def _as_word(literal: bytes) -> tuple[np.uint64, np.uint64]:
