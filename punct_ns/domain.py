@@ -92,7 +92,8 @@ class Domain:
     """The domain of an attribute.
 
     `type` is Spark's SQL name; `low` and `high` are inclusive bounds, None where nothing but the type bounds
-    (a bound at the type's own end is None, so that equal domains are equal).
+    (a bound at the type's own end is None, so that equal domains are equal). The rest follows: the type as `sql`, the
+    cuts below the first and above the last value, and whether there is a lone value.
 
     >>> minute = Domain("int", low=0, high=59)
     >>> minute.type, minute.discrete, minute.contains(60), minute.contains(None)
@@ -106,29 +107,28 @@ class Domain:
     sql: SqlType = field(init=False, repr=False, compare=False)
     bottom: Cut = field(init=False, repr=False, compare=False)
     top: Cut = field(init=False, repr=False, compare=False)
+    lone: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         sql = sql_type(canonical_name(self.type))
         low = None if self.low is None else sql.normal(self.low)
         high = None if self.high is None else sql.normal(self.high)
-        known = {"type": canonical_name(self.type), "sql": sql}
+        known: dict[str, object] = {"type": canonical_name(self.type), "sql": sql}
         known["low"] = None if low == sql.low else low
         known["high"] = None if high == sql.high else high
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
         first, last = (sql.low if low is None else low), (sql.high if high is None else high)
-        if sql.opaque:
-            ends: tuple[Cut, Cut] = (0, 1)
-        elif isinstance(sql, DiscreteType):
-            assert first is not None
-            assert last is not None
-            ends = sql.ordinal(first), sql.ordinal(last) + 1
-        else:
-            ends = (first, 0), (BEYOND if last is None else _above(last))
-        object.__setattr__(self, "bottom", ends[0])
-        object.__setattr__(self, "top", ends[1])
-        if not self.bottom < self.top:
+        bottom: Cut = 0
+        top: Cut = 1
+        second: Cut = 1
+        if not isinstance(sql, DiscreteType):
+            bottom, top, second = (first, 0), (BEYOND if last is None else _above(last)), _above(first)
+        elif first is not None and last is not None:
+            bottom, top = sql.ordinal(first), sql.ordinal(last) + 1
+            second = bottom + 1
+        if not bottom < top:
             raise ValueError(f"no value lies between {self.low} and {self.high}")
+        for name, value in {**known, "bottom": bottom, "top": top, "lone": second == top}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def discrete(self) -> bool:
@@ -235,6 +235,6 @@ class Domain:
         return value, (side == 0) == above
 
 
-def _above(value: Value) -> Cut:
+def _above(value: Value | None) -> Cut:
     """The cut above a dense value. Nothing lies between infinity and NaN: one cut, whichever is named."""
     return (NAN, 0) if value == math.inf else (value, 1)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from punct_ns.cover import EXACT_PUNCTUATIONS, Cover, TooHardError
 from punct_ns.domain import Cut
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, meet, values
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
+from punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from punct_ns.domain import Value
-    from punct_ns.punctuation import Punctuation
     from punct_ns.schema import Schema
     from punct_ns.value_set import ValueSet
 
@@ -198,6 +199,32 @@ class EntryIndex:
         """The entries with which this one coalesces along an attribute."""
         shelf = self.shelves.get(entry.restricted)
         return list(shelf.bordering(entry)) if shelf else []
+
+    def joined(self, entry: Entry, near: Iterable[Entry]) -> Punctuation | None:
+        """The entry coalesced with one that differs on one attribute, which is taken out; None if there is none."""
+        candidates = [(entry.only_difference(other), other) for other in near if other.restricted == entry.restricted]
+        for i, other in candidates + self.bordering(entry):
+            if i is not None:
+                pair = entry.punctuation.patterns[i], other.punctuation.patterns[i]
+                union = join_if_exact(*pair, self._schema[i].domain)
+                if union is not None:
+                    self.remove(other)
+                    return Punctuation.at(self._schema, {**entry.given, i: union})
+        return None
+
+    def cover(self, given: Mapping[int, Pattern], closes: Callable[[int, ValueSet], bool]) -> bool:
+        """Whether entries cover these patterns, together or with the help of what single attributes close."""
+        near = self.meeting(given, few=EXACT_PUNCTUATIONS)
+        if not near:
+            return False
+        whole = Punctuation.at(self._schema, given)
+        if any(entry.punctuation.covers(whole) for entry in near):
+            return True
+        cover = Cover(self._schema, [entry.box for entry in near], given, closes)
+        try:
+            return cover.whole(cover.everything, cover.attributes)
+        except TooHardError:
+            return False
 
     def _meet(self, entry: Entry, given: Mapping[int, Pattern]) -> bool:
         return all(

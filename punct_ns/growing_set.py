@@ -15,7 +15,7 @@ from punct_ns.sql_type import DiscreteType
 from punct_ns.value_set import ValueSet, merged, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from punct_ns.domain import Cut, Domain, Value
 
@@ -66,18 +66,6 @@ class GrowingSet:
         if fresh:
             self._set = self._patterns = None
         return fresh
-
-    def add_all(self, given: Iterable[Pattern]) -> None:
-        """Takes the values of many patterns in."""
-        constants: set[Value] = set()
-        for pattern in given:
-            if isinstance(pattern, Constant) and pattern.value is not None:
-                constants.add(pattern.value)
-            else:
-                self.add(pattern)
-        self._waiting.update(value for value in constants if not self._has(value))
-        self._settle()
-        self._set = self._patterns = None
 
     def take(self, more: ValueSet) -> None:
         """Takes a whole set in."""
@@ -147,7 +135,9 @@ class GrowingSet:
     def _take(self, more: ValueSet) -> None:
         self._settle()
         self._null = self._null or more.null
-        if len(more.cuts) * _FEW > len(self._cuts):
+        if not self._cuts:
+            self._cuts = list(more.cuts)
+        elif len(more.cuts) * _FEW > len(self._cuts):
             self._cuts = list(ValueSet(self.domain, tuple(self._cuts)).union(more).cuts)
         else:
             for low, high in more.intervals():

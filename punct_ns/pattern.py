@@ -84,7 +84,12 @@ def canonical(pattern: Pattern, domain: Domain) -> Pattern:
             return NULL if domain.nullable else EMPTY
         case Constant(value):
             constant = domain.normal(value)
-            return pattern_of(ValueSet.of(domain, [constant])) or EMPTY
+            inside = domain.bottom <= domain.cut(constant, after=False) < domain.top
+            return (
+                (NOT_NULL if domain.nullable else WILDCARD)
+                if inside and domain.lone
+                else (Constant(constant) if inside else EMPTY)
+            )
         case Range(low, high, low_closed, high_closed):
             begin = domain.bottom if low is None else domain.cut(low, after=not low_closed)
             end = domain.top if high is None else domain.cut(high, after=high_closed)

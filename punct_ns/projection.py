@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from punct_ns.cover import Budget, Cell, Cover, TooHardError
-from punct_ns.pattern import WILDCARD, Pattern, patterns
+from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import recast_pattern
@@ -50,7 +50,7 @@ def project(
         found.add(Punctuation.all(schema))
         return list(found)
     search = _Search(said, frozenset(places))
-    for patterns_at in search.closed(said if new is None else list(new)):
+    for patterns_at in search.closed(said) if new is None else search.closed_by(new):
         for p in _placed(patterns_at, places, said.schema, schema):
             found.add(p)
     return list(found)
@@ -65,7 +65,7 @@ class _Search:
         self._budget = Budget()
 
     def closed(self, asked: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
-        """Patterns over the attributes that stay, of all that the asked punctuations have a part in."""
+        """Patterns over the attributes that stay, of all that the asked punctuations say by themselves or complete."""
         seen: set[tuple[tuple[int, Pattern], ...]] = set()
         for p in asked:
             within = {i: p.patterns[i] for i in p.restricted if i in self._staying}
@@ -74,6 +74,29 @@ class _Search:
             elif (key := tuple(within.items())) not in seen:
                 seen.add(key)
                 yield from self._completed(within)
+
+    def closed_by(self, new: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
+        """The same for punctuations that were added lately, and may have coalesced with their fellows since."""
+        for p in new:
+            within = {i: p.patterns[i] for i in p.restricted if i in self._staying}
+            yield from self.closed([p])
+            if len(within) < len(p.restricted):
+                yield from self._said_within(within)
+
+    def _said_within(self, within: Mapping[int, Pattern]) -> Iterator[Mapping[int, Pattern]]:
+        """What punctuations that restrict only attributes that stay say where those match the given patterns."""
+        for i, single in self._said.singles.items():
+            if i in self._staying:
+                parts = single.patterns()
+                if i in within:
+                    wanted = values(within[i], self._said.schema[i].domain)
+                    parts = patterns(single.value_set().intersection(wanted))
+                yield from ({**within, i: part} for part in parts)
+        for entry in self._said.several(within):
+            if self._staying.issuperset(entry.restricted):
+                met = entry.punctuation.meet(Punctuation.at(self._said.schema, within))
+                if met is not None:
+                    yield {i: met.patterns[i] for i in met.restricted}
 
     def _completed(self, within: Mapping[int, Pattern]) -> Iterator[Mapping[int, Pattern]]:
         """What several punctuations complete together where the attributes that stay match the given patterns."""

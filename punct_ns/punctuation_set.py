@@ -11,24 +11,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from punct_ns.cover import EXACT_PUNCTUATIONS, Cover, TooHardError
+from punct_ns.combine import combined
+from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.entry_index import Entry, EntryIndex
 from punct_ns.growing_set import GrowingSet
-from punct_ns.pattern import EMPTY, Constant, Pattern, join_if_exact, patterns, values
+from punct_ns.pattern import Constant, Pattern, patterns
 from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from punct_ns.punctuation import Tuple
-    from punct_ns.schema import Schema
 
 
 class PunctuationSet:
     """The union of the punctuations added so far, minimal.
 
-    >>> from punct_ns.schema import Schema
     >>> schema = Schema.parse("auction INT, bidder INT")
     >>> closed = PunctuationSet(schema, (Punctuation.of(schema, auction=str(n)) for n in (3, 1, 2, 7)))
     >>> [str(p) for p in closed]
@@ -47,7 +47,6 @@ class PunctuationSet:
     def add(self, p: Punctuation) -> bool:
         """Takes a punctuation in; False when it was covered already.
 
-        >>> from punct_ns.schema import Schema
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> p = Punctuation.of(closed.schema, hour="5")
         >>> closed.add(p), closed.add(p)
@@ -64,7 +63,6 @@ class PunctuationSet:
     def add_all(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
         """Takes many in; returns those that said something new, coalesced among themselves.
 
-        >>> from punct_ns.schema import Schema
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> [str(p) for p in closed.add_all(Punctuation.of(closed.schema, hour=h) for h in ("5", "6", "6"))]
         ['<[5,6]>']
@@ -84,7 +82,6 @@ class PunctuationSet:
         Exact up to 4 restricted attributes and 64 punctuations that meet p; beyond, it may miss a cover but never
         claims one that is not there.
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
         >>> halves = [Punctuation.of(schema, hour="5", min=half) for half in ("[0,29]", "{null,[30,59]}")[:1]]
         >>> PunctuationSet(schema, halves).covers(Punctuation.of(schema, hour="5", min="3"))
@@ -97,12 +94,11 @@ class PunctuationSet:
             given[i] = pattern = p.patterns[i]
             if i in self._singles and self._singles[i].covers_pattern(pattern):
                 return True
-        return bool(self._entries.shelves) and self._covered_together(given)
+        return self._entries.cover(given, self.closes)
 
     def matches(self, values: Tuple) -> bool:
         """Whether any punctuation matches a tuple.
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> PunctuationSet(schema, [Punctuation.of(schema, hour="5")]).matches((5, None))
         True
@@ -117,7 +113,6 @@ class PunctuationSet:
     def meets(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
         """The non-empty meets of given punctuations with these, minimal (setCombine of Tucker et al. 2003, Table 1).
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(hour="INT")
         >>> left = PunctuationSet(schema, [Punctuation.of(schema, hour="1")])
         >>> [str(p) for p in left.meets([Punctuation.of(schema, hour="{1,2}")])]
@@ -125,18 +120,13 @@ class PunctuationSet:
         """
         others = ps if isinstance(ps, PunctuationSet) else PunctuationSet(self.schema, ps)
         found = PunctuationSet(self.schema)
-        for i, single in self._singles.items():
-            if i in others._singles:
-                found._close_all(i, patterns(single.value_set().intersection(others._singles[i].value_set())))
-        for q in others:
-            for met in self._meets_of(q):
-                found.add(met)
+        for met in combined(self, others):
+            found.add(met)
         return list(found)
 
     def values(self, name: str) -> ValueSet:
         """What is closed of one attribute, whatever the others are, by punctuations that restrict it alone.
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> PunctuationSet(schema, [Punctuation.of(schema, hour="[5,7]")]).values("hour").cuts
         (5, 8)
@@ -151,7 +141,6 @@ class PunctuationSet:
     def is_all(self) -> bool:
         """Whether every tuple is matched: the stream is closed.
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(flag="BOOLEAN")
         >>> PunctuationSet(schema, [Punctuation.of(schema, flag=f) for f in ("true", "false", "null")]).is_all
         True
@@ -163,7 +152,6 @@ class PunctuationSet:
     def copy(self) -> PunctuationSet:
         """One that grows apart from this one.
 
-        >>> from punct_ns.schema import Schema
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> closed.copy().add(Punctuation.all(closed.schema)), closed.is_all
         (True, False)
@@ -178,16 +166,24 @@ class PunctuationSet:
     def closes(self, index: int, part: ValueSet) -> bool:
         """Whether values of the attribute at a place are closed whatever the other attributes are.
 
-        >>> from punct_ns.schema import Schema
         >>> PunctuationSet(Schema.of(hour="INT")).closes(0, ValueSet.of(Schema.of(hour="INT")[0].domain, [5]))
         False
         """
         return self._all or (index in self._singles and self._singles[index].covers(part))
 
+    @property
+    def singles(self) -> Mapping[int, GrowingSet]:
+        """What is closed by punctuations that restrict one attribute, by its place; to be read only.
+
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> list(PunctuationSet(schema, [Punctuation.of(schema, min="5")]).singles)
+        [1]
+        """
+        return self._singles
+
     def several(self, given: Mapping[int, Pattern] | None = None) -> list[Entry]:
         """The punctuations that restrict several attributes, or those of them that meet the given patterns.
 
-        >>> from punct_ns.schema import Schema
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> [str(e.punctuation) for e in PunctuationSet(schema, [Punctuation.of(schema, hour="5", min="3")]).several()]
         ['<5, 3>']
@@ -210,7 +206,7 @@ class PunctuationSet:
         return sum(len(single.patterns()) for single in self._singles.values()) + len(self._entries)
 
     def __bool__(self) -> bool:
-        return self._all or bool(self._singles) or bool(self._entries.shelves)
+        return self._all or bool(self._entries.shelves) or any(not s.is_empty for s in self._singles.values())
 
     def _insert(self, p: Punctuation) -> None:
         """Takes in what is not covered: absorbs what it covers, and coalesces it with what it touches."""
@@ -227,24 +223,12 @@ class PunctuationSet:
                     self._entries.remove(other)
                 else:
                     near.append(other)
-            joined = self._joined(entry, near)
+            joined = self._entries.joined(entry, near)
             if joined is not None:
                 self._insert(joined)
             else:
                 self._entries.add(entry)
                 self._drop_covered(near)
-
-    def _joined(self, entry: Entry, near: Iterable[Entry]) -> Punctuation | None:
-        """The entry coalesced with one that differs on one attribute, which is taken out; None if there is none."""
-        candidates = [(entry.only_difference(other), other) for other in near if other.restricted == entry.restricted]
-        for i, other in candidates + self._entries.bordering(entry):
-            if i is not None:
-                mine, theirs = entry.punctuation.patterns[i], other.punctuation.patterns[i]
-                joined = join_if_exact(mine, theirs, self.schema[i].domain)
-                if joined is not None:
-                    self._entries.remove(other)
-                    return Punctuation.at(self.schema, {**entry.given, i: joined})
-        return None
 
     def _close(self, i: int, pattern: Pattern) -> bool:
         """Closes the values of one attribute; False when they were closed already."""
@@ -253,11 +237,10 @@ class PunctuationSet:
         self._settle(i, (pattern,))
         return True
 
-    def _close_all(self, i: int, closed: Iterable[Pattern]) -> None:
-        closed = [pattern for pattern in closed if pattern != EMPTY]
-        if closed:
-            self._grow(i).add_all(closed)
-            self._settle(i, closed)
+    def _close_all(self, i: int, closed: ValueSet) -> None:
+        if not closed.is_empty:
+            self._grow(i).take(closed)
+            self._settle(i, patterns(closed) if self._entries.shelves else ())
 
     def _grow(self, i: int) -> GrowingSet:
         if i not in self._singles:
@@ -274,62 +257,32 @@ class PunctuationSet:
 
     def _take(self, ps: Iterable[Punctuation]) -> None:
         """Takes many in; those of one attribute in one go."""
-        singles: dict[int, list[Pattern]] = {}
-        several: list[Punctuation] = []
+        singles: dict[int, GrowingSet] = {}
         for p in ps:
             restricted = p.restricted
-            if len(restricted) == 1:
-                singles.setdefault(restricted[0], []).append(p.patterns[restricted[0]])
-            else:
-                several.append(p)
+            if len(restricted) != 1:
+                self.add(p)
+                continue
+            i = restricted[0]
+            if i not in singles:
+                singles[i] = GrowingSet(self.schema[i].domain)
+            singles[i].add(p.patterns[i])
         for i, closed in singles.items():
             if not self._all:
-                self._close_all(i, closed)
-        for p in several:
-            self.add(p)
+                self._close_all(i, closed.value_set())
 
     def _become_all(self) -> None:
         self._all = True
         self._singles = {}
         self._entries = EntryIndex(self.schema)
 
-    def _drop_covered(self, near: Iterable[Entry]) -> None:
-        """Takes out those entries that the others cover."""
+    def _drop_covered(self, near: Sequence[Entry]) -> None:
+        """Takes out those entries that the others cover; of very many, those that one attribute covers."""
         for entry in near:
-            self._entries.remove(entry)
-            if not self.covers(entry.punctuation):
-                self._entries.add(entry)
-
-    def _covered_together(self, given: Mapping[int, Pattern]) -> bool:
-        """Whether entries cover the given patterns, with the help of what single attributes close."""
-        near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
-        if not near:
-            return False
-        whole = Punctuation.at(self.schema, given)
-        if any(entry.punctuation.covers(whole) for entry in near):
-            return True
-        cover = Cover(self.schema, [entry.box for entry in near], given, self.closes)
-        try:
-            return cover.whole(cover.everything, cover.attributes)
-        except TooHardError:
-            return False
-
-    def _meets_of(self, q: Punctuation) -> Iterator[Punctuation]:
-        """The meets of one punctuation with these, but for those of single attributes with the same one."""
-        given = {i: q.patterns[i] for i in q.restricted}
-        if self._all or q.is_all:
-            yield from [q] if self._all else self
-            return
-        for i, single in self._singles.items():
-            if i not in given:
-                met = single.patterns()
-            elif len(given) > 1:
-                met = patterns(single.value_set().intersection(values(given[i], self.schema[i].domain)))
+            if len(near) > EXACT_PUNCTUATIONS:
+                if any(self.closes(i, part) for i, part in entry.box.items()):
+                    self._entries.remove(entry)
             else:
-                continue
-            for pattern in met:
-                yield Punctuation.at(self.schema, {**given, i: pattern})
-        for entry in self._entries.meeting(given):
-            both = entry.punctuation.meet(q)
-            if both is not None:
-                yield both
+                self._entries.remove(entry)
+                if not self.covers(entry.punctuation):
+                    self._entries.add(entry)

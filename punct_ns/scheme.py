@@ -16,7 +16,7 @@ from typing import Literal
 from punct_ns.domain import BLANKS, Domain, Value
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import DecimalType, IntegerType, number
-from punct_ns.pattern import WILDCARD, Pattern, Wildcard, values
+from punct_ns.pattern import WILDCARD, Constant, Empty, List, Pattern, Range, Wildcard, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema, bounds_between, split_name, split_outside
 from punct_ns.sql_type import DiscreteType
@@ -160,12 +160,7 @@ def _kept(term: Term, pattern: Pattern, domain: Domain) -> bool:
     said = values(pattern, domain)
     match term.kind:
         case "each":
-            # A list of all the values of a finite domain is a wildcard, and tells no longer what it was.
-            return (
-                said.size is not None
-                and (not isinstance(pattern, Wildcard) or said.size == 1)
-                and _is_finite(said.cuts)
-            )
+            return _is_finite(pattern, domain)
         case "prefix":
             return not said.null and len(said.cuts) in (1, 2) and bool(said.cuts[0] == domain.bottom)
         case "tiles":
@@ -176,8 +171,21 @@ def _kept(term: Term, pattern: Pattern, domain: Domain) -> bool:
             )
 
 
-def _is_finite(cuts: tuple[object, ...]) -> bool:
-    return len(cuts) % 2 == 0 or len(cuts) == 1
+def _is_finite(pattern: Pattern, domain: Domain) -> bool:
+    """Whether a pattern may have been a list: neighbours are a range now, but one that ends with its type is endless.
+
+    The wildcard is not taken for the list of a finite domain's values, unless there is only one.
+    """
+    match pattern:
+        case Constant() | List():
+            return True
+        case Range(low, high):
+            ends = (low, domain.low), (high, domain.high)
+            return domain.type == "BOOLEAN" or (domain.discrete and all(end != (None, None) for end in ends))
+        case Wildcard():
+            return domain.lone
+        case Empty():
+            return False
 
 
 def _tiles(term: Term, domain: Domain) -> tuple[int, int, int]:

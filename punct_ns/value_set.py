@@ -52,10 +52,10 @@ class ValueSet:
         null = domain.nullable and None in present
         if isinstance(domain.sql, DiscreteType):
             ordinal = domain.sql.ordinal
-            pairs: list[tuple[Cut, Cut]] = [(o, o + 1) for o in {ordinal(v) for v in present if v is not None}]
-        else:
-            pairs = [((v, 0), domain.cut(v, after=True)) for v in {v for v in present if v is not None}]
-        return ValueSet.of_intervals(domain, pairs, null=null)
+            ordinals = sorted({ordinal(v) for v in present if v is not None})
+            return ValueSet(domain, tuple(merged(domain, ((o, o + 1) for o in ordinals))), null)
+        distinct = {v for v in present if v is not None}
+        return ValueSet.of_intervals(domain, (((v, 0), domain.cut(v, after=True)) for v in distinct), null=null)
 
     @staticmethod
     def of_intervals(domain: Domain, pairs: Iterable[tuple[Cut, Cut]], *, null: bool = False) -> ValueSet:

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from punct_ns.errors import (
+    InputError,
+    MalformedInput,
+    NotationError,
+    QueryError,
+    StateError,
+    UngrammaticalStream,
+    UsageError,
+    XmlStreamError,
+)
+
+
+@pytest.mark.parametrize(
+    "kind", [MalformedInput, NotationError, QueryError, StateError, UngrammaticalStream, UsageError]
+)
+def test_every_error_survives_pickling(kind: type[XmlStreamError]) -> None:
+    error = kind("what", where="where", hint="hint")
+    twin = pickle.loads(pickle.dumps(error))
+    assert type(twin) is kind
+    assert str(twin) == "what\n  where\n  Hint: hint"
+    assert vars(twin) == vars(error)
+
+
+def test_malformed_input_knows_its_place() -> None:
+    error = MalformedInput("'x' is no INT", document="bids.xml", line=12, column=3, position=400)
+    assert str(error) == "'x' is no INT\n  bids.xml, line 12, column 3, item at position 400"
+    assert pickle.loads(pickle.dumps(error)).line == 12
+    assert isinstance(error, InputError)
+
+
+def test_a_notation_error_is_a_value_error() -> None:
+    assert issubclass(NotationError, ValueError)
