@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from itertools import product
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from punct_ns.domain import NAN, Domain, Value
@@ -60,11 +62,17 @@ SMALL: list[Small] = [
 DISCRETE = [small for small in SMALL if small.domain.discrete]
 
 
+def fewer(divisor: int) -> settings:
+    """So many times fewer examples than the profile in force asks for, where each is expensive."""
+    return settings(max_examples=max(1, settings().max_examples // divisor))
+
+
 def smalls() -> st.SearchStrategy[Small]:
     """A small domain."""
     return st.sampled_from(SMALL)
 
 
+@cache
 def small_patterns(small: Small) -> st.SearchStrategy[Pattern]:
     """A canonical pattern over a small domain."""
     ends = st.sampled_from(small.ends)
@@ -101,6 +109,7 @@ def small_schemas(most: int = 3, among: Sequence[Small] = SMALL) -> st.SearchStr
     return st.lists(st.sampled_from(among), min_size=1, max_size=most).map(named)
 
 
+@cache
 def small_punctuations(space: SmallSchema, *, wild: bool = True) -> st.SearchStrategy[Punctuation]:
     """A punctuation over a small schema; with `wild`, more wildcards than not."""
     each = [
@@ -110,6 +119,7 @@ def small_punctuations(space: SmallSchema, *, wild: bool = True) -> st.SearchStr
     return st.tuples(*each).map(lambda patterns: Punctuation(space.schema, patterns))
 
 
+@cache
 def small_tuples(space: SmallSchema) -> st.SearchStrategy[Tuple]:
     """A tuple of a small schema."""
     return st.tuples(*(st.sampled_from(small.universe) for small in space.smalls))
@@ -125,6 +135,7 @@ def domains() -> st.SearchStrategy[Domain]:
     return st.builds(Domain, st.sampled_from(names) | decimals, st.booleans())
 
 
+@cache
 def values(domain: Domain) -> st.SearchStrategy[Any]:
     """A canonical value of a domain."""
     kind = domain.type.partition("(")[0]
@@ -139,6 +150,7 @@ def values(domain: Domain) -> st.SearchStrategy[Any]:
     return ordinals.map(lambda ordinal: domain.bound(ordinal, above=True)[0])
 
 
+@cache
 def patterns(domain: Domain) -> st.SearchStrategy[Pattern]:
     """A canonical pattern over any domain."""
     some = values(domain)
@@ -160,6 +172,7 @@ def schemas(most: int = 4) -> st.SearchStrategy[Schema]:
     ).map(Schema)
 
 
+@cache
 def punctuations(schema: Schema) -> st.SearchStrategy[Punctuation]:
     """A punctuation over any schema."""
     each = [st.just(WILDCARD) | patterns(attribute.domain) for attribute in schema]

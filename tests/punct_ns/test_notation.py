@@ -21,6 +21,7 @@ def test_parse_and_format_are_inverse(data: st.DataObject, domain: Domain) -> No
     assert parse_pattern(format_pattern(pattern, domain), domain) == pattern
 
 
+@strategies.fewer(3)
 @given(st.data(), strategies.schemas())
 def test_a_punctuation_is_read_back_from_its_text(data: st.DataObject, schema: Schema) -> None:
     p = data.draw(strategies.punctuations(schema))

@@ -11,6 +11,7 @@ from punct_ns.schema import Schema
 from tests import strategies
 
 
+@strategies.fewer(3)
 @given(strategies.schemas())
 def test_ddl_is_read_back(schema: Schema) -> None:
     assert Schema.parse(schema.ddl()) == schema

@@ -31,6 +31,7 @@ def test_the_papers_own_punctuation() -> None:
     assert str(read_element(element(text, prefix="p"), SENSOR)) == "<*, [17,19], *, *>"
 
 
+@strategies.fewer(3)
 @given(st.data(), strategies.schemas())
 def test_what_is_written_is_read_back(data: st.DataObject, schema: Schema) -> None:
     p = data.draw(strategies.punctuations(schema))
