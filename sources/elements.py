@@ -121,7 +121,7 @@ class ItemReader:
             raise DroppedError
         for index, path in self._outer:
             value = _of_ancestor(element, path)
-            texts[index] = "null" if value is None else _constant(value.strip(BLANKS) if self._trims else value)
+            texts[index] = "null" if value is None else as_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
     def _mirror(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
@@ -191,7 +191,7 @@ def _text(element: etree._Element) -> str | None:
     return str(_STRING(element)) if len(element) else element.text or ""
 
 
-def _constant(value: str) -> str:
+def as_constant(value: str) -> str:
     """The notation of a constant, whatever its text would read as."""
     return '"' + value.replace('"', '""') + '"'
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import pyarrow as pa
 
 from punct_ns.errors import MalformedInput
-from sources.head import HEAD_LIMIT, FlawError, read_head
+from sources.head import HEAD_LIMIT, Charset, FlawError, read_head
 from sources.staging import MALFORMED
 
 Kind = Literal["document", "tuple", "punctuation"]
 
 RAW_LIMIT = 10_000
 """Characters of the raw text that are kept of one malformed item."""
+
+BLOCK = 1 << 20
+"""Bytes in which lines are counted at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +44,56 @@ class Malformed:
     raw: str | None
 
 
-def locate(path: str, offset: int, encoding: str | None = None) -> tuple[int, int]:
-    """Line and column, from 1, of an offset in a document; the column counts characters.
+def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
+    """Lines and columns, from 1, of offsets in a document, in ascending order; a column counts characters.
 
-    The offset is one of the document's UTF-8 form if its encoding is one that must be read whole.
+    Offsets are those of the document's UTF-8 form if its encoding is one that must be read whole.
     """
     with Path(path).open("rb") as file:
         try:
             head = read_head(file.read(HEAD_LIMIT), complete=False, encoding=encoding)
         except FlawError:
             head = None
-        file.seek(0)
-        if head is not None and not head.charset.cuttable:
-            before = file.read()[head.charset.mark :].decode(head.charset.codec, "replace").encode()[:offset]
-            return before.count(b"\n") + 1, len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        line, tail, left = 1, b"", offset
-        while left and (block := file.read(min(left, 1 << 20))):
-            left -= len(block)
+        charset = head.charset if head is not None else Charset()
+        file.seek(charset.mark)
+        if charset.cuttable:
+            return list(_places(file, charset.mark, offsets, charset.codec))
+        text = file.read().decode(charset.codec, "replace").encode()
+        return list(_places(BytesIO(text), 0, offsets, "utf-8"))
+
+
+def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iterator[tuple[int, int]]:
+    line, tail = 1, b""  # the line's text so far
+    for offset in offsets:
+        while at < offset and (block := file.read(min(offset - at, BLOCK))):
+            at += len(block)
             line += block.count(b"\n")
             newline = block.rfind(b"\n")
             tail = tail + block if newline < 0 else block[newline + 1 :]
-        codec = head.charset.codec if head else "utf-8"
-        mark = head.charset.mark if head and line == 1 else 0
-        return line, len(tail[mark:].decode(codec, "replace")) + 1
+        yield line, len(tail.decode(codec, "replace")) + 1
 
 
 def as_table(malformed: Iterable[Malformed], encoding: str | None = None) -> pa.Table:
     """The rows of a staged range (`staging.MALFORMED`)."""
-    rows = []
+    by_document: dict[str, list[Malformed]] = {}
     for one in malformed:
-        line, column = locate(one.document, one.offset, encoding)
-        raw = one.raw if one.raw is None else one.raw[:RAW_LIMIT]
-        rows.append((one.position, one.document, line, column, one.kind, one.reason, raw))
-    columns = zip(*rows, strict=True) if rows else [[] for _ in MALFORMED]
+        by_document.setdefault(one.document, []).append(one)
+    rows = []
+    for document, those in by_document.items():
+        those.sort(key=lambda one: one.offset)
+        places = locate(document, [one.offset for one in those], encoding)
+        for one, (line, column) in zip(those, places, strict=True):
+            raw = one.raw if one.raw is None else one.raw[:RAW_LIMIT]
+            rows.append((one.position, document, line, column, one.kind, one.reason, raw))
+    rows.sort()
+    columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
     return pa.Table.from_arrays(arrays, schema=MALFORMED)
 
 
 def as_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """What is raised where bad input stops the reading."""
-    line, column = locate(malformed.document, malformed.offset, encoding)
+    ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(
         malformed.reason, document=malformed.document, line=line, column=column, position=malformed.position
     )

@@ -87,6 +87,11 @@ class Feed:
         self._done = False
 
     @property
+    def codec(self) -> str:
+        """In which offsets of the document count bytes."""
+        return self._charset.codec
+
+    @property
     def offset(self) -> int:
         """Where in the document the next content begins."""
         return self._cut.offset
@@ -136,7 +141,9 @@ class Feed:
                 break
             more = self._read_ahead(at_least=2 * len(self._ahead))
         self._done = True
-        self._ahead += self._source.read()
+        while self._read_ahead(at_least=len(self._ahead) + PIECE):
+            if len(self._ahead) > self._limit:
+                raise FlawError(f"more than {self._limit} bytes behind the root", self._cut.offset)
         after = Cut(self._cut.offset + len(self._ahead), self._cut.open if self._ends == "cut" else ())
         return None if after == self._cut else self._piece(len(self._ahead), after)
 
@@ -165,8 +172,9 @@ class _Bytes:
         self._left = range_.end - range_.start
         self._decoder = None if charset.cuttable else codecs.getincrementaldecoder(charset.codec)()
         self._ready = b""
+        self._decoded = 0
         file.seek(range_.start)
-        if self._decoder is not None:
+        if self._decoder is not None and charset.mark:
             self._take(charset.mark)
 
     def skip(self, length: int) -> None:
@@ -175,12 +183,10 @@ class _Bytes:
             self._ready += more
         self._ready = self._ready[length:]
 
-    def read(self, length: int | None = None) -> bytes:
-        """The next bytes, about so many or all the rest; none at the end."""
+    def read(self, length: int) -> bytes:
+        """The next bytes, about so many; none at the end."""
         ready, self._ready = self._ready, b""
-        if length is not None and ready:
-            return ready
-        return ready + self._more(self._left if length is None else length)
+        return ready or self._more(length)
 
     def _more(self, length: int) -> bytes:
         raw = self._take(length)
@@ -189,7 +195,8 @@ class _Bytes:
         try:
             text = self._decoder.decode(raw, final=not self._left).encode()
         except UnicodeDecodeError as error:
-            raise FlawError(f"not in the encoding {error.encoding}: {error.reason}", 0) from None
+            raise FlawError(f"not in the encoding {error.encoding}: {error.reason}", self._decoded) from None
+        self._decoded += len(text)
         return text if text or not self._left else self._more(length)
 
     def _take(self, length: int) -> bytes:

@@ -40,9 +40,7 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
     tuples = tuples.append_column(PUNCTUATION, pa.nulls(len(tuples), pa.string()))
     said = parsed.punctuations
     texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
-    notations = [
-        str(punctuation_from_texts(text, options.schema, trim=options.ignore_surrounding_spaces)) for text in texts
-    ]
+    notations = [str(punctuation_from_texts(text, options.schema)) for text in texts]
     known = {POSITION: said[POSITION], PUNCTUATION: pa.array(notations, pa.string())}
     punctuations = pa.table(
         [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names

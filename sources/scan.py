@@ -19,6 +19,7 @@ WINDOW = 4 << 20
 """Bytes that are looked through at once for a cut."""
 
 SMALLEST_WINDOW = 1 << 10
+"""Bytes that are looked through at the least; what is left of a budget and less than that is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,8 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
         if not last.open:
             return Scan(_ranges(place, cuts, size, head.charset, ended=True), last.offset, (), "ended")
         ranges = _ranges(place, cuts, last.offset, head.charset, ended=False)
-        exhausted = budget is not None and last.offset - cuts[0].offset >= budget
-        if settled and not exhausted:
-            return _lost(place, ranges, size, _open(last, head.charset))
-        if not exhausted and _is_lost(file, last, size, head.charset, options):
+        spent = _is_spent(last.offset - cuts[0].offset, budget)
+        if not spent and (settled or _is_lost(file, last, size, head.charset, options)):
             return _lost(place, ranges, size, _open(last, head.charset))
     if not ranges:
         return nothing
@@ -130,7 +129,7 @@ def _cuts(
     item = options.row_tag.rpartition("}")[2].encode()
     start, text = cut.offset, b""
     file.seek(start)
-    while cut.open and (budget is None or cut.offset - start < budget):
+    while cut.open and not _is_spent(cut.offset - start, budget):
         wanted = WINDOW if budget is None else min(WINDOW, budget - (cut.offset - start)) - len(text)
         wanted = max(wanted, len(text), SMALLEST_WINDOW)
         more = file.read(max(0, min(wanted, size - cut.offset - len(text))))
@@ -142,6 +141,10 @@ def _cuts(
             yield cut
         elif not more or len(text) > options.max_item_bytes:
             return
+
+
+def _is_spent(taken: int, budget: int | None) -> bool:
+    return budget is not None and taken > 0 and budget - taken < SMALLEST_WINDOW
 
 
 def _open(cut: Cut, charset: Charset) -> tuple[str, ...]:

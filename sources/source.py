@@ -16,6 +16,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.xml_form import PUNCT_NS
+from sources.formats import IsoRewriting
 from sources.leaf_path import LeafPath, default_path
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -101,6 +102,12 @@ class SourceOptions:
                 hint="a source of many documents is their sequence",
             )
         declared = Schema.parse(given["schema"], given.get("domains", ""))
+        for attribute in declared:
+            if attribute.domain.opaque:
+                raise UsageError(
+                    f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
+                    hint="a string, a number, a boolean, a date or a timestamp is",
+                )
         schemes = parse_schemes(given.get("schemes", ""), declared)
         read = {spec.attribute: spec.read(name, given[name]) for name, spec in _SPECS.items() if name in given}
         columns = tuple(declared.attribute(name).name for name in read.pop("columns", ()))
@@ -194,6 +201,11 @@ def _count(name: str, text: str) -> int:
     return int(text)
 
 
+def _format(name: str, text: str) -> str:
+    IsoRewriting.of(text)
+    return text
+
+
 def _list(name: str, text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -204,8 +216,8 @@ _SPECS = {
     "mode": _Spec("mode", _choice(*get_args(Mode))),
     "ungrammatical": _Spec("ungrammatical", _choice(*get_args(Ungrammatical))),
     "encoding": _Spec("encoding", _text),
-    "timestampFormat": _Spec("timestamp_format", _text),
-    "dateFormat": _Spec("date_format", _text),
+    "timestampFormat": _Spec("timestamp_format", _format),
+    "dateFormat": _Spec("date_format", _format),
     "ignoreSurroundingSpaces": _Spec("ignore_surrounding_spaces", _bool),
     "maxBytesPerSlice": _Spec("max_bytes_per_slice", _size),
     "maxBytesPerPartition": _Spec("max_bytes_per_partition", _size),

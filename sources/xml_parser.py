@@ -23,9 +23,9 @@ from sources.elements import DroppedError, ItemReader, UnreadableError
 from sources.head import FlawError, parse_content, tag_name
 from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.malformed import Kind, Malformed
+from sources.pattern_texts import PatternTexts
 from sources.peel import Peeled, Peeler
 from sources.ranges import Feed, Range
-from sources.readable import Readable
 from sources.source import SourceOptions
 
 
@@ -55,7 +55,14 @@ class _Text:
     after: tuple[bytes, ...]
     path: str
     offset: int
+    codec: str
     item: bytes
+
+    def place(self, offset: int) -> int:
+        """Where an offset of the content is in the document."""
+        if self.codec == "utf-8":
+            return self.offset + offset
+        return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
 
 
 class XmlParser:
@@ -71,7 +78,7 @@ class XmlParser:
         self._wanted = [options.schema.index(name) for name in columns]
         self._all = range(len(options.schema))
         self._columns = [Column.of(options, index) for index in self._wanted]
-        self._readable = Readable(options)
+        self._patterns = PatternTexts(options)
         self.tuple_schema = pa.schema(
             [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=True)]
             + [pa.field(POSITION, pa.int64(), nullable=False)]
@@ -82,11 +89,17 @@ class XmlParser:
         )
 
     def parse(self, range_: Range) -> Iterator[Parsed]:
-        """The items of a range, piece by piece; nothing is raised for bad input."""
+        """The items of a range, piece by piece; nothing is raised for bad input.
+
+        In mode FAILFAST the reading ends with the first piece in which something is malformed.
+        """
         at = range_.base + range_.start
         try:
             for text, items in self._texts(range_):
-                yield self._typed(items, at, text)
+                parsed = self._typed(items, at, text)
+                yield parsed
+                if parsed.malformed and self._options.mode == "FAILFAST":
+                    return
                 at += items.count
         except FlawError as flaw:
             malformed = Malformed(at, range_.path, flaw.offset, "document", flaw.reason, None)
@@ -106,12 +119,12 @@ class XmlParser:
                 items = self._regular(peeled) if peeled is not None else None
                 if items is not None:
                     feed.take()
-                    yield _Text(content, open_, open_, range_.path, offset, self._item), items
+                    yield _Text(content, open_, open_, range_.path, offset, feed.codec, self._item), items
                     continue
                 piece = feed.text()
                 if piece is None:
                     return
-                text = _Text(piece.content, piece.open, piece.after, range_.path, piece.offset, self._item)
+                text = _Text(piece.content, piece.open, piece.after, range_.path, piece.offset, feed.codec, self._item)
                 yield text, self._irregular(text)
 
     def _regular(self, peeled: Peeled) -> Items | None:
@@ -130,7 +143,7 @@ class XmlParser:
         said = together(
             [*regular(peeled, self._all, punctuations=True), punctuations.columns(self._all)], len(self._all)
         )
-        if self._readable.first_wrong(said.columns) is not None:
+        if not self._patterns.are_readable(said.columns):
             return None
         read = [*regular(peeled, self._wanted, punctuations=False), tuples.columns(self._wanted)]
         return Items(peeled.count, together(read, len(self._wanted)), said, [], dropped)
@@ -171,7 +184,7 @@ class XmlParser:
                 reason = str(error.msg).partition(", line ")[0]
                 offset += _offset(error, content, piece.open)
             raw = content.decode("utf-8", "replace")
-            malformed.append(Malformed(count, text.path, text.offset + offset, self._kind(piece), reason, raw))
+            malformed.append(Malformed(count, text.path, text.place(offset), self._kind(piece), reason, raw))
             count += 1
         return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), malformed, dropped)
 
@@ -180,7 +193,7 @@ class XmlParser:
             tuples.add(ordinal, start, self._reader.values(element))
             return
         patterns = self._reader.patterns(element)
-        self._readable.check(patterns)
+        self._patterns.check(patterns)
         punctuations.add(ordinal, start, patterns)
 
     def _kind(self, piece: Piece) -> Kind:
@@ -214,7 +227,7 @@ class XmlParser:
             batch = batch.filter(pa.array(keep))
         said = items.punctuations
         punctuations = pa.RecordBatch.from_arrays(
-            [pa.array(said.ordinal + at), *said.columns], schema=self.punctuation_schema
+            [pa.array(said.ordinal + at), *self._patterns.quoted(said.columns)], schema=self.punctuation_schema
         )
         return Parsed(batch, punctuations, malformed, items.dropped)
 
@@ -232,7 +245,7 @@ def _wrong(wrong: Mapping[int, str], tuples: Texts, at: int, text: _Text) -> Ite
     for row, reason in wrong.items():
         start = int(tuples.start[row])
         raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")
-        yield Malformed(at + int(tuples.ordinal[row]), text.path, text.offset + start, "tuple", reason, raw)
+        yield Malformed(at + int(tuples.ordinal[row]), text.path, text.place(start), "tuple", reason, raw)
 
 
 def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -27,7 +27,9 @@ SEEDS = st.integers(0, 1 << 40)
 
 
 def source(path: Path, **options: str) -> SourceOptions:
-    return SourceOptions.parse({"path": str(path), "rowTag": ROW, "schema": COLUMNS, **OPTIONS, **options})
+    return SourceOptions.parse(
+        {"path": str(path), "rowTag": ROW, "schema": COLUMNS, "mode": "PERMISSIVE", **OPTIONS, **options}
+    )
 
 
 def read(options: SourceOptions, ranges: list[Range]) -> tuple[list[Item], list[str], int]:
@@ -61,13 +63,20 @@ def in_slices(options: SourceOptions, budget: int) -> list[Range]:
         ranges += more
 
 
+def quoted(text: str | None) -> str | None:
+    """A bare constant with blanks around it; where tuples keep theirs, so does it."""
+    is_bare = text is not None and text.strip() not in ("*", "null") and text.strip()[:1] not in ('"', "[", "(", "{")
+    return f'"{text}"' if text is not None and is_bare and text != text.strip(" \t\r\n") else text
+
+
 def expected_of(root: etree._Element, options: SourceOptions) -> list[Item]:
     """What XPath sees; whether a pattern's text can be read is for the algebra to say."""
     expected = items(root, ROW, PATHS)
     for number, item in enumerate(expected):
         if item.kind == "punctuation":
             try:
-                punctuation_from_texts(item.texts, options.schema)
+                punctuation_from_texts(item.texts, options.schema, trim=False)
+                expected[number] = Item("punctuation", tuple(map(quoted, item.texts)))
             except NotationError:
                 expected[number] = Item("malformed")
     return expected
@@ -98,7 +107,6 @@ def agrees(directory: Path, document: bytes, random: Random) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=400)
 def test_any_document_reads_as_xpath_does(directory: Path, seed: int) -> None:
     random = Random(seed)
     document = Writer(random).document(random.choice([0, 1, 5, 30, 60]))
@@ -106,7 +114,6 @@ def test_any_document_reads_as_xpath_does(directory: Path, seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=600)
 def test_a_damaged_document_is_reported_or_reads_as_xpath_does(directory: Path, seed: int) -> None:
     random = Random(seed)
     document = Writer(random).document(random.choice([1, 5, 30]))

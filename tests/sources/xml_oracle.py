@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lxml import etree
 
@@ -27,24 +28,32 @@ def well_formed(document: bytes) -> etree._Element | None:
 
 def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
     """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
-    found = root.xpath(f"//*[local-name()='{row}'][not(ancestor::*[local-name()='{row}'])]")
+    found = _xpath(root, f"//*[local-name()='{row}'][not(ancestor::*[local-name()='{row}'])]")
     return [
         _punctuation(element, paths) if etree.QName(element).namespace == PUNCT else _tuple(element, paths)
         for element in found
     ]
 
 
-def _select(element: etree._Element, path: str) -> list[str | etree._Element]:
+def _xpath(element: etree._Element, path: str) -> Any:
+    return element.xpath(path)
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    return {str(name): str(value) for name, value in element.attrib.items()}
+
+
+def _select(element: etree._Element, path: str) -> list[Any]:
     steps = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
-    return list(element.xpath("/".join(steps)))
+    return list(_xpath(element, "/".join(steps)))
 
 
-def _text(node: str | etree._Element) -> str | None:
+def _text(node: Any) -> str | None:
     if isinstance(node, str):
         return str(node)
     if (node.get(XSI_NIL) or "").strip(BLANKS) in ("true", "1"):
         return None
-    return str(node.xpath("string()"))
+    return str(_xpath(node, "string()"))
 
 
 def _tuple(element: etree._Element, paths: list[str]) -> Item:
@@ -73,7 +82,7 @@ def _punctuation(row: etree._Element, paths: list[str]) -> Item:
             texts.append("null" if given is None and path in found else given)
         else:
             value = _select(row, path)
-            texts.append('"' + str(value[0]).strip(BLANKS).replace('"', '""') + '"' if value else "null")
+            texts.append('"' + str(value[0]).replace('"', '""') + '"' if value else "null")
     return Item("punctuation", tuple(texts))
 
 
@@ -81,14 +90,14 @@ def _walk(element: etree._Element, path: str, paths: list[str], leaves: list[tup
     """All that a punctuation says below an element; ValueError where it cannot be read."""
     below = path + "/" if path else ""
     leaves += [
-        (f"{below}@{name}", str(value))
-        for name, value in element.attrib.items()
+        (f"{below}@{name}", value)
+        for name, value in _attributes(element).items()
         if not name.startswith((XSI, "{http://www.w3.org/XML/1998/namespace}", "{" + PUNCT))
     ]
-    if any(name.startswith("{" + PUNCT + "}") for name in element.attrib):
+    if any(name.startswith("{" + PUNCT + "}") for name in _attributes(element)):
         raise ValueError("an attribute of punctuations")
-    children = element.xpath("*")
-    own = "".join(element.xpath("text()")).strip(BLANKS)
+    children = _xpath(element, "*")
+    own = "".join(_xpath(element, "text()")).strip(BLANKS)
     through = [declared.removeprefix(below) for declared in paths if declared.startswith(below)]
     if path in paths:
         if children:

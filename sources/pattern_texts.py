@@ -1,0 +1,82 @@
+"""The texts of punctuations: whether they are patterns, and which blanks belong to a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from punct_ns.domain import BLANKS
+from punct_ns.xml_form import punctuation_from_texts
+from sources.arrow_text import has_blank_ends
+from sources.elements import UnreadableError, as_constant
+from sources.source import SourceOptions
+
+pc: Any = pyarrow.compute
+
+_PLAIN = {
+    "TINYINT": r"^(\*|-?\d{1,2})$",
+    "SMALLINT": r"^(\*|-?\d{1,4})$",
+    "INT": r"^(\*|-?\d{1,9})$",
+    "BIGINT": r"^(\*|-?\d{1,18})$",
+}
+"""Texts that are patterns whatever they say."""
+
+
+class PatternTexts:
+    """Looks at the pattern texts of one source's punctuations, attribute by attribute."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._schema = options.schema
+        self._trims = options.ignore_surrounding_spaces
+
+    def check(self, texts: Sequence[str | None]) -> None:
+        """Of one punctuation; UnreadableError with the reason."""
+        try:
+            punctuation_from_texts(texts, self._schema, trim=self._trims)
+        except ValueError as error:
+            raise UnreadableError(str(getattr(error, "what", error))) from None
+
+    def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
+        """Whether all the texts of many punctuations are patterns for their attributes."""
+        for index, texts in enumerate(columns):
+            for text in self._doubtful(index, texts):
+                alone: list[str | None] = [None] * len(columns)
+                alone[index] = text
+                try:
+                    self.check(alone)
+                except UnreadableError:
+                    return False
+        return True
+
+    def _doubtful(self, index: int, texts: Any) -> list[str]:
+        if not len(texts):
+            return []
+        plain = _PLAIN.get(self._schema[index].domain.type)
+        if plain is not None:
+            texts = texts.filter(pc.invert(pc.match_substring_regex(texts, plain)))
+        return [text for text in texts.unique().to_pylist() if text is not None and text != "*"]
+
+    def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+        """The texts with quotes around constants whose blanks count: in the notation none do outside of quotes."""
+        if self._trims:
+            return list(columns)
+        return [
+            _quoted(texts) if attribute.domain.type == "STRING" and has_blank_ends(texts) else texts
+            for texts, attribute in zip(columns, self._schema, strict=True)
+        ]
+
+
+def _quoted(texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    quoted = [as_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(quoted, pa.string()).take(distinct.indices)
+    return result
+
+
+def _is_blank_ended(text: str) -> bool:
+    """Whether a text is a bare constant that begins or ends with a blank."""
+    tidy = text.strip(BLANKS)
+    return tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{")

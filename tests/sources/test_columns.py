@@ -1,0 +1,101 @@
+"""Typed columns against the algebra's own reading of every text."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from punct_ns.domain import Domain
+from sources.columns import Column
+from sources.formats import IsoRewriting
+
+TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
+TYPES += ["TIMESTAMP_NTZ", "STRING"]
+
+TEXTS = st.one_of(
+    st.none(),
+    st.integers().map(str),
+    st.integers(-130, 130).map(str),
+    st.floats().map(str),
+    st.decimals(allow_nan=False, allow_infinity=False).map(str),
+    st.dates().map(str),
+    st.datetimes().map(str),
+    st.datetimes().map(lambda moment: moment.isoformat() + "Z"),
+    st.text("0123456789+-.eExXnaif TZ: \t\n", max_size=12),
+    st.sampled_from(["0x1F", "+5", "-0", "-0.0", "007", "1.", ".5", "1e3", "NaN", "INF", "true", "1", "", " ", " 3 "]),
+    st.sampled_from(
+        ["9999-12-31", "0000-01-01", "2003-05-15 24:00:00", "2003-02-30", "1e400", "\N{ARABIC-INDIC DIGIT ONE}"]
+    ),
+)
+
+
+@given(st.sampled_from(TYPES), st.lists(TEXTS, max_size=6))
+@example("INT", ["0x1F"])
+@example("DOUBLE", ["-0.0", "0x1p3"])
+@example("DOUBLE", ["1_0"])
+@example("TIMESTAMP", ["2003-05-15T10:00:00Z", "2003-05-15"])
+def test_a_column_holds_what_the_algebra_reads(kind: str, texts: list[str | None]) -> None:
+    domain = Domain(kind)
+    values, reasons = Column("x", domain, None, trim=True).read(pa.array(texts, pa.string()))
+    read = values.to_pylist()
+    for row, text in enumerate(texts):
+        tidy = text if text is None else text.strip(" \t\r\n")
+        if tidy is None or (tidy == "" and kind != "STRING"):
+            assert read[row] is None
+            assert row not in reasons
+            continue
+        try:
+            expected = domain.read(tidy)
+        except ValueError:
+            assert row in reasons
+            continue
+        assert row not in reasons
+        assert domain.normal(read[row]) == expected
+
+
+def test_blanks_around_a_string_can_be_kept() -> None:
+    texts = pa.array([" a ", "\n", ""])
+    assert Column("x", Domain("STRING"), None, trim=False).read(texts)[0].to_pylist() == [" a ", "\n", ""]
+    assert Column("x", Domain("STRING"), None, trim=True).read(texts)[0].to_pylist() == ["a", "", ""]
+
+
+def test_the_null_text_is_null_whatever_blanks_are_around_it() -> None:
+    values, reasons = Column("x", Domain("INT"), "n/a", trim=True).read(pa.array([" n/a", "3"]))
+    assert (values.to_pylist(), reasons) == ([None, 3], {})
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "is_outside"),
+    [
+        (Domain("INT", low=0, high=59), "59", False),
+        (Domain("INT", low=0, high=59), "60", True),
+        (Domain("INT", low=0, high=59), "-1", True),
+        (Domain("INT", low=0, high=59), None, False),
+        (Domain("INT", nullable=False), None, True),
+        (Domain("INT", nullable=False), "", True),
+        (Domain("DOUBLE", high=float("inf")), "NaN", True),
+        (Domain("DOUBLE", low=0.0), "NaN", False),
+        (Domain("DOUBLE", low=0.0), "-0.5", True),
+        (Domain("STRING", nullable=False), "", False),
+    ],
+)
+def test_a_declared_domain_is_checked_and_not_believed(domain: Domain, text: str | None, is_outside: bool) -> None:
+    _, reasons = Column("x", domain, None, trim=True).read(pa.array([text], pa.string()))
+    assert bool(reasons) == is_outside
+
+
+def test_other_forms_of_dates_are_read_by_their_pattern_alone() -> None:
+    column = Column("x", Domain("DATE"), None, trim=True, rewriting=IsoRewriting.of("MM/dd/yyyy"))
+    values, reasons = column.read(pa.array(["07/05/2000", "2000-07-05", "02/30/2000", "", None]))
+    assert [str(value) for value in values.to_pylist()] == ["2000-07-05", "None", "None", "None", "None"]
+    assert list(reasons) == [1, 2]
+
+
+def test_timestamps_have_fractions_and_zones_in_their_patterns() -> None:
+    rewriting = IsoRewriting.of("dd.MM.yyyy 'at' HH:mm:ss.SSSXXX")
+    column = Column("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
+    values, reasons = column.read(pa.array(["05.07.2000 at 10:00:00.250+02:00"]))
+    assert not reasons
+    assert values[0].as_py().isoformat() == "2000-07-05T08:00:00.250000+00:00"

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from sources.cuts import Cut, last_cut, pieces
+
+ROOT = b"<r xmlns:p='u'>"
+START = Cut(100, (ROOT,))
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "open_"),
+    [
+        (b"<row>1</row>", 12, (ROOT,)),
+        (b"<row>1</row>\n<row>2</ro", 12, (ROOT,)),
+        (b"<row>1</row><p:row><a>*</a></p:row>\n", 35, (ROOT,)),
+        (b"<row>1</row><row><row>2</row>", 12, (ROOT,)),
+        (b"<row>1</row></r>\n<row>2</row>", 16, ()),
+        (b"<row/><row a='>'/>", 18, (ROOT,)),
+        (b"<row>1</row><!-- <row>2</row>", 12, (ROOT,)),
+        (b"<row><!-- </row> --><row>2</row>", 0, (ROOT,)),
+        (b"<row><![CDATA[</row>]]></row><row>", 29, (ROOT,)),
+        (b"<row>1</row><?p </row> ?><x", 12, (ROOT,)),
+        (b"<w a='1'><row>1</row>", 21, (ROOT, b"<w a='1'>")),
+        (b"<w\na='1'><row>1</row></w><v>", 28, (ROOT, b"<v>")),
+        (b"a > b <row>1</row> </row", 18, (ROOT,)),
+        (b"<rowx><row>1</row></rowx><row>2", 25, (ROOT,)),
+        (b"text", 0, (ROOT,)),
+        (b"", 0, (ROOT,)),
+    ],
+)
+def test_the_last_cut_is_behind_whole_items_and_knows_what_is_open(
+    text: bytes, offset: int, open_: tuple[bytes, ...]
+) -> None:
+    found = last_cut(text, START, b"row")
+    assert (found.offset - START.offset, found.open) == (offset, tuple(tag.replace(b"\n", b" ") for tag in open_))
+
+
+def test_a_root_that_is_an_item_is_not_cut() -> None:
+    start = Cut(5, (b"<row>",))
+    assert last_cut(b"<a>1</a><b/>", start, b"row") == start
+    assert last_cut(b"<a>1</a></row>", start, b"row") == Cut(19, ())
+
+
+def test_pieces_are_items_and_what_stands_between() -> None:
+    text = b"<!-- - --><row>1</row><w><p:row/></w><row><row>2</row></row> "
+    found = list(pieces(text, (ROOT,), (ROOT,), b"row"))
+    assert b"".join(text[piece.start : piece.end] for piece in found) == text
+    assert [piece.tag for piece in found] == [b"", b"<row>", b"", b"<p:row/>", b"", b"<row>", b""]
+    assert [len(piece.open) for piece in found] == [1, 1, 1, 2, 2, 1, 1]

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from sources.head import FlawError, read_head
+
+
+@pytest.mark.parametrize(
+    ("start", "root", "codec"),
+    [
+        (b"<r>", b"<r>", "utf-8"),
+        (b"\xef\xbb\xbf<?xml version='1.0' encoding='ISO-8859-1'?><r>", b"<r>", "utf-8"),
+        (b"<?xml version='1.0' encoding='windows-1252'?>\n<r a='\x80'>", "<r a='€'>".encode(), "cp1252"),
+        ("\ufeff<r a='€'>".encode("utf-16-le"), "<r a='€'>".encode(), "utf-16-le"),
+        ("<?xml version='1.0' encoding='UTF-16'?><r>".encode("utf-16-be"), b"<r>", "utf-16-be"),
+        (b"<!-- <no> --><?p <no> ?>\n<p:r xmlns:p='u'\n a='>'>text", b"<p:r xmlns:p='u'  a='>'>", "utf-8"),
+    ],
+)
+def test_the_root_is_found_in_any_encoding(start: bytes, root: bytes, codec: str) -> None:
+    head = read_head(start, complete=False)
+    assert head is not None
+    assert (head.root, head.charset.codec, head.empty) == (root, codec, False)
+
+
+def test_content_begins_behind_the_roots_start_tag() -> None:
+    head = read_head(b"\xef\xbb\xbf<r><a/></r>", complete=True)
+    assert head is not None
+    assert head.content == 6
+
+
+def test_an_empty_root_has_no_content() -> None:
+    head = read_head(b"<r a='1'/>\n", complete=True)
+    assert head is not None
+    assert (head.root, head.empty) == (b"<r a='1'>", True)
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"<?xml versi", b"<?xml version='1.0'?>", b"<!-- ", b"<!", b"<r a='1", b"<r a='>' "]
+)
+def test_what_has_not_come_yet_is_waited_for_and_missing_in_the_end(start: bytes) -> None:
+    assert read_head(start, complete=False) is None
+    with pytest.raises(FlawError):
+        read_head(start, complete=True)
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (b"<!DOCTYPE r [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><r>&e;</r>", "DOCTYPE"),
+        (b"<?xml version='1.0'?>\n<!DOCTYPE r><r/>", "DOCTYPE"),
+        (b"text", "begin with an element"),
+        (b"<?xml version='1.0' encoding='klingon'?><r>", "klingon"),
+        (b"<?xml version='1.0' encoding='rot13'?><r>", "rot13"),
+        (b"<?xml encoding='utf-8'?><r>", "declaration"),
+        (b"<r p:a='1'>", "prefix"),
+        (b"<r a='1' a='2'>", "redefined"),
+        (b"<r <a>", "begin with an element"),
+        (b"</r>", "begin with an element"),
+        (b"<!-- -- --><r>", "omment"),
+    ],
+)
+def test_a_document_that_cannot_begin_so_is_refused(start: bytes, reason: str) -> None:
+    with pytest.raises(FlawError, match=reason):
+        read_head(start, complete=False)

@@ -1,0 +1,124 @@
+"""What is malformed is named with its line, and takes nothing else with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sources.malformed import Malformed, as_table, locate
+from sources.ranges import Range
+from sources.source import SourceOptions
+from sources.xml_parser import Parsed, XmlParser
+
+ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
+GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]
+
+
+def parsed(path: Path, document: str | bytes, **options: str) -> list[Parsed]:
+    path.write_bytes(document if isinstance(document, bytes) else document.encode())
+    given = {"path": str(path), "rowTag": "row", "schema": "h INT, s STRING", "mode": "PERMISSIVE", **options}
+    parser = XmlParser(SourceOptions.parse(given))
+    return list(parser.parse(Range(str(path), 0, 0, path.stat().st_size, ends="root")))
+
+
+def malformed(found: list[Parsed]) -> list[Malformed]:
+    return [one for piece in found for one in piece.malformed]
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "reason"),
+    [
+        ("<row><h>x</h></row>", "tuple", "h: 'x' is no"),
+        ("<row><h>1</h><h>2</h></row>", "tuple", "h is there twice"),
+        ("<row><h>99999999999</h></row>", "tuple", "99999999999"),
+        ("<row><h>1</h><s>AT&T</s></row>", "tuple", "EntityRef"),
+        ("<row><h>1</h><s>&secret;</s></row>", "tuple", "secret"),
+        ("<row><h>1<s></h></s></row>", "tuple", "mismatch"),
+        ("<row><h>1</h><s>\x01</s></row>", "tuple", "invalid Char"),
+        ("<p:row><h>[1,</h></p:row>", "punctuation", "[1,"),
+        ("<p:row><hh>1</hh></p:row>", "punctuation", "none of the declared leaves"),
+        ("<p:row><h>1</h><h>2</h></p:row>", "punctuation", "h is there twice"),
+        ("<p:row><h><b>1</b></h></p:row>", "punctuation", "h has elements inside"),
+        ("<q:row><h>1</h></q:row>", "tuple", "prefix q"),
+        ("&nbsp;", "document", "nbsp"),
+    ],
+)
+@pytest.mark.parametrize("line", [0, 3, 5])
+def test_a_bad_item_is_named_and_all_others_are_read(
+    tmp_path: Path, bad: str, kind: str, reason: str, line: int
+) -> None:
+    lines = [*GOOD[:line], bad, *GOOD[line:]]
+    found = parsed(tmp_path / "d.xml", ROOT + "\n" + "\n".join(lines) + "\n</r>")
+    assert [row["h"] for piece in found for row in piece.tuples.to_pylist()] == list(range(5))
+    (one,) = malformed(found)
+    assert (one.kind, reason in one.reason) == (kind, True)
+    assert locate(one.document, [one.offset])[0][0] == line + 2
+    assert one.raw is not None
+    assert bad.replace("\x01", "") in one.raw.replace("\x01", "")
+
+
+def test_a_punctuation_that_restricts_what_is_not_declared_is_left_out_and_counted(tmp_path: Path) -> None:
+    bad = [
+        "<p:row><h>1</h><x>2</x></p:row>",
+        "<p:row i='3'><h>1</h></p:row>",
+        "<p:row p:lifespan='PT1H'><h>1</h></p:row>",
+    ]
+    good = ["<p:row><h>1</h><x>*</x></p:row>", "<p:row i=' * '><h>2</h></p:row>", "<p:other><h>3</h></p:other>"]
+    found = parsed(tmp_path / "d.xml", ROOT + "".join(bad + good) + "</r>")
+    assert [row["h"] for piece in found for row in piece.punctuations.to_pylist()] == ["1", "2"]
+    assert (sum(piece.dropped for piece in found), malformed(found)) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "reason", "place"),
+    [
+        (ROOT + "\n<row><h>1</h></row>\n", "document", "Premature end", (3, 1)),
+        (ROOT + "\n<row><h>1</h>", "tuple", "Premature end", (2, 14)),
+        (ROOT + "</r>\n<r/>", "document", "Extra content", (2, 1)),
+        ("<!DOCTYPE r>\n<r/>", "document", "DOCTYPE", (1, 1)),
+        ("", "document", "no root element", (1, 1)),
+        (ROOT + "<row><h>1</h></row></q>", "document", "mismatch", (1, None)),
+        ("<r>" + "<a>" * 300 + "</a>" * 300 + "</r>", "document", "depth", (1, None)),
+    ],
+)
+def test_a_document_that_is_not_well_formed_is_named_where_the_parser_stopped(
+    tmp_path: Path, document: str, kind: str, reason: str, place: tuple[int, int | None]
+) -> None:
+    one = malformed(parsed(tmp_path / "d.xml", document))[0]
+    assert (one.kind, reason in one.reason) == (kind, True)
+    ((line, column),) = locate(one.document, [one.offset])
+    assert (line, column if place[1] else None) == place
+
+
+def test_lines_and_columns_count_characters_of_the_documents_encoding(tmp_path: Path) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "iso-8859-1", "utf-16"):
+        declared = "" if encoding.startswith("utf") else f"<?xml version='1.0' encoding='{encoding}'?>"
+        document = f"{declared}<r é='é'>\n<row><s>é</s><h>1</h></row><row><s>é</s><h>é</h></row>\n</r>"
+        (one,) = malformed(parsed(tmp_path / "d.xml", document.encode(encoding)))
+        assert locate(one.document, [one.offset]) == [(2, 28)], encoding
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+    (one,) = malformed(parsed(tmp_path / "d.xml", b"<r>\n<row><h>1</h></row>\n<row><s>\xff</s></row></r>"))
+    assert (one.kind, locate(one.document, [one.offset])[0][0]) == ("tuple", 3)
+
+
+def test_an_item_may_not_be_longer_than_the_limit(tmp_path: Path) -> None:
+    document = "<r><row><h>1</h></row><row><s>" + "x" * 3_000_000 + "</s></row></r>"
+    found = parsed(tmp_path / "d.xml", document, maxItemBytes="1m")
+    assert [one.reason for one in malformed(found)] == [f"an element of more than {1 << 20} bytes"]
+    assert sum(piece.tuples.num_rows for piece in found) == 1
+
+
+def test_failfast_ends_the_reading(tmp_path: Path) -> None:
+    document = ROOT + "<row><h>x</h></row>" * 3 + "</r>"
+    assert len(parsed(tmp_path / "d.xml", document, mode="FAILFAST")) == 1
+
+
+def test_the_table_of_a_staged_range_is_in_stream_order_with_places(tmp_path: Path) -> None:
+    document = ROOT + "\n<row><h>x</h></row>\n<row><h>1</h></row>\n <row><h>y</h></row></r>"
+    table = as_table(malformed(parsed(tmp_path / "d.xml", document)))
+    assert [(row["line"], row["column"]) for row in table.to_pylist()] == [(2, 1), (4, 2)]
+    positions = [row["_position"] for row in table.to_pylist()]
+    assert positions == sorted(positions)

@@ -1,0 +1,242 @@
+"""How a source is cut into slices: bounded, gapless, and the same again after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from punct_ns.errors import InputError, StateError, UsageError
+from punct_ns.slices import POSITION
+from sources.documents import LOG, Documents
+from sources.planning import Offset, Planner
+from sources.ranges import Range
+from sources.scan import SMALLEST_WINDOW
+from sources.source import SourceOptions
+from sources.xml_parser import XmlParser
+
+ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
+
+
+def rows(first: int, last: int) -> bytes:
+    return b"".join(b"<row><h>%d</h></row>\n" % number for number in range(first, last))
+
+
+def source(path: Path, **options: str) -> SourceOptions:
+    return SourceOptions.parse({"path": str(path), "rowTag": "row", "schema": "h INT", "mode": "PERMISSIVE", **options})
+
+
+def planner(options: SourceOptions) -> Planner:
+    return Planner(options, Documents(options, log=options.document_log is not None))
+
+
+class Reading:
+    """A query's view of a source: slice after slice, and all that came."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.planner = planner(options)
+        self.at = Offset()
+        self.slices: list[list[int | str]] = []
+        self.positions: list[Any] = []
+
+    def advance(self, budget: int | None = None) -> list[int | str] | None:
+        """The values of the next slice, `*` for its end; None if nothing came."""
+        after, ranges = self.planner.advance(self.at, self.planner.sizes(), budget)
+        if after == self.at:
+            assert not ranges
+            return None
+        assert self.planner.ranges(self.at, after) == ranges, "planned again, it is the same slice"
+        self.at = Offset.of(after.json())
+        self.slices.append(self.read(ranges))
+        return self.slices[-1]
+
+    def read(self, ranges: list[Range]) -> list[int | str]:
+        found: list[Any] = []
+        for range_ in ranges:
+            for parsed in XmlParser(self.options).parse(range_):
+                self.positions += parsed.tuples[POSITION].to_pylist()
+                self.positions += parsed.punctuations[POSITION].to_pylist()
+                found += parsed.tuples["h"].to_pylist()
+                found += ["*" for _ in range(parsed.punctuations.num_rows)]
+                found += [one.kind for one in parsed.malformed]
+        return found
+
+    def to_the_end(self, budget: int | None = None) -> list[int | str]:
+        while self.advance(budget) is not None:
+            pass
+        assert self.positions == sorted(set(self.positions))
+        return [value for values in self.slices for value in values]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "stream.xml"
+
+
+@pytest.mark.parametrize("budget", [1, 100, 5000, None])
+def test_a_document_comes_whole_in_slices_of_bounded_size(file: Path, budget: int | None) -> None:
+    file.write_bytes(ROOT + b"\n" + rows(0, 1000) + b"</r>\n")
+    reading = Reading(source(file))
+    assert reading.to_the_end(budget) == [*range(1000), "*"]
+    assert reading.at.closed
+    if budget is not None:
+        assert max(len(values) for values in reading.slices) <= max(budget, SMALLEST_WINDOW) / 20
+
+
+def test_a_growing_document_is_read_up_to_its_last_whole_item(file: Path) -> None:
+    reading = Reading(source(file))
+    file.write_bytes(b"")
+    assert reading.advance() is None
+    file.write_bytes(ROOT[:20])
+    assert reading.advance() is None
+    file.write_bytes(ROOT + rows(0, 3) + b"<row><h>3")
+    assert reading.advance() == [0, 1, 2]
+    assert reading.advance() is None
+    file.write_bytes(ROOT + rows(0, 5))
+    assert reading.advance() == [3, 4]
+    file.write_bytes(ROOT + rows(0, 5) + b"<p:row><h>4</h></p:row>")
+    assert reading.advance() == ["*"]
+    file.write_bytes(ROOT + rows(0, 5) + b"<p:row><h>4</h></p:row></r>")
+    assert reading.advance() == ["*"]
+    assert reading.at.closed
+    assert reading.advance() is None
+
+
+def test_what_can_never_become_content_is_not_waited_for(file: Path) -> None:
+    file.write_bytes(ROOT + rows(0, 2) + b"<row><h>1</row>\n<row><h>2</h></row>")
+    assert Reading(source(file)).to_the_end()[:3] == [0, 1, "tuple"]
+
+
+def test_a_document_that_shrinks_is_no_stream(file: Path) -> None:
+    file.write_bytes(ROOT + rows(0, 3))
+    reading = Reading(source(file))
+    reading.advance()
+    file.write_bytes(ROOT)
+    with pytest.raises(InputError, match="shrunk"):
+        reading.advance()
+
+
+def test_at_a_definite_end_an_unfinished_document_is_malformed(file: Path) -> None:
+    file.write_bytes(ROOT + rows(0, 2) + b"<row><h>2")
+    assert Reading(source(file, follow="false")).to_the_end() == [0, 1, "tuple"]
+    assert Reading(source(file, follow="false", close="true")).to_the_end() == [0, 1, "tuple", "*"]
+
+
+def test_kept_open_an_unfinished_document_goes_on_later(file: Path) -> None:
+    options = source(file, follow="false", keepOpen="true")
+    file.write_bytes(ROOT + rows(0, 2))
+    reading = Reading(options)
+    assert reading.to_the_end() == [0, 1]
+    file.write_bytes(ROOT + rows(0, 4) + b"</r>")
+    assert reading.to_the_end() == [0, 1, 2, 3, "*"]
+
+
+def test_a_directory_is_read_by_name_and_then_by_arrival(tmp_path: Path) -> None:
+    documents, log = tmp_path / "in", tmp_path / "log"
+    documents.mkdir()
+    reading = Reading(source(documents, documentLog=str(log)))
+    assert reading.advance() is None
+    for name, first in (("b.xml", 2), ("a.xml", 0), (".hidden", 90), ("_part", 91), ("c.tmp", 92)):
+        (documents / name).write_bytes(ROOT + rows(first, first + 2) + b"</r>")
+    assert reading.advance() == [0, 1, 2, 3]
+    (documents / "0.xml").write_bytes(ROOT + rows(4, 5) + b"</r>")
+    assert reading.advance() == [4]
+    # Another process takes over; names alone would give another order.
+    again = Reading(source(documents, documentLog=str(log)))
+    assert again.to_the_end() == [0, 1, 2, 3, 4]
+    assert [line for line in (log / LOG).read_text().splitlines() if "0.xml" in line] == [
+        (log / LOG).read_text().splitlines()[-1]
+    ]
+
+
+def test_a_document_without_its_end_holds_back_those_after_it(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 1))
+    (tmp_path / "b.xml").write_bytes(ROOT + rows(2, 3) + b"</r>")
+    reading = Reading(source(tmp_path, documentLog=str(tmp_path / "log")))
+    assert reading.to_the_end() == [0]
+    (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 2) + b"</r>")
+    assert reading.to_the_end() == [0, 1, 2]
+    assert not reading.at.closed
+
+
+@pytest.mark.parametrize("budget", [1, 200, None])
+def test_many_documents_are_one_stream_closed_at_its_definite_end(tmp_path: Path, budget: int | None) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.xml").write_bytes(ROOT + rows(10 * number, 10 * number + 10) + b"</r>\n")
+    options = source(tmp_path / "*.xml", follow="false", close="true", documentLog=str(tmp_path / "log"))
+    assert Reading(options).to_the_end(budget) == [*range(50), "*"]
+
+
+def test_so_many_documents_end_in_a_slice_at_the_most(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.xml").write_bytes(ROOT + rows(number, number + 1) + b"</r>")
+    reading = Reading(source(tmp_path, maxFilesPerSlice="2", documentLog=str(tmp_path / "log")))
+    reading.to_the_end(1 << 20)
+    assert reading.slices == [[0, 1], [2, 3], [4]]
+
+
+def test_an_empty_directory_closed_says_so_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    options = source(tmp_path / "in", follow="false", close="true", documentLog=str(tmp_path / "log"))
+    assert Reading(options).to_the_end() == ["*"]
+
+
+def test_a_bad_document_of_many_takes_no_other_with_it(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(b"<!DOCTYPE r><r/>")
+    (tmp_path / "b.xml").write_bytes(ROOT + rows(0, 1) + b"</r>")
+    options = source(tmp_path, follow="false", close="true", documentLog=str(tmp_path / "log"))
+    assert Reading(options).to_the_end() == ["document", 0, "*"]
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "iso-8859-1", "cp1252", "gb18030", "utf-8-sig"])
+@pytest.mark.parametrize("budget", [1, 300, None])
+def test_every_encoding_is_read_in_slices_or_whole(file: Path, codec: str, budget: int | None) -> None:
+    declared = "" if codec in ("utf-16", "utf-8-sig") else f"<?xml version='1.0' encoding='{codec}'?>"
+    text = "".join(f"<row><h>{number}</h><s>é</s></row>" for number in range(40))
+    file.write_bytes(f"{declared}<r é='é'>{text}</r>".encode(codec))
+    assert Reading(source(file)).to_the_end(budget) == [*range(40), "*"]
+
+
+def test_a_cut_below_the_root_remembers_what_is_open(file: Path) -> None:
+    groups = [f"<g id='{number}'>{rows(0, 20).decode()}</g>" for number in range(5)]
+    file.write_text("<r>" + "".join(groups) + "</r>", encoding="utf-8")
+    options = source(file, **{"schema": "h INT, g INT", "path.g": "../@id"})
+    reading = Reading(options)
+    reading.planner = planner(options)
+    at, seen, opens = Offset(), list[tuple[int, int]](), set[int]()
+    while not at.closed:
+        at, ranges = reading.planner.advance(at, reading.planner.sizes(), 150)
+        opens.add(len(at.open))
+        for range_ in ranges:
+            for parsed in XmlParser(options).parse(range_):
+                seen += [(row["g"], row["h"]) for row in parsed.tuples.to_pylist()]
+    assert seen == [(g, h) for g in range(5) for h in range(20)]
+    assert 2 in opens
+
+
+def test_a_stream_over_a_directory_needs_a_place_for_its_log(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="documentLog"):
+        Documents(source(tmp_path), log=True)
+
+
+def test_a_broken_last_line_of_the_log_is_forgotten_and_another_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "in" / name).write_bytes(ROOT + b"</r>")
+    options = source(tmp_path / "in", documentLog=str(tmp_path))
+    Documents(options, log=True).find()
+    log = tmp_path / LOG
+    log.write_bytes(log.read_bytes()[:-5])
+    assert [Path(path).name for path in Documents(options, log=True).find()] == ["a", "b"]
+    log.write_bytes(b"nonsense\n" + log.read_bytes())
+    with pytest.raises(StateError):
+        Documents(options, log=True)
+
+
+@pytest.mark.parametrize("path", ["nothing.xml", "hdfs://host/in"])
+def test_what_is_not_there_is_said_so(tmp_path: Path, path: str) -> None:
+    path = path if "://" in path else str(tmp_path / path)
+    with pytest.raises((InputError, UsageError)):
+        Documents(source(Path("x")).replace(path=path), log=False).find()
