@@ -37,6 +37,7 @@ def main() -> NoReturn:
         _say(format_error(error))
         sys.exit(2 if isinstance(error, UsageError | QueryError | StateError) else 1)
     except KeyboardInterrupt:
+        _say("interrupted")
         sys.exit(1)
     except BrokenPipeError:
         # Whoever read the output has seen enough.
@@ -107,6 +108,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
     from xmlstream import sql
+    from xmlstream.spark_errors import first_cause
 
     variables, configuration = _pairs(define, "-D", "NAME=VALUE"), _pairs(conf, "--conf", "KEY=VALUE")
     text, name = _text(query)
@@ -133,8 +135,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     except Exception as error:  # noqa: BLE001 - the last resort: what was not foreseen is told in a line, too
         if traceback:
             traceback_module.print_exc()
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        what = f"{type(error).__name__}: {first_cause(error)}"
         raise XmlStreamError(what, hint="--traceback shows more") from None
 
 
@@ -167,6 +168,30 @@ def cat(
 
     copy_documents(output, sys.stdout.buffer)
     sys.stdout.flush()
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
+    schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
+    row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
+    schemes: Annotated[str, typer.Option(help='What it promises, such as "hour; sid, ts prefix".')] = "",
+    domains: Annotated[str, typer.Option(help='What its attributes can be, such as "min 0..59".')] = "",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Another option of a source, as in CREATE TABLE.", metavar="NAME=VALUE"),
+    ] = None,
+) -> None:
+    """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
+    from sources.grammar_check import check as first_offence
+    from sources.source import SourceOptions
+
+    given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
+    options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
+    offence = first_offence(SourceOptions.parse(options, schema))
+    if offence is not None:
+        raise offence.error(file)
+    typer.echo(f"{file} is grammatical")
 
 
 def _text(query: str) -> tuple[str, str]:

@@ -30,14 +30,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None) -> Node:
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    source = SourceOptions.parse(options, schema)
-    for attribute in source.schema:
-        if attribute.domain.opaque:
-            raise UsageError(
-                f"the type {attribute.domain.type} of {attribute.name} cannot be read from XML",
-                hint="declare it as STRING, and convert it in the query",
-            )
-    return Node(Scan(name, source), (), name)
+    return Node(Scan(name, SourceOptions.parse(options, schema)), (), name)
 
 
 def declared(tree: exp.Create, text: QueryText) -> tuple[str, Node]:

@@ -19,9 +19,13 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from operators.select import Select
+from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.source import SourceOptions
+
+_RESERVED = re.compile(r"_position|_punctuation|_kept\d+|_[anp]\d+")
+"""Columns that operators and slices have beside the attributes."""
 
 Operator: TypeAlias = Select | Project | Distinct | Merge | GroupBy
 
@@ -55,6 +59,9 @@ class Node:
         else:
             schema = self.operator.schema(*(node.schema for node in self.inputs))
             schemes = self.operator.schemes(*(node.schemes for node in self.inputs))
+        for name in schema.names:
+            if _RESERVED.fullmatch(name.lower()):
+                raise QueryError(f"the name {name} is taken", hint="give the attribute another one")
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "schemes", schemes)
         object.__setattr__(self, "_hash", hash((self.operator, self.inputs, self.label)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punct_ns.errors import UsageError
+from xmlstream.spark_errors import first_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,11 +69,11 @@ def open_session(
     try:
         return builder.getOrCreate()
     except PySparkException as error:
-        raise UsageError("Spark does not start", where=_first_line(error), hint=JAVA_HINT) from error
+        raise UsageError("Spark does not start", where=first_cause(error), hint=JAVA_HINT) from error
     except Exception as error:
         if type(error).__module__.startswith("py4j"):
             raise UsageError(
-                "Spark does not start", where=_first_line(error), hint="see --master and --conf"
+                "Spark does not start", where=first_cause(error), hint="see --master and --conf"
             ) from error
         raise
 
@@ -91,8 +92,9 @@ def _defaults(master: str) -> dict[str, str]:
     warehouse = tempfile.mkdtemp(prefix="xmlstream-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
     found = {"spark.master": master, "spark.sql.warehouse.dir": warehouse, **_ALWAYS}
-    if (cores := cores_of(master)) is not None:
-        found["spark.sql.shuffle.partitions"] = str(min(max(cores, 2), 8))
+    cores = cores_of(master)
+    found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
+    if cores is not None:
         found["spark.driver.host"] = "localhost"
         found["spark.driver.bindAddress"] = "127.0.0.1"
     return found
@@ -116,12 +118,6 @@ def cores_of(master: str) -> int | None:
 def _java() -> bool:
     home = os.environ.get("JAVA_HOME")
     return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if re.match(r"[\w.]+(Exception|Error): ", line.removeprefix(": "))]
-    return (causes or lines or [type(error).__name__])[0].removeprefix(": ")
 
 
 @contextmanager

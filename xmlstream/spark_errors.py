@@ -70,3 +70,16 @@ def _plain(message: str) -> str:
     """
     message = re.sub(r"^\s*\[[A-Z0-9_.]+\]\s*", "", message)
     return re.sub(r"\s*(SQLSTATE: \w+|; line \d+ pos \d+).*", "", message, flags=re.DOTALL).strip()
+
+
+def first_cause(error: BaseException) -> str:
+    r"""What an error is about, in a line; of Java's, the first exception that it names.
+
+    >>> first_cause(RuntimeError("An error occurred while calling o1.start.\n: java.io.IOException: disk full\n\tat x"))
+    'java.io.IOException: disk full'
+    >>> first_cause(ValueError())
+    'ValueError'
+    """
+    lines = [line.strip().removeprefix(": ") for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if re.match(r"[\w.$]+(Exception|Error): ", line)]
+    return (causes or lines or [type(error).__name__])[0]

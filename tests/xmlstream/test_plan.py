@@ -11,6 +11,7 @@ from operators.distinct import Distinct
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
+from punct_ns.errors import QueryError
 from xmlstream.analysis import NamesOnly
 from xmlstream.declaration import scan
 from xmlstream.plan import Node, Scan, fingerprint, names, topological, tree
@@ -200,6 +201,12 @@ def test_no_rule_changes_what_comes_out(rule: object) -> None:
     changed = rule(root)
     assert changed.schema == root.schema
     assert rule(changed) == changed
+
+
+@pytest.mark.parametrize("name", ["_position", "_PUNCTUATION", "_a0"])
+def test_a_column_of_the_operators_own_is_no_attribute(name: str) -> None:
+    with pytest.raises(QueryError, match="taken"):
+        plan(f"SELECT hour AS {name} FROM s1")
 
 
 def test_the_plan_as_text_names_every_node() -> None:

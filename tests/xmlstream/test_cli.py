@@ -1,0 +1,291 @@
+"""The command line as a user meets it: what it prints where, how it ends, and how quickly it begins."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from punct_ns.xml_form import PUNCT_NS
+from sources.sensors import generate
+from xmlstream.cli import main
+from xmlstream.session import cores_of
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
+QUERY = ROOT / "data" / "warehouse.sql"
+
+
+Result = subprocess.CompletedProcess[str]
+Command = Callable[..., Result]
+
+
+def xmlstream(*arguments: object, stdin: str | None = None) -> Result:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "xmlstream", *map(str, arguments)]
+    wide = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=300, env=wide, cwd=ROOT
+    )
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """The command in this process, for what needs no Spark: there is no Java."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+    def run(*arguments: object, stdin: str = "") -> Result:
+        monkeypatch.setattr(sys, "argv", ["xmlstream", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as raised:
+            main()
+        out, err = capfd.readouterr()
+        return Result([*map(str, arguments)], int(str(raised.value.code)), out, err)
+
+    return run
+
+
+def said(result: Result) -> list[str]:
+    """Standard error, which holds no traceback, of Python's or of Java's."""
+    assert "Traceback" not in result.stderr
+    assert "\tat " not in result.stderr
+    assert "WARN" not in result.stderr
+    return result.stderr.splitlines()
+
+
+@pytest.fixture
+def sensors(tmp_path: Path) -> Path:
+    generate(tmp_path / "in", sensors=2, hours=3, reports_per_hour=10, seed=5)
+    return tmp_path / "in"
+
+
+# What needs no Spark, and must not load it.
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["generate", "sensors", "--help"], ["check", "-h"]]
+)
+def test_help_is_there_at_once(arguments: list[str]) -> None:
+    program = (
+        "import sys; from xmlstream.cli import app; app(sys.argv[1:], standalone_mode=False);"
+        "print(sorted({'pyspark', 'pyarrow', 'numpy', 'sqlglot', 'lxml'} & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert "Usage" in result.stdout
+    assert result.stderr.strip() == "[]"
+
+
+def test_the_same_seed_gives_the_same_bytes(here: Command, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        counts = ["--sensors", 2, "--hours", 2, "--punctuations-per-hour", 2, "--reports-per-hour", 6]
+        result = here("generate", "sensors", *counts, "--seed", 7, "--out", tmp_path / name)
+        assert result.returncode == 0
+        assert result.stdout.split() == [str(tmp_path / name / f"sensor{n}.xml") for n in (1, 2)]
+    written = (tmp_path / "a" / "sensor1.xml").read_bytes()
+    assert written == (tmp_path / "b" / "sensor1.xml").read_bytes()
+    root = etree.fromstring(written)
+    assert len(root.findall("tempdata")) == 12
+    assert len(root.findall(f"{{{PUNCT_NS}}}tempdata")) == 4
+
+
+def test_check_says_what_is_grammatical_and_what_is_not(here: Command, sensors: Path) -> None:
+    arguments = ["--schema", SCHEMA, "--row-tag", "tempdata"]
+    result = here("check", sensors / "sensor1.xml", *arguments)
+    assert (result.returncode, result.stdout) == (0, f"{sensors / 'sensor1.xml'} is grammatical\n")
+    late = "<tempdata><sid>S1</sid><hour>1</hour><min>3</min><currtmp>1.5</currtmp></tempdata>"
+    broken = sensors / "broken.xml"
+    broken.write_text((sensors / "sensor1.xml").read_text().replace("</readings>", late + "</readings>"))
+    result = here("check", broken, *arguments)
+    assert (result.returncode, result.stdout) == (1, "")
+    (what, where, *_) = said(result)
+    assert "S1, 1, 3, 1.5" in what
+    assert "<*, 1, *, *>" in what
+    assert what.count("position") == 2
+    assert str(broken) in where
+
+
+def test_cat_prints_one_document(here: Command, tmp_path: Path) -> None:
+    for number in (3, 1):
+        (tmp_path / f"slice-00000000{number}.xml").write_text(f"<rows><row><n>{number}</n></row></rows>")
+    result = here("cat", tmp_path)
+    assert result.returncode == 0
+    assert [n.text for n in etree.fromstring(result.stdout.encode()).iter("n")] == ["1", "3"]
+
+
+USAGE = [
+    (["run", "nowhere.sql", "-o", "out"], "nowhere.sql", None),
+    (["run", "-", "-o", "out", "-D", "X"], "-D X", "NAME=VALUE"),
+    (["run", "-", "-o", "out", "--conf", "=1"], "--conf =1", "KEY=VALUE"),
+    (["run", "-"], "-o", None),
+    (["run", "-", "-o", "out", "--folow"], "--folow", None),
+    (["cat", "nowhere"], "nowhere", "run -o"),
+    (["generate", "sensors", "--out", "out", "--sensors", "0"], "sensors", None),
+    (["generate", "sensors"], "--out", None),
+    (["check", "nowhere.xml", "--schema", "a INTT x", "--row-tag", "r"], "a INTT x", None),
+    (["nonsense"], "nonsense", None),
+]
+
+
+@pytest.mark.parametrize(("arguments", "what", "hint"), USAGE)
+def test_bad_usage_ends_with_2_and_says_what_and_how(
+    arguments: list[str], what: str, hint: str | None, here: Command
+) -> None:
+    result = here(*arguments, stdin="SELECT 1")
+    assert result.returncode == 2
+    assert not result.stdout
+    text = "\n".join(said(result))
+    assert what in text
+    if hint is not None:
+        assert hint in text
+
+
+def test_a_bad_query_ends_with_2_before_spark_is_started(here: Command, tmp_path: Path) -> None:
+    query = tmp_path / "q.sql"
+    query.write_text(QUERY.read_text().replace("GROUP BY hour", "GROUP BY hours"))
+    result = here("run", query, "-o", tmp_path / "out", "-D", "SENSORS=x")
+    assert result.returncode == 2
+    assert said(result) == [
+        "there is no attribute hours",
+        f"  {query}, line 12, column 10",
+        "  Hint: did you mean hour?",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_variable_without_value_is_bad_usage(here: Command, tmp_path: Path) -> None:
+    result = here("run", QUERY, "-o", tmp_path / "out")
+    assert result.returncode == 2
+    assert said(result)[0] == "the variable ${SENSORS} has no value"
+
+
+def test_without_java_the_command_says_so(here: Command, tmp_path: Path) -> None:
+    result = here("run", QUERY, "-o", tmp_path / "out", "-D", "SENSORS=x")
+    assert result.returncode == 2
+    assert said(result)[0] == "there is no Java"
+    assert "Java 17" in result.stderr
+
+
+def test_an_output_of_another_query_is_not_touched(here: Command, tmp_path: Path) -> None:
+    (tmp_path / "slice-000000000.xml").write_text("<rows/>")
+    result = here("run", QUERY, "-o", tmp_path, "-D", "SENSORS=x")
+    assert result.returncode == 2
+    assert "earlier query" in said(result)[0]
+    assert (tmp_path / "slice-000000000.xml").exists()
+
+
+def test_a_reader_that_has_seen_enough_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "slice-000000000.xml").write_text(f"<rows>{'<row><a>1</a></row>' * 100_000}</rows>")
+    command = f"'{sys.executable}' -m xmlstream cat '{tmp_path}' | head -c 10"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (len(result.stdout), result.stderr) == (10, "")
+
+
+def test_a_master_on_this_machine_tells_its_cores() -> None:
+    assert cores_of("local[*]") == len(os.sched_getaffinity(0))
+    assert cores_of("local-cluster[2, 2, 1024]") == 4
+    assert cores_of("spark://host:7077") is None
+
+
+# What runs on Spark, each in a process of its own.
+
+
+def maxima(document: bytes, row_tag: str = "maxtemp") -> dict[str, str]:
+    rows = etree.fromstring(document).iterchildren(row_tag)
+    return {row.findtext("hour") or "": row.findtext("maxtemp") or "" for row in rows}
+
+
+def expected(sensors: Path) -> dict[str, str]:
+    found: dict[str, float] = {}
+    for path in sensors.glob("sensor[12].xml"):
+        for row in etree.parse(path).getroot().iterchildren("tempdata"):
+            hour, temperature = row.findtext("hour") or "", float(row.findtext("currtmp") or "")
+            found[hour] = max(found.get(hour, temperature), temperature)
+    return {hour: str(temperature) for hour, temperature in found.items()}
+
+
+@pytest.mark.spark
+def test_the_papers_query_from_the_shell(sensors: Path, tmp_path: Path) -> None:
+    out, metrics, state = tmp_path / "out", tmp_path / "metrics.jsonl", tmp_path / "state"
+    arguments = ["run", QUERY, "-D", f"SENSORS={sensors}", "-o", out, "--row-tag", "maxtemp", "--checkpoint", state]
+    result = xmlstream(*arguments, "--metrics", metrics, "--master", "local[2]")
+    assert (result.returncode, result.stdout, said(result)) == (0, "", [])
+    document = xmlstream("cat", out)
+    assert maxima(document.stdout.encode()) == expected(sensors)
+    reports = [json.loads(line) for line in metrics.read_text().splitlines()]
+    assert sum(report["items_in"] for report in reports) >= 60
+    names = {"name", "tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out"}
+    assert names | {"punctuations_held"} == set(reports[0]["operators"][0])
+    assert {"union", "group_by", "sensor1", "sensor2"} <= {o["name"] for o in reports[0]["operators"]}
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "all.xml").write_text(document.stdout)
+    checked = xmlstream(
+        "check", tmp_path / "again" / "all.xml", "--schema", "maxtemp DOUBLE, hour INT", "--row-tag", "maxtemp"
+    )
+    assert checked.returncode == 0, checked.stderr
+    closed = xmlstream(*arguments, "--master", "local[2]")
+    assert closed.returncode == 0
+    assert "closed" in said(closed)[0]
+
+
+@pytest.mark.spark
+def test_standard_output_gets_one_document_and_nothing_else(sensors: Path) -> None:
+    few = ["--conf", "spark.sql.shuffle.partitions=1"]
+    arguments = ["run", "-", "-D", f"SENSORS={sensors}", "-o", "-", "--verbose", *few]
+    result = xmlstream(*arguments, stdin=QUERY.read_text())
+    assert result.returncode == 0
+    assert maxima(result.stdout.encode(), "row") == expected(sensors)
+    assert [line for line in said(result) if line.startswith("slice ")]
+    assert said(result)[-1].startswith("done: ")
+
+
+@pytest.mark.spark
+def test_bad_input_ends_with_1_and_says_where(sensors: Path, tmp_path: Path) -> None:
+    bad = (
+        (sensors / "sensor1.xml").read_text().replace("<min>", "<min><!-- -->", 1).replace("<hour>2<", "<hour>two<", 1)
+    )
+    (sensors / "sensor1.xml").write_text(bad)
+    line = bad[: bad.index("two")].count("\n") + 1
+    result = xmlstream("run", QUERY, "-D", f"SENSORS={sensors}", "-o", tmp_path / "out")
+    assert result.returncode == 1
+    text = "\n".join(said(result))
+    assert "two" in text
+    assert f"sensor1.xml, line {line}" in text
+    assert not list((tmp_path / "out").glob("slice-*.xml"))
+
+
+@pytest.mark.spark
+def test_an_interrupt_leaves_a_checkpoint_to_go_on_from(sensors: Path, tmp_path: Path) -> None:
+    whole = {n: (sensors / f"sensor{n}.xml").read_text() for n in (1, 2)}
+    for n, text in whole.items():
+        # Up to the end of the second hour, and the document not yet at its end.
+        (sensors / f"sensor{n}.xml").write_text(text[: text.index("<hour>2<")].rpartition("<tempdata>")[0])
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "xmlstream", "run", str(QUERY), "-D", f"SENSORS={sensors}", "-o", str(out)]
+    command += ["--checkpoint", str(tmp_path / "state"), "--row-tag", "maxtemp"]
+    process = subprocess.Popen(
+        [*command, "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    deadline = time.monotonic() + 240
+    while not list(out.glob("slice-*.xml")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stdout, stderr) == (0, "", "")
+    for n, text in whole.items():
+        (sensors / f"sensor{n}.xml").write_text(text)
+    result = xmlstream(*command[3:])
+    assert (result.returncode, said(result)) == (0, [])
+    assert maxima(xmlstream("cat", out).stdout.encode()) == expected(sensors)
