@@ -130,8 +130,9 @@ def _cuts(
     start, text = cut.offset, b""
     file.seek(start)
     while cut.open and not _is_spent(cut.offset - start, budget):
-        wanted = WINDOW if budget is None else min(WINDOW, budget - (cut.offset - start)) - len(text)
-        wanted = max(wanted, len(text), SMALLEST_WINDOW)
+        wanted = min(WINDOW, options.max_bytes_per_partition)
+        wanted = wanted if budget is None else min(wanted, budget - (cut.offset - start))
+        wanted = max(wanted - len(text), len(text), SMALLEST_WINDOW)
         more = file.read(max(0, min(wanted, size - cut.offset - len(text))))
         text += more
         found = last_cut(text, cut, item)
