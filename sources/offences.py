@@ -123,7 +123,7 @@ class _Column:
         if isinstance(cut, tuple):
             value, side = cut
             return int(_ordered(np.array([float(value)]))[0]) + side
-        return int(min(cut, OPEN)) if isinstance(cut, int) else int(OPEN)
+        return min(int(cut), int(OPEN)) if isinstance(cut, int) else int(OPEN)
 
     def _cells(self, cuts: Sequence[Any]) -> Longs:
         """For each value, how many of the cuts, in order, lie below it."""
