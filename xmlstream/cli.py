@@ -143,7 +143,8 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any]) -> 
     from xmlstream.runner import Settings
     from xmlstream.running import Environment, run_script
 
-    console = Console(stderr=True)
+    # A file of its own: standard error is turned away while Java starts.
+    console = Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8"))
     summary = run_script(script, Settings(**settings), Environment(**environment), console)
     if summary is None:
         raise XmlStreamError(

@@ -66,7 +66,7 @@ def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[Report], Non
 @contextmanager
 def _live(console: Console) -> Iterator[Callable[[Report], None]]:
     totals = Totals()
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
 
