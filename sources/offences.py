@@ -122,7 +122,7 @@ class _Column:
         """The number of a cut; `OPEN` for the one above all values."""
         if isinstance(cut, tuple):
             value, side = cut
-            return int(_ordered(np.array([float(value)]))[0]) + side
+            return int(_ordered(np.array([float(value)]))[0] + side)
         return min(int(cut), int(OPEN)) if isinstance(cut, int) else int(OPEN)
 
     def _cells(self, cuts: Sequence[Any]) -> Longs:
