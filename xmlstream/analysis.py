@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 from punct_ns.domain import Domain
+from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from xmlstream.dialect import Statement, render
 from xmlstream.spark_errors import explained
@@ -47,10 +48,17 @@ class NamesOnly:
         return [attribute.domain.type for attribute in schemas[0]]
 
 
+_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+
+
 class SparkAnalyst:
     """Asks Spark."""
 
     def __init__(self, spark: SparkSession) -> None:
+        for setting, wanted in _SETTINGS.items():
+            if str(spark.conf.get(setting)).lower() != wanted:
+                hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
+                raise UsageError(f"{setting} must be {wanted}: queries are read and computed so", hint=hint)
         self._spark = spark
         self._frames: dict[Schema, DataFrame] = {}
 

@@ -144,8 +144,10 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any]) -> 
     from xmlstream.running import Environment, run_script
 
     # A file of its own: standard error is turned away while Java starts.
-    console = Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8"))
-    summary = run_script(script, Settings(**settings), Environment(**environment), console)
+    with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as stderr:
+        console = Console(file=stderr)
+        summary = run_script(script, Settings(**settings), Environment(**environment), console)
+        is_watched = console.is_terminal or environment["verbose"]
     if summary is None:
         raise XmlStreamError(
             "interrupted before the end of the input",
@@ -153,7 +155,7 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any]) -> 
         )
     if summary.closed_before:
         _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
-    elif console.is_terminal or environment["verbose"]:
+    elif is_watched:
         _say(
             f"done: {summary.slices:,} slices, {summary.items_in:,} items in, {summary.tuples_out:,} tuples out "
             f"in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
@@ -186,10 +188,13 @@ def check(
     """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
     from sources.grammar_check import check as first_offence
     from sources.source import SourceOptions
+    from xmlstream.inputs import require_found
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
     options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
-    offence = first_offence(SourceOptions.parse(options, schema))
+    source = SourceOptions.parse(options, schema)
+    require_found(source)
+    offence = first_offence(source)
     if offence is not None:
         raise offence.error(file)
     typer.echo(f"{file} is grammatical")

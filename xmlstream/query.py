@@ -138,7 +138,7 @@ class Query:
         """The query that this text is, over this one under the name `input`."""
         statement = parse_statements(QueryText.joined(parts))[0]
         tables = {"input": Relation.of(self.root)}
-        sql.checked(statement, tables)
+        sql.sketched(statement, tables)
         return Query(self.spark, sql.planned(statement, tables, self.spark))
 
     def _merged(self, other: Query, *, label: str | None) -> Query:

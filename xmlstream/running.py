@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from punct_ns.errors import UsageError
+from xmlstream.inputs import require_found
 from xmlstream.progress import shown
 from xmlstream.rules import optimized
 from xmlstream.runner import Launched, Settings, Summary, launch
 from xmlstream.session import open_session, quiet_java
+from xmlstream.spark_errors import reason_in
 from xmlstream.sql import Script
 from xmlstream.xml_sink import require_fresh
 
@@ -43,7 +46,7 @@ def run_script(script: Script, settings: Settings, environment: Environment, con
     Raises:
         XmlStreamError: What is wrong with the query, or made it fail.
     """
-    _require_startable(settings)
+    _require_startable(script, settings)
     with ExitStack() as stack:
         spark = stack.enter_context(_session(environment, console))
         interrupted = stack.enter_context(_interrupts())
@@ -53,11 +56,13 @@ def run_script(script: Script, settings: Settings, environment: Environment, con
         return _wait(launched, interrupted, follow=settings.follow)
 
 
-def _require_startable(settings: Settings) -> None:
-    """Finds before Spark is started what would stop the query after that."""
+def _require_startable(script: Script, settings: Settings) -> None:
+    """Finds before Spark is started what would stop the query soon after."""
     goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
     if not goes_on and not settings.overwrite:
         require_fresh(settings.output, overwrite=False)
+    for source in script.sources:
+        require_found(source.options)
 
 
 def _wait(launched: Launched, interrupted: threading.Event, *, follow: bool) -> Summary | None:
@@ -75,12 +80,22 @@ def _session(environment: Environment, console: Console) -> Iterator[SparkSessio
     with ExitStack() as stack:
         if console.is_terminal:
             stack.enter_context(console.status("starting Spark"))
-        with quiet_java() if environment.keep_java_quiet else ExitStack():
-            spark = open_session(environment.master, environment.conf)
+        spark = _started(environment)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _started(environment: Environment) -> SparkSession:
+    if not environment.keep_java_quiet:
+        return open_session(environment.master, environment.conf)
+    with quiet_java() as log:
+        try:
+            return open_session(environment.master, environment.conf)
+        except UsageError as error:
+            where = reason_in(log.read_text(encoding="utf-8", errors="replace")) or error.where
+            raise UsageError(error.what, where=where, hint=error.hint) from None
 
 
 @contextmanager

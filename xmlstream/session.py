@@ -69,11 +69,12 @@ def open_session(
     try:
         return builder.getOrCreate()
     except PySparkException as error:
-        raise UsageError("Spark does not start", where=first_cause(error), hint=JAVA_HINT) from error
+        hint = f"look at the master and the configuration; {JAVA_HINT}"
+        raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
     except Exception as error:
         if type(error).__module__.startswith("py4j"):
             raise UsageError(
-                "Spark does not start", where=first_cause(error), hint="see --master and --conf"
+                "Spark does not start", where=first_cause(error), hint="look at the master and the configuration"
             ) from error
         raise
 

@@ -83,3 +83,19 @@ def first_cause(error: BaseException) -> str:
     lines = [line.strip().removeprefix(": ") for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if re.match(r"[\w.$]+(Exception|Error): ", line)]
     return (causes or lines or [type(error).__name__])[0]
+
+
+def reason_in(log: str) -> str | None:
+    r"""Why Java ended, by what it wrote; None where it does not say.
+
+    >>> reason_in("WARNING: x\nException in thread \"main\" java.lang.Error: no such master\n\tat y")
+    'no such master'
+    >>> reason_in("Error occurred during initialization of VM\nCould not reserve enough space\n")
+    'Could not reserve enough space'
+    """
+    if found := re.search(r'^Exception in thread "[^"]*" [\w.$]+: (.*)$', log, re.MULTILINE):
+        return found[1]
+    if found := re.search(r"^Error occurred during initialization of VM\n(.*)$", log, re.MULTILINE):
+        return found[1]
+    found = re.search(r"^(?:Error: |.* ERROR \w+: )(.*)$", log, re.MULTILINE)
+    return found[1] if found else None

@@ -20,7 +20,7 @@ from punct_ns.errors import QueryError
 from xmlstream.analysis import NamesOnly, SparkAnalyst
 from xmlstream.declaration import declared
 from xmlstream.dialect import Statement, offset, parse_statements
-from xmlstream.plan import Node
+from xmlstream.plan import Node, Scan, topological
 from xmlstream.query_text import substituted
 from xmlstream.refusals import called
 from xmlstream.relation import Relation
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A query that was read: the tables it declares, by name, and the query itself."""
+    """A query that was read: the tables it declares, by name, the query itself, and the sources that it reads."""
 
     tables: Mapping[str, Node]
     query: Statement
+    sources: tuple[Scan, ...]
 
     def plan(self, spark: SparkSession) -> Node:
         """The query's plan, as it was written.
@@ -70,18 +71,19 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
     if len(queries) > 1:
         raise whole.error("a second query", queries[1].start, "one query at a time; put the others into its FROM")
-    checked(queries[0], {name: Relation.of(node) for name, node in tables.items()})
-    return Script(tables, queries[0])
+    sketch = sketched(queries[0], {name: Relation.of(node) for name, node in tables.items()})
+    scans = (node.operator for node in topological(sketch))
+    return Script(tables, queries[0], tuple(scan for scan in scans if isinstance(scan, Scan)))
 
 
-def checked(query: Statement, tables: Mapping[str, Relation]) -> None:
-    """Makes sure of everything that can be known of a query without Spark.
+def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
+    """The query's plan without types, after all that can be known of a query without Spark has been checked.
 
     Raises:
         QueryError: It uses what is not supported, or names what there is not.
     """
     require_supported(query.tree, query.text)
-    _translated(query, tables, Translation(query.text, NamesOnly()))
+    return _translated(query, tables, Translation(query.text, NamesOnly()))
 
 
 def planned(query: Statement, tables: Mapping[str, Relation], spark: SparkSession) -> Node:

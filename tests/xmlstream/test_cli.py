@@ -133,6 +133,7 @@ USAGE = [
     (["generate", "sensors", "--out", "out", "--sensors", "0"], "sensors", None),
     (["generate", "sensors"], "--out", None),
     (["check", "nowhere.xml", "--schema", "a INTT x", "--row-tag", "r"], "a INTT x", None),
+    (["check", "nowhere.xml", "--schema", "a INT", "--row-tag", "r"], "no file nowhere.xml", None),
     (["nonsense"], "nonsense", None),
 ]
 
@@ -169,8 +170,14 @@ def test_a_variable_without_value_is_bad_usage(here: Command, tmp_path: Path) ->
     assert said(result)[0] == "the variable ${SENSORS} has no value"
 
 
-def test_without_java_the_command_says_so(here: Command, tmp_path: Path) -> None:
-    result = here("run", QUERY, "-o", tmp_path / "out", "-D", "SENSORS=x")
+def test_a_source_that_is_not_there_is_bad_usage(here: Command, tmp_path: Path) -> None:
+    result = here("run", QUERY, "-o", tmp_path / "out", "-D", f"SENSORS={tmp_path}")
+    assert result.returncode == 2
+    assert said(result)[0] == f"there is no file {tmp_path / 'sensor1.xml'}"
+
+
+def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path: Path) -> None:
+    result = here("run", QUERY, "-o", tmp_path / "out", "-D", f"SENSORS={sensors}")
     assert result.returncode == 2
     assert said(result)[0] == "there is no Java"
     assert "Java 17" in result.stderr

@@ -174,6 +174,16 @@ def test_an_attribute_to_rename_or_drop_must_be_there(spark: SparkSession) -> No
         sensor(spark, 1).with_column_renamed("hours", "x")
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"), [("spark.sql.ansi.enabled", "false"), ("spark.sql.caseSensitive", "true")]
+)
+def test_a_session_that_computes_otherwise_is_refused(setting: str, value: str, spark: SparkSession) -> None:
+    other = spark.newSession()
+    other.conf.set(setting, value)
+    with pytest.raises(UsageError, match=setting):
+        sensor(other, 1).where("hour > 1")
+
+
 def maxima(output: Path) -> dict[int, float]:
     found = {}
     for document in sorted(output.glob("slice-*.xml")):
