@@ -1,155 +1,190 @@
-"""Whether several boxes together cover another one.
+"""Whether several boxes together cover another one, and for which values of some attributes they do.
 
-A box is what a punctuation describes: one value set for each attribute that it restricts. The attributes are
-taken in turn; the values of one are parted into cells by which of the boxes hold them, and below each cell only
-those boxes count. Exact; `Budget` ends a search that would take too long.
+A box is what a punctuation describes: a value set for each attribute that it restricts. Both searches simplify and cut,
+after T. M. Chan, "Klee's measure problem made easy" (FOCS 2013): of the target, what boxes of a single restricted
+attribute cover is taken away; what is left is cut in two at a median end of the boxes, and each half is searched with
+the boxes that still restrict something there. Exact; a `Budget` ends a search that would take long.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from operator import itemgetter
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from punct_ns.pattern import WILDCARD, values
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from punct_ns.domain import Cut
-    from punct_ns.pattern import Pattern
-    from punct_ns.schema import Schema
+
+Box = dict[int, ValueSet]
+"""Value sets by the places of attributes."""
 
 EXACT_ATTRIBUTES = 4
 EXACT_PUNCTUATIONS = 64
 """Up to so many restricted attributes and punctuations every answer is exact; beyond, as long as the budget lasts."""
 
-Cell = frozenset[int]
-"""The boxes, by number, that hold all values of a cell."""
+
+ENOUGH = 200_000
+"""The budget of a search whose answer need not be exact, in boxes looked at: a second or so."""
 
 
 class TooHardError(Exception):
-    """The budget is used up: not known to be covered."""
+    """The budget is used up: it is not known what is covered."""
 
 
-@dataclass(slots=True)
 class Budget:
-    """How many boxes may be looked at, counted once for each cell."""
+    """How many boxes may be looked at, counted once for each part of the target; without a limit unless given one."""
 
-    left: float = 200_000
+    __slots__ = ("_left",)
+
+    def __init__(self, left: float = float("inf")) -> None:
+        self._left = left
 
     def spend(self, amount: int) -> None:
         """Raises TooHardError when nothing is left."""
-        self.left -= amount
-        if self.left < 0:
+        self._left -= amount
+        if self._left < 0:
             raise TooHardError
 
 
-class Cover:
-    """Boxes, by number, and how they cover what some patterns leave open.
+def is_exact(boxes: Sequence[Mapping[int, ValueSet]]) -> bool:
+    """Whether exactness is promised, so that a search has no budget.
 
-    `given` holds the patterns to be covered, for attributes by their places (for others: everything); `closed` says
-    whether a set of values of an attribute is closed whatever the other attributes are.
+    >>> is_exact([])
+    True
     """
-
-    def __init__(
-        self,
-        schema: Schema,
-        boxes: Sequence[Mapping[int, ValueSet]],
-        given: Mapping[int, Pattern],
-        closed: Callable[[int, ValueSet], bool],
-        budget: Budget | None = None,
-    ) -> None:
-        self.boxes = boxes
-        self.attributes = frozenset(given).union(*boxes)
-        self.everything: Cell = frozenset(range(len(boxes)))
-        self._schema, self._given, self._closed = schema, given, closed
-        self.exact = len(boxes) <= EXACT_PUNCTUATIONS and len(self.attributes) <= EXACT_ATTRIBUTES
-        self._budget = Budget(float("inf")) if self.exact else budget or Budget()
-        self._known: dict[tuple[Cell, frozenset[int]], bool] = {}
-
-    def target(self, attribute: int) -> ValueSet:
-        """What is to be covered of an attribute."""
-        return values(self._given.get(attribute, WILDCARD), self._schema[attribute].domain)
-
-    def whole(self, active: Cell, attributes: frozenset[int]) -> bool:
-        """Whether the active boxes cover the targets of these attributes, each attribute being open by itself."""
-        key = active, attributes
-        if key not in self._known:
-            self._known[key] = self._whole(active, attributes)
-        return self._known[key]
-
-    def _whole(self, active: Cell, attributes: frozenset[int]) -> bool:
-        if not active:
-            return False
-        if any(attributes.isdisjoint(self.boxes[number]) for number in active):
-            return True
-        attribute = self.busiest(active, attributes)
-        rest = attributes - {attribute}
-        # A cell with fewer boxes is harder to cover, so it is asked first.
-        return all(self.whole(cell, rest) for cell, _ in sorted(self.cells(active, attribute), key=_by_boxes))
-
-    def cells(self, active: Cell, attribute: int) -> Iterator[tuple[Cell, ValueSet]]:
-        """The attribute's target, parted by which active boxes hold the values; closed parts are left out."""
-        self._budget.spend(len(active))
-        sets = {n: self.boxes[n][attribute] for n in active if attribute in self.boxes[n]}
-        everywhere = active.difference(sets)
-        for cell, part in parted(self.target(attribute), sets, self._budget):
-            if not self._closed(attribute, part):
-                yield cell | everywhere, part
-
-    def busiest(self, active: Cell, attributes: Iterable[int]) -> int:
-        """The attribute that most of the active boxes restrict: it parts them best."""
-        counts = Counter(attribute for number in active for attribute in self.boxes[number])
-        return max(sorted(attributes), key=lambda attribute: counts[attribute])
+    return len(boxes) <= EXACT_PUNCTUATIONS and len(frozenset[int]().union(*boxes)) <= EXACT_ATTRIBUTES
 
 
-def parted(
-    target: ValueSet, sets: Mapping[int, ValueSet], budget: Budget | None = None
-) -> Iterator[tuple[Cell, ValueSet]]:
-    """The target, parted by which of the sets hold the values.
+def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Budget) -> bool:
+    """Whether each point of the target, which gives a set for each attribute, is in some box.
 
     >>> from punct_ns.domain import Domain
-    >>> low, high = (ValueSet.of(Domain("INT"), values) for values in ([1, 2, 3], [3, 4]))
-    >>> [(sorted(cell), part.cuts) for cell, part in parted(low.union(high), {0: low, 1: high})]
-    [([0], (1, 3)), ([0, 1], (3, 4)), ([1], (4, 5))]
+    >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
+    >>> is_covered({0: low, 1: low.union(high)}, [{0: low, 1: low}, {1: high}], Budget())
+    True
     """
-    events: list[tuple[Cut, int]] = [(cut, -1) for cut in target.cuts]
-    events += [(cut, number) for number, held in sets.items() for cut in held.cuts]
-    events.sort(key=itemgetter(0))
-    parts: dict[Cell, list[Cut]] = {}
-    holding: set[int] = set()
-    inside = False
-    begin: Cut = None
-    for cut, number in events:
-        if inside and begin < cut:
-            _extend(parts, holding, begin, cut, budget)
-        begin = cut
-        if number < 0:
-            inside = not inside
+    while True:
+        budget.spend(1 + len(boxes))
+        left = clipped(target, boxes)
+        if left is None:
+            return True
+        boxes = [box for box in left if len(box) > 1]
+        target = dict(target)
+        for i, held in slabs(left):
+            target[i] = target[i].difference(held)
+            if target[i].is_empty:
+                return True
+        if len(boxes) == len(left):
+            break
+    if not boxes:
+        return False
+    i = busiest(boxes, target)
+    return all(is_covered({**target, i: half}, boxes, budget) for half in halves(i, target[i], boxes))
+
+
+def covered_regions(
+    target: Box, boxes: Sequence[Mapping[int, ValueSet]], staying: frozenset[int], budget: Budget
+) -> Iterator[Box]:
+    """Parts of the target, over the attributes that stay, where the boxes cover all of the other attributes' targets.
+
+    They do not overlap, and together they are all such parts.
+
+    >>> from punct_ns.domain import Domain
+    >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
+    >>> boxes = [{0: low, 1: low}, {1: high}]
+    >>> [{i: part.cuts for i, part in region.items()}
+    ...  for region in covered_regions({0: low.union(high), 1: low.union(high)}, boxes, frozenset([0]), Budget())]
+    [{0: (0, 5)}]
+    """
+    while True:
+        budget.spend(1 + len(boxes))
+        region = {i: part for i, part in target.items() if i in staying}
+        left = clipped(target, boxes)
+        if left is None:
+            yield region
+            return
+        boxes = [box for box in left if len(box) > 1]
+        target = dict(target)
+        for i, held in slabs(left):
+            closed = target[i].intersection(held)
+            target[i] = target[i].difference(held)
+            if i in staying:
+                if not closed.is_empty:
+                    yield {**region, i: closed}
+                region[i] = target[i]
+            elif target[i].is_empty:
+                yield region
+                return
+            if target[i].is_empty:
+                return
+        if len(boxes) == len(left):
+            break
+    removed = {i: part for i, part in target.items() if i not in staying}
+    dividing = [{i: part for i, part in box.items() if i in staying} for box in boxes]
+    elsewhere = [{i: part for i, part in box.items() if i in removed} for box in boxes]
+    if not is_covered(removed, elsewhere, budget):
+        return  # not even if all boxes held everywhere
+    everywhere = [rest for there, rest in zip(dividing, elsewhere, strict=True) if not there]
+    if everywhere and is_covered(removed, everywhere, budget):
+        yield region
+        return
+    i = busiest(dividing, region)
+    for half in halves(i, target[i], dividing):
+        yield from covered_regions({**target, i: half}, boxes, staying, budget)
+
+
+def clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSet]]) -> list[Box] | None:
+    """The boxes as far as they reach into the target, with what they restrict there; None if one covers it all."""
+    left = []
+    for box in boxes:
+        reaching: Box = {}
+        for i, held in box.items():
+            part = held.intersection(target[i])
+            if part.is_empty:
+                break
+            if part != target[i]:
+                reaching[i] = part
         else:
-            holding.symmetric_difference_update((number,))
-    if inside:
-        _extend(parts, holding, begin, target.domain.top, budget)
-    nulls = frozenset(number for number, held in sets.items() if held.null) if target.null else None
-    if nulls is not None:
-        parts.setdefault(nulls, [])
-    for cell, cuts in parts.items():
-        reaching = bool(cuts) and cuts[-1] == target.domain.top
-        yield cell, ValueSet(target.domain, tuple(cuts[:-1] if reaching else cuts), cell == nulls)
+            if not reaching:
+                return None
+            left.append(reaching)
+    return left
 
 
-def _extend(parts: dict[Cell, list[Cut]], holding: set[int], low: Cut, high: Cut, budget: Budget | None) -> None:
-    if budget is not None:
-        budget.spend(1 + len(holding))
-    cuts = parts.setdefault(frozenset(holding), [])
-    if cuts and cuts[-1] == low:
-        cuts[-1] = high
-    else:
-        cuts += (low, high)
+def slabs(boxes: Iterable[Box]) -> Iterator[tuple[int, ValueSet]]:
+    """What boxes that restrict a single attribute hold of it."""
+    for box in boxes:
+        if len(box) == 1:
+            yield from box.items()
 
 
-def _by_boxes(cell: tuple[Cell, ValueSet]) -> int:
-    return len(cell[0])
+def busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueSet]) -> int:
+    """The attribute on which most boxes end inside the target."""
+    ends = dict.fromkeys(target, 0)
+    for box in boxes:
+        for i, part in box.items():
+            ends[i] += 1 + len(part.cuts)
+    return max(ends, key=lambda i: ends[i])
+
+
+def halves(i: int, target: ValueSet, boxes: Iterable[Mapping[int, ValueSet]]) -> tuple[ValueSet, ValueSet]:
+    """The target's values of an attribute, cut in two at the median of the boxes' ends; null is cut off last."""
+    parts = [box[i].cuts for box in boxes if i in box]
+    own = set(target.cuts)
+    ends: list[Cut] = sorted(cut for cuts in parts for cut in cuts if cut not in own)
+    if not ends:
+        # Each interval of the target is in a box or out of it: cut where that changes.
+        neighbours = list(zip(target.cuts[::2], target.cuts[2::2], strict=False))
+        for held in map(set, parts):
+            ends += [cut for before, cut in neighbours if (before in held) != (cut in held)]
+        ends.sort()
+    if not ends:
+        return ValueSet(target.domain, target.cuts), ValueSet(target.domain, (), target.null)
+    cut = ends[len(ends) // 2]
+    at = bisect_left(target.cuts, cut)
+    inside = (cut,) if at % 2 else ()
+    low = ValueSet(target.domain, (*target.cuts[:at], *inside), target.null)
+    return low, ValueSet(target.domain, (*inside, *target.cuts[at:]))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from punct_ns.cover import EXACT_PUNCTUATIONS, Cover, TooHardError
 from punct_ns.domain import Cut
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
 from punct_ns.punctuation import Punctuation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from punct_ns.domain import Value
     from punct_ns.schema import Schema
@@ -211,20 +210,6 @@ class EntryIndex:
                     self.remove(other)
                     return Punctuation.at(self._schema, {**entry.given, i: union})
         return None
-
-    def cover(self, given: Mapping[int, Pattern], closes: Callable[[int, ValueSet], bool]) -> bool:
-        """Whether entries cover these patterns, together or with the help of what single attributes close."""
-        near = self.meeting(given, few=EXACT_PUNCTUATIONS)
-        if not near:
-            return False
-        whole = Punctuation.at(self._schema, given)
-        if any(entry.punctuation.covers(whole) for entry in near):
-            return True
-        cover = Cover(self._schema, [entry.box for entry in near], given, closes)
-        try:
-            return cover.whole(cover.everything, cover.attributes)
-        except TooHardError:
-            return False
 
     def _meet(self, entry: Entry, given: Mapping[int, Pattern]) -> bool:
         return all(

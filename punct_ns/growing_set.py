@@ -83,6 +83,11 @@ class GrowingSet:
         self._settle()
         return all(spans(self._cuts, low, high, self.domain.top) for low, high in wanted.intervals())
 
+    def rest_of(self, wanted: ValueSet) -> ValueSet:
+        """What of a set is not in."""
+        self._settle()
+        return wanted.without(self._cuts, null=self._null)
+
     def covers_pattern(self, pattern: Pattern) -> bool:
         """Whether all that a pattern matches is in."""
         if isinstance(pattern, Constant):

@@ -8,19 +8,16 @@ of its Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from punct_ns.cover import Budget, Cell, Cover, TooHardError
+from punct_ns.cover import ENOUGH, Budget, TooHardError, covered_regions, is_exact
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
-
-Region = dict[int, ValueSet]
-"""A box over the attributes that stay, by their places in the input."""
 
 
 def project(
@@ -50,8 +47,8 @@ def project(
         found.add(Punctuation.all(schema))
         return list(found)
     search = _Search(said, frozenset(places))
-    for patterns_at in search.closed(said) if new is None else search.closed_by(new):
-        for p in _placed(patterns_at, places, said.schema, schema):
+    for closed in search.said() if new is None else search.brought_about(new):
+        for p in _placed(closed, places, said.schema, schema):
             found.add(p)
     return list(found)
 
@@ -62,67 +59,66 @@ class _Search:
     def __init__(self, said: PunctuationSet, staying: frozenset[int]) -> None:
         self._said = said
         self._staying = staying
-        self._budget = Budget()
 
-    def closed(self, asked: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
-        """Patterns over the attributes that stay, of all that the asked punctuations say by themselves or complete."""
-        seen: set[tuple[tuple[int, Pattern], ...]] = set()
-        for p in asked:
-            within = {i: p.patterns[i] for i in p.restricted if i in self._staying}
-            if len(within) == len(p.restricted):
-                yield within
-            elif (key := tuple(within.items())) not in seen:
-                seen.add(key)
-                yield from self._completed(within)
+    def said(self) -> Iterator[Mapping[int, Pattern]]:
+        """Patterns over the attributes that stay: what punctuations say of them alone, and what several complete."""
+        others = yield from self._alone(self._said)
+        boxes = [entry.box for entry in self._said.several() if not self._staying.issuperset(entry.restricted)]
+        if is_exact(boxes):
+            yield from self._completed({}, boxes, Budget())
+            return
+        budget = _budget_for(others)
+        for there in dict.fromkeys(tuple(self._there(p).items()) for p in others):
+            near = self._said.several(dict(there))
+            boxes = [entry.box for entry in near if not self._staying.issuperset(entry.restricted)]
+            yield from self._completed(dict(there), boxes, budget)
 
-    def closed_by(self, new: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
-        """The same for punctuations that were added lately, and may have coalesced with their fellows since."""
-        for p in new:
-            within = {i: p.patterns[i] for i in p.restricted if i in self._staying}
-            yield from self.closed([p])
-            if len(within) < len(p.restricted):
-                yield from self._said_within(within)
+    def brought_about(self, new: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
+        """The same, where the attributes that stay match what new punctuations say of them.
 
-    def _said_within(self, within: Mapping[int, Pattern]) -> Iterator[Mapping[int, Pattern]]:
-        """What punctuations that restrict only attributes that stay say where those match the given patterns."""
-        for i, single in self._said.singles.items():
-            if i in self._staying:
-                parts = single.patterns()
-                if i in within:
-                    wanted = values(within[i], self._said.schema[i].domain)
-                    parts = patterns(single.value_set().intersection(wanted))
-                yield from ({**within, i: part} for part in parts)
-        for entry in self._said.several(within):
-            if self._staying.issuperset(entry.restricted):
-                met = entry.punctuation.meet(Punctuation.at(self._said.schema, within))
-                if met is not None:
-                    yield {i: met.patterns[i] for i in met.restricted}
+        The new ones may have coalesced with their fellows, and all that was said there may be needed.
+        """
+        others = yield from self._alone(new)
+        alone = {i: single.value_set() for i, single in self._said.singles.items() if i in self._staying}
+        budget = _budget_for(others)
+        for there in dict.fromkeys(tuple(self._there(p).items()) for p in others):
+            boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in self._said.several(dict(there))]
+            boxes += [{i: closed} for i, closed in alone.items()]
+            yield from self._completed(dict(there), boxes, Budget() if is_exact(boxes) else budget)
 
-    def _completed(self, within: Mapping[int, Pattern]) -> Iterator[Mapping[int, Pattern]]:
-        """What several punctuations complete together where the attributes that stay match the given patterns."""
-        near = [e for e in self._said.several(within) if not self._staying.issuperset(e.restricted)]
-        cover = Cover(self._said.schema, [entry.box for entry in near], within, self._said.closes, self._budget)
-        removed = cover.attributes - self._staying
-        if cover.exact and not cover.whole(cover.everything, removed):
-            return  # not even if all held for the same values
+    def _alone(self, ps: Iterable[Punctuation]) -> Generator[Mapping[int, Pattern], None, list[Punctuation]]:
+        """What punctuations say that restrict only attributes that stay; returns the others."""
+        others: list[Punctuation] = []
+        for p in ps:
+            if self._staying.issuperset(p.restricted):
+                yield self._there(p)
+            else:
+                others.append(p)
+        return others
+
+    def _there(self, p: Punctuation) -> dict[int, Pattern]:
+        return {i: p.patterns[i] for i in p.restricted if i in self._staying}
+
+    def _completed(
+        self, there: Mapping[int, Pattern], boxes: Sequence[Mapping[int, ValueSet]], budget: Budget
+    ) -> Iterator[Mapping[int, Pattern]]:
+        """What the boxes close where the attributes that stay match the given patterns."""
+        target = {}
+        for i in frozenset(there).union(*boxes):
+            pattern = there.get(i, WILDCARD)
+            domain = self._said.schema[i].domain
+            target[i] = values(pattern, domain) if i in self._staying else self._said.open_part(i, pattern)
         try:
-            for region in self._regions(cover, cover.everything, cover.attributes):
+            for region in covered_regions(target, boxes, self._staying, budget):
                 for chosen in product(*(patterns(part) for part in region.values())):
                     yield dict(zip(region, chosen, strict=True))
         except TooHardError:
             return
 
-    def _regions(self, cover: Cover, active: Cell, attributes: frozenset[int]) -> Iterator[Region]:
-        """Boxes over the attributes that stay, for all of whose values the active boxes cover what is removed."""
-        staying = attributes & self._staying
-        restricted = [i for i in staying if any(i in cover.boxes[number] for number in active)]
-        if restricted:
-            attribute = cover.busiest(active, restricted)
-            for cell, part in cover.cells(active, attribute):
-                for region in self._regions(cover, cell, attributes - {attribute}):
-                    yield {**region, attribute: part}
-        elif cover.whole(active, attributes - staying):
-            yield {i: cover.target(i) for i in staying}
+
+def _budget_for(asked: Sequence[Punctuation]) -> Budget:
+    """Enough for many that are near a few others each, not for many that are near many."""
+    return Budget(ENOUGH + 100 * len(asked))
 
 
 def _gathered(punctuations: Iterable[Punctuation]) -> PunctuationSet | None:

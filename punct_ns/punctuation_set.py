@@ -1,8 +1,8 @@
 """A set of punctuations, kept small and searched fast.
 
-What is covered is absorbed; what coalesces is merged, so that closing auctions 1, 2, 3, … leaves one range.
-Punctuations that restrict one attribute (most do) are kept as one growing set of values for that attribute,
-the others in an index. What the set describes is always exactly the union of what was added.
+What is covered is absorbed (by several together, as long as few are near); what coalesces is merged, so that closing
+auctions 1, 2, 3, … leaves one range. Punctuations that restrict one attribute (most do) are kept as one growing set of
+values for that attribute, the others in an index. What the set describes is exactly the union of what was added.
 
 The papers leave purging punctuations to future work (Tucker et al. 2007, §5.2; Li et al. 2006, §5.1).
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from punct_ns.combine import combined
-from punct_ns.cover import EXACT_PUNCTUATIONS
+from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError, is_covered, is_exact
 from punct_ns.entry_index import Entry, EntryIndex
 from punct_ns.growing_set import GrowingSet
-from punct_ns.pattern import Constant, Pattern, patterns
+from punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from punct_ns.punctuation import Tuple
+
+_FEW = 16  # entries near a new one up to which each is asked whether the others cover it together
 
 
 class PunctuationSet:
@@ -94,7 +96,15 @@ class PunctuationSet:
             given[i] = pattern = p.patterns[i]
             if i in self._singles and self._singles[i].covers_pattern(pattern):
                 return True
-        return self._entries.cover(given, self.closes)
+        near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
+        if any(entry.punctuation.covers(p) for entry in near):
+            return True
+        target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*(e.box for e in near))}
+        boxes = [entry.box for entry in near]
+        try:
+            return bool(near) and is_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
+        except TooHardError:
+            return False
 
     def matches(self, values: Tuple) -> bool:
         """Whether any punctuation matches a tuple.
@@ -163,13 +173,16 @@ class PunctuationSet:
             twin._entries.add(entry)
         return twin
 
-    def closes(self, index: int, part: ValueSet) -> bool:
-        """Whether values of the attribute at a place are closed whatever the other attributes are.
+    def open_part(self, i: int, pattern: Pattern) -> ValueSet:
+        """What a pattern matches of the attribute at a place that is not closed whatever the others are.
 
-        >>> PunctuationSet(Schema.of(hour="INT")).closes(0, ValueSet.of(Schema.of(hour="INT")[0].domain, [5]))
-        False
+        >>> schema = Schema.of(hour="INT")
+        >>> closed = PunctuationSet(schema, [Punctuation.of(schema, hour="[5,7]")])
+        >>> closed.open_part(0, Punctuation.of(schema, hour="[6,9]").patterns[0]).cuts
+        (8, 10)
         """
-        return self._all or (index in self._singles and self._singles[index].covers(part))
+        matched = values(pattern, self.schema[i].domain)
+        return self._singles[i].rest_of(matched) if i in self._singles else matched
 
     @property
     def singles(self) -> Mapping[int, GrowingSet]:
@@ -277,10 +290,10 @@ class PunctuationSet:
         self._entries = EntryIndex(self.schema)
 
     def _drop_covered(self, near: Sequence[Entry]) -> None:
-        """Takes out those entries that the others cover; of very many, those that one attribute covers."""
+        """Takes out those entries that the others cover together; of many, those that one attribute alone covers."""
         for entry in near:
-            if len(near) > EXACT_PUNCTUATIONS:
-                if any(self.closes(i, part) for i, part in entry.box.items()):
+            if len(near) > _FEW:
+                if any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items()):
                     self._entries.remove(entry)
             else:
                 self._entries.remove(entry)
