@@ -85,8 +85,8 @@ class PunctuationSet:
         claims one that is not there.
 
         >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
-        >>> halves = [Punctuation.of(schema, hour="5", min=half) for half in ("[0,29]", "{null,[30,59]}")[:1]]
-        >>> PunctuationSet(schema, halves).covers(Punctuation.of(schema, hour="5", min="3"))
+        >>> parts = [Punctuation.of(schema, hour="5", min=part) for part in ("[0,29]", "[30,59]", "null")]
+        >>> PunctuationSet(schema, parts).covers(Punctuation.of(schema, hour="5"))
         True
         """
         if self._all or p.is_empty:
@@ -99,8 +99,8 @@ class PunctuationSet:
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
         if any(entry.punctuation.covers(p) for entry in near):
             return True
-        target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*(e.box for e in near))}
         boxes = [entry.box for entry in near]
+        target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*boxes)}
         try:
             return bool(near) and is_covered(target, boxes, Budget() if is_exact(boxes) else Budget(ENOUGH))
         except TooHardError:
@@ -292,10 +292,7 @@ class PunctuationSet:
     def _drop_covered(self, near: Sequence[Entry]) -> None:
         """Takes out those entries that the others cover together; of many, those that one attribute alone covers."""
         for entry in near:
-            if len(near) > _FEW:
-                if any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items()):
-                    self._entries.remove(entry)
-            else:
-                self._entries.remove(entry)
-                if not self.covers(entry.punctuation):
-                    self._entries.add(entry)
+            self._entries.remove(entry)
+            closed = any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items())
+            if not closed and (len(near) > _FEW or not self.covers(entry.punctuation)):
+                self._entries.add(entry)
