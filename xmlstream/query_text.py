@@ -63,6 +63,10 @@ class QueryText:
         ('q.sql', 2, 2)
         """
         piece = self.pieces[bisect_right([p.start for p in self.pieces], max(offset, 0)) - 1]
+        written = [p for p in self.pieces if p.source is not None]
+        if piece.source is None and len(written) == 1:
+            # Nobody wrote this but for the sake of the one piece that somebody did.
+            return written[0].source, written[0].line, written[0].column
         if piece.stands_in:
             return piece.source, piece.line, piece.column
         before = self.text[piece.start : offset]
