@@ -29,11 +29,16 @@ def copy_documents(directory: Path, out: BinaryIO) -> int:
     paths = sorted(directory.glob("slice-*.xml"))
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
     root: bytes | None = None
+    ended_line = False
     for path in paths:
+        begins = True
         with path.open("rb") as document:
             for is_root, part in _parts(document, path):
                 if not is_root:
-                    out.write(part)
+                    # A document's first line break follows the last one of the document before it.
+                    kept = part.removeprefix(b"\n") if begins and ended_line else part
+                    out.write(kept)
+                    begins, ended_line = False, part.endswith(b"\n")
                 elif root is None:
                     root = part
                     out.write(root)
