@@ -20,7 +20,8 @@ from sources.head import local_name, one_line
 
 Offsets = npt.NDArray[np.int64]
 
-_LT, _GT, _SLASH = b"</>"[0], b"</>"[2], b"</>"[1]
+_LT, _GT, _SLASH, _BANG, _QUERY = b"<>/!?"
+_BLOCK = 1 << 18  # bytes of which the masks stay in the cache
 _SPECIAL = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _OPENER = re.compile(rb"<(?:!--|!\[CDATA\[|\?)|<(?:!|!-|!\[C?D?A?T?A?)?\Z")
 _TAG = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
@@ -55,21 +56,29 @@ def last_cut(text: bytes, cut: Cut, item: bytes) -> Cut:
 
 def _quickly(text: bytes, cut: Cut, item: bytes) -> Cut | None:
     """The end of the last item if depth one is proven there by numbers alone; None if that cannot be told."""
-    if len(cut.open) != 1:
+    if len(cut.open) != 1 or local_name(cut.open[0]) == item:
         return None
     end = last_item_end(text, item)
-    if not end or text.find(b"<!", 0, end) >= 0 or text.find(b"<?", 0, end) >= 0:
-        return None
-    byte = np.frombuffer(text, np.uint8, end)
-    lt, gt, slash = byte == _LT, byte == _GT, byte == _SLASH
-    tags = np.count_nonzero(lt)
-    # As many `>` as `<` leaves none over for texts and attribute values: each of them ends a tag.
-    if tags != np.count_nonzero(gt):
-        return None
-    ends = np.count_nonzero(lt[:-1] & slash[1:])
-    empty = np.count_nonzero(slash[:-1] & gt[1:])
     # Depth one can only be the root's, so that what is open is the same without a look at any name.
-    return Cut(cut.offset + end, cut.open) if tags == 2 * ends + empty else None
+    return Cut(cut.offset + end, cut.open) if end and _is_level(text, end) else None
+
+
+def _is_level(text: bytes, end: int) -> bool:
+    """Whether the depth is at the end of a content what it is at its start; False if numbers alone cannot tell."""
+    byte = np.frombuffer(text, np.uint8, end)
+    marks = [_BANG] * (b"!" in text) + [_QUERY] * (b"?" in text)
+    tags = tag_ends = end_tags = empty = 0
+    for start in range(0, end, _BLOCK):
+        block = byte[start : start + _BLOCK + 1]
+        lt, gt, slash = block == _LT, block == _GT, block == _SLASH
+        if any((lt[:-1] & (block[1:] == mark)).any() for mark in marks):
+            return False
+        tags += int(np.count_nonzero(lt[:_BLOCK]))
+        tag_ends += int(np.count_nonzero(gt[:_BLOCK]))
+        end_tags += int(np.count_nonzero(lt[:-1] & slash[1:]))
+        empty += int(np.count_nonzero(slash[:-1] & gt[1:]))
+    # As many `>` as `<` leaves none over for texts and attribute values: each of them ends a tag.
+    return tags == tag_ends and tags == 2 * end_tags + empty
 
 
 def last_item_end(text: bytes, item: bytes) -> int:

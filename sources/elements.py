@@ -5,8 +5,9 @@ This is the reference reading of an item, from a parsed element; whatever reads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lxml import etree
 
@@ -16,6 +17,8 @@ from sources.source import SourceOptions
 
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
+_NIL = _XSI + "nil"
+_MANY_TAGS = 10_000
 _NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
 _STRING = etree.XPath("string()")
 
@@ -50,6 +53,8 @@ class ItemReader:
         self._punctuation = "{" + options.namespace + "}"
         self._all = _tree(options.paths, range(len(self._names)))
         self._wanted = _tree(options.paths, wanted)
+        self._flat = _flat(options.paths, wanted)
+        self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
         self.needs_ancestors = bool(self._outer)
@@ -63,14 +68,24 @@ class ItemReader:
 
     def is_item(self, element: etree._Element) -> bool:
         """Whether the element is a tuple or a punctuation of this source."""
-        tag = element.tag
-        if isinstance(element, _NO_ELEMENT) or _local(str(tag)) != self.local:
-            return False
-        return self._row is None or tag == self._row or self.is_punctuation(element)
+        return self._kind(element) != "other"
 
     def is_punctuation(self, element: etree._Element) -> bool:
         """Whether an item is a punctuation; any other is a tuple."""
-        return str(element.tag).startswith(self._punctuation)
+        return self._kind(element) == "punctuation"
+
+    def _kind(self, element: etree._Element) -> Literal["tuple", "punctuation", "other"]:
+        known = self._kinds.get(element.tag)
+        if known is None:
+            known = "other"
+            if not isinstance(element, _NO_ELEMENT) and _local(str(element.tag)) == self.local:
+                if str(element.tag).startswith(self._punctuation):
+                    known = "punctuation"
+                elif self._row in (None, element.tag):
+                    known = "tuple"
+            if len(self._kinds) < _MANY_TAGS:
+                self._kinds[element.tag] = known
+        return known
 
     def values(self, element: etree._Element) -> list[str | None]:
         """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
@@ -78,11 +93,29 @@ class ItemReader:
         Raises:
             UnreadableError: A leaf is there twice.
         """
+        if self._flat is not None:
+            return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
         self._read(element, self._wanted, texts, seen)
         for index, path in self._wanted_outer:
             texts[index] = _of_ancestor(element, path)
+        return texts
+
+    def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> list[str | None]:
+        """The same where all that is wanted are children of the row element."""
+        texts: list[str | None] = [None] * len(self._names)
+        seen = 0
+        for child in element:
+            index = leaves.get(child.tag)
+            if index is None:
+                index = None if isinstance(child, _NO_ELEMENT) else leaves.get(_local(str(child.tag)))
+                if index is None:
+                    continue
+            if seen >> index & 1:
+                raise UnreadableError(f"{self._names[index]} is there twice")
+            seen |= 1 << index
+            texts[index] = _text(child)
         return texts
 
     def _read(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> None:
@@ -159,7 +192,7 @@ class ItemReader:
         return restricted
 
 
-def _tree(paths: tuple[LeafPath, ...], wanted: range | list[int]) -> _Node:
+def _tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> _Node:
     root = _Node()
     for index in wanted:
         path = paths[index]
@@ -175,6 +208,15 @@ def _tree(paths: tuple[LeafPath, ...], wanted: range | list[int]) -> _Node:
     return root
 
 
+def _flat(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
+    """The attributes by the names of their elements, if each is a child of its own."""
+    names = {paths[index].steps: index for index in wanted}
+    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.up for path in paths)
+    if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
+        return None
+    return {name: index for (name,), index in names.items()}
+
+
 def _below(node: _Node, tag: str) -> list[_Node]:
     """What is declared for a child: by its local name, and by its name with its namespace."""
     return [node.children[name] for name in dict.fromkeys((_local(tag), tag)) if name in node.children]
@@ -186,7 +228,8 @@ def _local(tag: str) -> str:
 
 def _text(element: etree._Element) -> str | None:
     """The string value of a leaf; None if it is nil."""
-    if element.get(_XSI + "nil", "").strip(BLANKS) in ("true", "1"):
+    nil = element.get(_NIL)
+    if nil is not None and nil.strip(BLANKS) in ("true", "1"):
         return None
     return str(_STRING(element)) if len(element) else element.text or ""
 

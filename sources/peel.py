@@ -10,7 +10,6 @@ item), nothing is taken, and the window is parsed as it stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -157,39 +156,36 @@ class Peeler:
             context = context[0]
         items: list[list[etree._Element]] = []
         for element in self._in_order(root, context):
-            if isinstance(element, etree._ProcessingInstruction):
-                parent = element.getparent()
-                if parent is not context and not self._is_like(parent, context):
-                    return None
-                items.append([])
-            elif items:
+            if not isinstance(element, etree._ProcessingInstruction):
                 items[-1].append(element)
+            elif self._is_like(element.getparent(), context):
+                items.append([])
             else:
                 return None
-        return items[:-1] if len(items) == len(gaps) + 1 and not items[-1] else None
+        return items[:-1] if len(items) == len(gaps) + 1 else None
 
-    def _in_order(self, root: etree._Element, context: etree._Element) -> Iterator[etree._Element]:
-        """Markers and items."""
-        if all(isinstance(child, etree._ProcessingInstruction) or self._reader.is_item(child) for child in context):
-            yield from context
-            return
-        inside: etree._Element | None = None
-        for element in root.iter():
-            if isinstance(element, etree._ProcessingInstruction):
-                yield element
-            elif self._reader.is_item(element) and not any(
-                self._reader.is_item(outer) for outer in element.iterancestors()
-            ):
-                inside = element
-                yield inside
+    def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
+        """Markers and items; the first is a marker."""
+        found = list(context)
+        if all(isinstance(child, etree._ProcessingInstruction) or self._reader.is_item(child) for child in found):
+            return found
+        found = list(root.iter(etree.PI, "{*}" + self._reader.local))
+        return [
+            element
+            for element in found
+            if isinstance(element, etree._ProcessingInstruction)
+            or (self._reader.is_item(element) and not any(map(self._reader.is_item, element.iterancestors())))
+        ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
         """Whether an element reads there as it does in the context; its ancestors are not taken into account."""
+        if parent is context:
+            return True
         return (
             parent is not None
             and not self._reader.needs_ancestors
             and parent.nsmap == context.nsmap
-            and not any(self._reader.is_item(outer) for outer in [parent, *parent.iterancestors()])
+            and not any(map(self._reader.is_item, [parent, *parent.iterancestors()]))
         )
 
 

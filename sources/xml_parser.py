@@ -21,6 +21,7 @@ from sources.columns import Column
 from sources.cuts import Piece, pieces
 from sources.elements import DroppedError, ItemReader, UnreadableError
 from sources.head import FlawError, parse_content, tag_name
+from sources.heap import keep_heap
 from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.malformed import Kind, Malformed
 from sources.pattern_texts import PatternTexts
@@ -93,6 +94,7 @@ class XmlParser:
 
         In mode FAILFAST the reading ends with the first piece in which something is malformed.
         """
+        keep_heap()
         at = range_.base + range_.start
         try:
             for text, items in self._texts(range_):

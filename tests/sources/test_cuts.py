@@ -39,6 +39,7 @@ def test_the_last_cut_is_behind_whole_items_and_knows_what_is_open(
 def test_a_root_that_is_an_item_is_not_cut() -> None:
     start = Cut(5, (b"<row>",))
     assert last_cut(b"<a>1</a><b/>", start, b"row") == start
+    assert last_cut(b"<a>1</a><row>2</row>", start, b"row") == start
     assert last_cut(b"<a>1</a></row>", start, b"row") == Cut(19, ())
 
 
