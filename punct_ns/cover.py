@@ -35,7 +35,15 @@ class TooHardError(Exception):
 
 
 class Budget:
-    """How many boxes may be looked at, counted once for each part of the target; without a limit unless given one."""
+    """How many boxes may be looked at, counted once for each part of the target; without a limit unless given one.
+
+    >>> budget = Budget(10)
+    >>> budget.spend(7)
+    >>> budget.spend(7)
+    Traceback (most recent call last):
+    ...
+    punct_ns.cover.TooHardError
+    """
 
     __slots__ = ("_left",)
 
@@ -68,12 +76,12 @@ def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Bud
     """
     while True:
         budget.spend(1 + len(boxes))
-        left = clipped(target, boxes)
+        left = _clipped(target, boxes)
         if left is None:
             return True
         boxes = [box for box in left if len(box) > 1]
         target = dict(target)
-        for i, held in slabs(left):
+        for i, held in _slabs(left):
             target[i] = target[i].difference(held)
             if target[i].is_empty:
                 return True
@@ -81,8 +89,8 @@ def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Bud
             break
     if not boxes:
         return False
-    i = busiest(boxes, target)
-    return all(is_covered({**target, i: half}, boxes, budget) for half in halves(i, target[i], boxes))
+    i = _busiest(boxes, target)
+    return all(is_covered({**target, i: half}, boxes, budget) for half in _halves(i, target[i], boxes))
 
 
 def covered_regions(
@@ -102,13 +110,13 @@ def covered_regions(
     while True:
         budget.spend(1 + len(boxes))
         region = {i: part for i, part in target.items() if i in staying}
-        left = clipped(target, boxes)
+        left = _clipped(target, boxes)
         if left is None:
             yield region
             return
         boxes = [box for box in left if len(box) > 1]
         target = dict(target)
-        for i, held in slabs(left):
+        for i, held in _slabs(left):
             closed = target[i].intersection(held)
             target[i] = target[i].difference(held)
             if i in staying:
@@ -131,12 +139,12 @@ def covered_regions(
     if everywhere and is_covered(removed, everywhere, budget):
         yield region
         return
-    i = busiest(dividing, region)
-    for half in halves(i, target[i], dividing):
+    i = _busiest(dividing, region)
+    for half in _halves(i, target[i], dividing):
         yield from covered_regions({**target, i: half}, boxes, staying, budget)
 
 
-def clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSet]]) -> list[Box] | None:
+def _clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSet]]) -> list[Box] | None:
     """The boxes as far as they reach into the target, with what they restrict there; None if one covers it all."""
     left = []
     for box in boxes:
@@ -154,14 +162,14 @@ def clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSe
     return left
 
 
-def slabs(boxes: Iterable[Box]) -> Iterator[tuple[int, ValueSet]]:
+def _slabs(boxes: Iterable[Box]) -> Iterator[tuple[int, ValueSet]]:
     """What boxes that restrict a single attribute hold of it."""
     for box in boxes:
         if len(box) == 1:
             yield from box.items()
 
 
-def busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueSet]) -> int:
+def _busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueSet]) -> int:
     """The attribute on which most boxes end inside the target."""
     ends = dict.fromkeys(target, 0)
     for box in boxes:
@@ -170,7 +178,7 @@ def busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueS
     return max(ends, key=lambda i: ends[i])
 
 
-def halves(i: int, target: ValueSet, boxes: Iterable[Mapping[int, ValueSet]]) -> tuple[ValueSet, ValueSet]:
+def _halves(i: int, target: ValueSet, boxes: Iterable[Mapping[int, ValueSet]]) -> tuple[ValueSet, ValueSet]:
     """The target's values of an attribute, cut in two at the median of the boxes' ends; null is cut off last."""
     parts = [box[i].cuts for box in boxes if i in box]
     own = set(target.cuts)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from punct_ns.domain import Cut
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
 from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from punct_ns.domain import Value
-    from punct_ns.schema import Schema
     from punct_ns.value_set import ValueSet
 
 Edge = tuple[int, Cut, tuple[Pattern, ...]]
@@ -27,7 +27,13 @@ _OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
 
 
 class Entry:
-    """One punctuation of several restricted attributes, with what is asked of it often."""
+    """One punctuation of several restricted attributes, with what is asked of it often.
+
+    >>> schema = Schema.parse("hour INT, min INT")
+    >>> five = Entry(Punctuation.of(schema, hour="5", min="[0,9]"), (0, 1))
+    >>> five.box[1].cuts, five.only_difference(Entry(Punctuation.of(schema, hour="6", min="[0,9]"), (0, 1)))
+    ((0, 10), 0)
+    """
 
     __slots__ = ("_box", "patterns", "punctuation", "restricted")
 
@@ -58,7 +64,7 @@ class Entry:
 
 
 class Shelf:
-    """The entries that restrict the same attributes."""
+    """The entries that restrict the same attributes; `EntryIndex` shows what it does."""
 
     __slots__ = ("_by_constant", "_edges", "_loose", "_schema", "entries", "restricted")
 
@@ -154,7 +160,18 @@ class Shelf:
 
 
 class EntryIndex:
-    """All entries, shelf by shelf."""
+    """All entries, shelf by shelf.
+
+    >>> schema = Schema.parse("hour INT, min INT")
+    >>> index = EntryIndex(schema)
+    >>> for hour in ("5", "6"):
+    ...     index.add(Entry(Punctuation.of(schema, hour=hour, min="[0,9]"), (0, 1)))
+    >>> six = Entry(Punctuation.of(schema, hour="6", min="[10,19]"), (0, 1))
+    >>> [str(entry.punctuation) for entry in index.meeting({0: six.given[0]})]
+    ['<6, [0,9]>']
+    >>> str(index.joined(six, [])), len(index)
+    ('<6, [0,19]>', 1)
+    """
 
     __slots__ = ("_schema", "shelves")
 

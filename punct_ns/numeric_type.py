@@ -67,7 +67,12 @@ def exactly(bound: object) -> int | Fraction:
 
 @dataclass(frozen=True, slots=True)
 class IntegerType(DiscreteType):
-    """TINYINT, SMALLINT, INT and BIGINT: two's complement of so many bits."""
+    """TINYINT, SMALLINT, INT and BIGINT: two's complement of so many bits.
+
+    >>> TINYINT = IntegerType("TINYINT", 8)
+    >>> TINYINT.low, TINYINT.high, TINYINT.read(" +17"), TINYINT.place_of_text("17.5")
+    (-128, 127, 17, Fraction(35, 2))
+    """
 
     name: str
     bits: int
@@ -115,7 +120,12 @@ class IntegerType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(DiscreteType):
-    """DECIMAL(precision, scale): the step between neighbours is 10 to the power of minus scale."""
+    """DECIMAL(precision, scale): the step between neighbours is 10 to the power of minus scale.
+
+    >>> price = DecimalType(5, 2)
+    >>> price.high, price.read("1.5"), price.ordinal(price.read("1.5")), price.write(price.value(151))
+    (Decimal('999.99'), Decimal('1.50'), 150, '1.51')
+    """
 
     precision: int
     scale: int
@@ -164,7 +174,12 @@ class DecimalType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class FloatType(SqlType):
-    """FLOAT (32 bits) and DOUBLE (64 bits): a text stands for the nearest value; NaN is the last one."""
+    """FLOAT (32 bits) and DOUBLE (64 bits): a text stands for the nearest value; NaN is the last one.
+
+    >>> FLOAT = FloatType("FLOAT", 32)
+    >>> FLOAT.read("0.1"), FLOAT.write(FLOAT.read("0.1")), FLOAT.read("-0"), FLOAT.high
+    (0.10000000149011612, '0.1', 0.0, NAN)
+    """
 
     name: str
     bits: int

@@ -117,7 +117,11 @@ class DiscreteType(SqlType):
 
 @dataclass(frozen=True, slots=True)
 class StringType(SqlType):
-    """STRING, by code point; nothing is trimmed."""
+    """STRING, by code point; nothing is trimmed.
+
+    >>> StringType().read(" S01 "), StringType().high is None
+    (' S01 ', True)
+    """
 
     @property
     def low(self) -> str:
@@ -141,7 +145,11 @@ class StringType(SqlType):
 
 @dataclass(frozen=True, slots=True)
 class BooleanType(DiscreteType):
-    """BOOLEAN: false, then true."""
+    """BOOLEAN: false, then true.
+
+    >>> BooleanType().read("1"), BooleanType().write(False), BooleanType().ordinal(True)
+    (True, 'false', 1)
+    """
 
     _READ: ClassVar[dict[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 
@@ -176,7 +184,13 @@ class BooleanType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueType(DiscreteType):
-    """A type of which only null and not null can be told: one stand-in for all its values."""
+    """A type of which only null and not null can be told: one stand-in for all its values.
+
+    >>> OpaqueType("BINARY").read("x")
+    Traceback (most recent call last):
+    ...
+    ValueError: BINARY admits only the patterns * and null
+    """
 
     name: str
     opaque = True

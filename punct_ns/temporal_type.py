@@ -22,7 +22,11 @@ _DAY = 86_400_000_000  # microseconds
 
 @dataclass(frozen=True, slots=True)
 class DateType(DiscreteType):
-    """DATE, written `2003-05-15`; years 1 to 9999."""
+    """DATE, written `2003-05-15`; years 1 to 9999.
+
+    >>> DateType().read("2003-05-15"), DateType().place_of_text("0001-01-01T12:00")
+    (datetime.date(2003, 5, 15), Fraction(3, 2))
+    """
 
     @property
     def low(self) -> date:
@@ -67,6 +71,10 @@ class TimestampType(DiscreteType):
     """TIMESTAMP (a moment, in UTC; a text without a zone is in UTC) or TIMESTAMP_NTZ (a clock's face).
 
     Written `2003-05-15T17:20:00.5Z`, without the `Z` for TIMESTAMP_NTZ; years 1 to 9999.
+
+    >>> moment = TimestampType(zoned=True).read("1970-01-01 01:00:00.5+01:00")
+    >>> TimestampType(zoned=True).ordinal(moment), TimestampType(zoned=True).write(moment)
+    (500000, '1970-01-01T00:00:00.5Z')
     """
 
     zoned: bool
