@@ -46,7 +46,7 @@ def _windows(options: SourceOptions) -> Iterator[list[Parsed]]:
     options = options.replace(follow="false", columns=None)
     parser = XmlParser(options)
     planner = Planner(options, Documents(options, log=False))
-    _, ranges = planner.advance(Offset(), planner.sizes(), None)
+    _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
     window: list[Parsed] = []
     for range_ in ranges:
         for parsed in parser.parse(range_):

@@ -5,11 +5,17 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
 from lxml import etree
 
+from punct_ns.errors import InputError
+
 HEAD_LIMIT = 1 << 20
 """Bytes within which the root's start tag must end."""
+
+_SHORT = 1 << 12  # bytes within which it mostly ends
 
 
 class FlawError(Exception):
@@ -61,6 +67,31 @@ class Charset:
             return piece.decode(self.codec).encode()
         except UnicodeDecodeError as error:
             raise FlawError(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
+
+
+def open_document(path: str) -> BinaryIO:
+    """The bytes of a document.
+
+    Raises:
+        InputError: It cannot be opened.
+    """
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+
+
+def head_of(file: BinaryIO, size: int, *, complete: bool, encoding: str | None) -> Head | None:
+    """The head of a document of which `size` bytes are there; as `read_head`."""
+    start = file.read(min(_SHORT, size))
+    if len(start) < size:
+        try:
+            if head := read_head(start, complete=False, encoding=encoding):
+                return head
+        except FlawError:
+            pass  # the rest may show it in another light
+        start += file.read(min(HEAD_LIMIT, size) - len(start))
+    return read_head(start, complete=complete, encoding=encoding)
 
 
 def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head | None:

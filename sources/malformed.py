@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import BinaryIO, Literal
 
 import pyarrow as pa
 
 from punct_ns.errors import MalformedInput
-from sources.head import HEAD_LIMIT, Charset, FlawError, read_head
+from sources.head import HEAD_LIMIT, Charset, FlawError, head_of, open_document
 from sources.staging import MALFORMED
 
 Kind = Literal["document", "tuple", "punctuation"]
@@ -49,9 +48,9 @@ def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> li
 
     Offsets are those of the document's UTF-8 form if its encoding is one that must be read whole.
     """
-    with Path(path).open("rb") as file:
+    with open_document(path) as file:
         try:
-            head = read_head(file.read(HEAD_LIMIT), complete=False, encoding=encoding)
+            head = head_of(file, HEAD_LIMIT, complete=False, encoding=encoding)
         except FlawError:
             head = None
         charset = head.charset if head is not None else Charset()

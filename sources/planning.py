@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from punct_ns.errors import InputError
 from sources.documents import Documents
 from sources.ranges import Range
 from sources.scan import Place, scan, split
 from sources.source import SourceOptions
+
+
+GONE = -1
+"""The size of a document that is not there any more; that matters only if it has not been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,10 @@ class Planner:
         self._options = options
         self._documents = documents
 
-    def sizes(self) -> list[int]:
-        """How much of each document is there now."""
-        return [Path(path).stat().st_size for path in self._documents.find()]
+    def sizes(self, start: Offset) -> list[int]:
+        """How much of each document is there now; GONE for one that is not, or was read before the offset."""
+        read = start.document
+        return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
 
     def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[Range]]:
         """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
@@ -76,7 +82,7 @@ class Planner:
             left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
-            found = scan(self._place(at), sizes[at.document], left, self._options, settled=settled)
+            found = scan(self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled)
             ranges += found.ranges
             if found.state == "more":
                 at = replace(at, byte=found.byte, open=found.open)
@@ -96,12 +102,17 @@ class Planner:
         at, ranges = start, list[Range]()
         while at.document < end.document:
             place = self._place(at)
-            found = scan(place, Path(place.path).stat().st_size, None, self._options, settled=True)
+            found = scan(place, self._present(at, _size(place.path)), None, self._options, settled=True)
             ranges += found.ranges
             at = at.next(found.byte)
         if end.byte > at.byte:
             ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
         return self._with_end(end, ranges) if end.closed and not start.closed else ranges
+
+    def _present(self, at: Offset, size: int) -> int:
+        if size == GONE:
+            raise InputError(f"{self._documents.paths[at.document]} is gone, and was not read to its end")
+        return size
 
     def _place(self, at: Offset) -> Place:
         return Place(self._documents.paths[at.document], at.base, at.byte, at.open)
@@ -111,3 +122,10 @@ class Planner:
         if ranges:
             return [*ranges[:-1], replace(ranges[-1], close=True)]
         return [Range(self._options.path, at.base, at.byte, at.byte, close=True)]
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return GONE

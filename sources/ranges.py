@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 from sources.cuts import Cut, last_cut, last_item_end
-from sources.head import HEAD_LIMIT, Charset, FlawError, read_head
+from sources.head import Charset, FlawError, head_of
 
 PIECE = 1 << 20
 """Bytes that are read and parsed at once, unless an item is longer."""
@@ -72,7 +72,7 @@ class Feed:
         Raises:
             FlawError: The document has no readable head.
         """
-        head = read_head(file.read(min(HEAD_LIMIT, range_.end)), complete=True, encoding=encoding)
+        head = head_of(file, range_.end, complete=True, encoding=encoding)
         assert head is not None
         self._charset = head.charset if head.charset.cuttable else Charset()
         self._source = _Bytes(file, range_, head.charset)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, Literal
 
 from lxml import etree
 
 from punct_ns.errors import InputError
 from sources.cuts import Cut, last_cut
-from sources.head import HEAD_LIMIT, Charset, FlawError, Head, read_head, safe_parser
+from sources.head import Charset, FlawError, Head, head_of, open_document, safe_parser
 from sources.ranges import Range
 from sources.source import SourceOptions
 
@@ -70,9 +69,11 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
     if size < place.byte:
         raise InputError(f"{place.path} has shrunk to {size} bytes; {place.byte} were read", hint="a stream only grows")
     nothing = Scan([], place.byte, place.open, "more")
-    with Path(place.path).open("rb") as file:
+    if size == place.byte and not settled:
+        return nothing
+    with open_document(place.path) as file:
         try:
-            head = read_head(file.read(min(HEAD_LIMIT, size)), settled, options.encoding)
+            head = head_of(file, size, complete=settled, encoding=options.encoding)
         except FlawError:
             return _lost(place, [], size)
         if head is None:
@@ -179,8 +180,8 @@ def _lost(place: Place, ranges: list[Range], size: int, open_: tuple[str, ...] |
 def _is_lost(file: BinaryIO, cut: Cut, size: int, charset: Charset, options: SourceOptions) -> bool:
     """Whether what stands behind the last cut can become content by no more text."""
     length = size - cut.offset
-    if length > options.max_item_bytes:
-        return True
+    if not 0 < length <= options.max_item_bytes:
+        return length > 0
     file.seek(cut.offset)
     parser = safe_parser()
     try:

@@ -113,7 +113,7 @@ class BatchReader(_Reading, DataSourceReader):
         with telling():
             options = self.options.replace(follow="false")
             planner = Planner(options, Documents(options, log=False))
-            _, ranges = planner.advance(Offset(), planner.sizes(), None)
+            _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
             return [*Task.of(ranges, options.max_bytes_per_partition)]
 
 
@@ -138,12 +138,13 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
         with telling():
-            self._sizes = self._planner.sizes()
+            self._sizes = self._planner.sizes(Offset())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice."""
         with telling():
-            sizes = self._planner.sizes() if self._sizes is None else self._sizes
+            before = Offset.of(start)
+            sizes = self._planner.sizes(before) if self._sizes is None else self._sizes
             if not self.options.follow:
                 self._sizes = sizes  # what comes later is not waited for
             budget: int | None = self.options.max_bytes_per_slice
@@ -151,7 +152,6 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
                 budget = None
             elif isinstance(limit, ReadMaxBytes):
                 budget = limit.max_bytes
-            before = Offset.of(start)
             after, ranges = self._planner.advance(before, sizes, budget)
             self._planned = before, after, ranges
             return after.json()
@@ -167,7 +167,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
                 ranges = planned[2]
             else:
                 # Spark repeats a slice that was planned before it restarted.
-                self._planner.sizes()
+                self._planner.sizes(after)
                 ranges = self._planner.ranges(before, after)
             return Task.of(ranges, self.options.max_bytes_per_partition)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from punct_ns.slices import POSITION
 from sources.columns import Column
 from sources.cuts import Piece, pieces
 from sources.elements import DroppedError, ItemReader, UnreadableError
-from sources.head import FlawError, parse_content, tag_name
+from sources.head import FlawError, open_document, parse_content, tag_name
 from sources.heap import keep_heap
 from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.malformed import Kind, Malformed
@@ -113,7 +112,7 @@ class XmlParser:
     def _texts(self, range_: Range) -> Iterator[tuple[_Text, Items]]:
         if range_.start == range_.end and range_.ends == "cut":
             return
-        with Path(range_.path).open("rb") as file:
+        with open_document(range_.path) as file:
             feed = Feed(file, range_, self._item, self._options.encoding, self._options.max_item_bytes)
             while True:
                 content, open_, offset = feed.items(), feed.open, feed.offset

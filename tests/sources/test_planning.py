@@ -43,7 +43,7 @@ class Reading:
 
     def advance(self, budget: int | None = None) -> list[int | str] | None:
         """The values of the next slice, `*` for its end; None if nothing came."""
-        after, ranges = self.planner.advance(self.at, self.planner.sizes(), budget)
+        after, ranges = self.planner.advance(self.at, self.planner.sizes(self.at), budget or 1 << 40)
         if after == self.at:
             assert not ranges
             return None
@@ -151,6 +151,18 @@ def test_a_directory_is_read_by_name_and_then_by_arrival(tmp_path: Path) -> None
     ]
 
 
+def test_documents_may_go_once_they_are_read_and_not_before(tmp_path: Path) -> None:
+    for name in ("a.xml", "b.xml"):
+        (tmp_path / name).write_bytes(ROOT + rows(0, 1) + b"</r>")
+    reading = Reading(source(tmp_path, maxFilesPerSlice="1", documentLog=str(tmp_path / "log")))
+    assert reading.advance() == [0]
+    (tmp_path / "a.xml").unlink()
+    assert reading.planner.advance(reading.at, reading.planner.sizes(Offset()), None)[1]
+    (tmp_path / "b.xml").unlink()
+    with pytest.raises(InputError, match="gone"):
+        reading.advance()
+
+
 def test_a_document_without_its_end_holds_back_those_after_it(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 1))
     (tmp_path / "b.xml").write_bytes(ROOT + rows(2, 3) + b"</r>")
@@ -207,7 +219,7 @@ def test_a_cut_below_the_root_remembers_what_is_open(file: Path) -> None:
     reading.planner = planner(options)
     at, seen, opens = Offset(), list[tuple[int, int]](), set[int]()
     while not at.closed:
-        at, ranges = reading.planner.advance(at, reading.planner.sizes(), 150)
+        at, ranges = reading.planner.advance(at, reading.planner.sizes(at), 150)
         opens.add(len(at.open))
         for range_ in ranges:
             for parsed in XmlParser(options).parse(range_):

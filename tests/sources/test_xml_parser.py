@@ -56,7 +56,7 @@ def in_slices(options: SourceOptions, budget: int) -> list[Range]:
     planner = Planner(options, Documents(options, log=False))
     at, ranges = Offset(), list[Range]()
     while True:
-        after, more = planner.advance(at, planner.sizes(), budget)
+        after, more = planner.advance(at, planner.sizes(at), budget)
         if after == at:
             return ranges
         at = after
