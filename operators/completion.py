@@ -18,13 +18,7 @@ from punct_ns.schema import Schema
 def completed(punctuations: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> list[Punctuation]:
     """The punctuations on the named attributes that newly hold, minimal; others wait in the state."""
     schema = state.inputs[0]
-    held = state.punctuations("input", schema)
-    closed = state.punctuations("closed", Schema(tuple(schema.attribute(name) for name in names)))
+    chosen = Schema(tuple(schema.attribute(name) for name in names))
+    held, closed = state.punctuations("input", schema), state.punctuations("closed", chosen)
     new = held.absorb(punctuations)
-    if not new:
-        return []
-    chosen = {schema.index(name) for name in names}
-    if all(chosen.issuperset(p.restricted) for p in new):
-        return closed.absorb(project(new, names, schema))
-    waiting = [p for p in held.set if not chosen.issuperset(p.restricted)]
-    return closed.absorb(project([*new, *waiting], names, schema))
+    return closed.absorb(project(held.set, names, chosen, new=new)) if new else []

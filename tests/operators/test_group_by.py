@@ -148,3 +148,15 @@ def test_a_sum_of_decimals_has_sparks_type_however_it_is_cut(spark: SparkSession
     running.slice(([(1, Decimal("0.01"))], []))
     done = running.slice(([], [Punctuation.all(prices)]))
     assert done.tuples == [(1, Decimal("100000000.00"))]
+
+
+def test_halves_that_come_one_after_the_other_complete_the_group_they_stand_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The halves coalesce in the held set; the group, which is not the first attribute, is complete all the same."""
+    by_hour = Schema.parse("min INT NOT NULL, hour INT", "min 0..59")
+    count = GroupBy(("hour",), (aggregate("n", "BIGINT", "count(*)"),))
+    running = Running(spark, tmp_path, count, by_hour)
+    running.slice(([(3, 5), (40, 5)], [Punctuation.parse("<[0,29], 5>", by_hour)]))
+    done = running.slice(([], [Punctuation.parse("<[30,59], 5>", by_hour)]))
+    assert (done.tuples, [str(p) for p in done.punctuations], done.kept) == ([(5, 2)], ["<5, *>"], 0)

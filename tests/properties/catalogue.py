@@ -61,21 +61,21 @@ def selecting(space: SmallSchema) -> Case:
 
 
 def projecting(space: SmallSchema) -> Case:
-    """All attributes but the last, and whether that is null."""
-    kept = space.schema.attributes[:-1]
-    last = space.schema[-1].name
+    """All attributes but the first, and whether that is null."""
+    kept = space.schema.attributes[1:]
+    first = space.schema[0].name
     columns = [Column(attribute, f"`{attribute.name}`", attribute.name) for attribute in (STREAM, *kept)]
-    columns.append(Column(Attribute("absent", Domain("BOOLEAN", nullable=False)), f"`{last}` IS NULL"))
+    columns.append(Column(Attribute("absent", Domain("BOOLEAN", nullable=False)), f"`{first}` IS NULL"))
 
     def project(t: Tuple) -> Tuple:
-        return (*t[:-1], t[-1] is None)
+        return (*t[1:], t[0] is None)
 
     def closed(u: Tuple, ts: Any, ps: Any) -> bool:
         # The operator does not look into the expression: it speaks of copied attributes only.
-        return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same_tuple(t[:-1], u[:-1]))
+        return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same_tuple(t[1:], u[:-1]))
 
     invariants = Invariants(oracle.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
-    outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[:-1])) for absent in (False, True)]
+    outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[1:])) for absent in (False, True)]
     return Case(Project(tuple(columns)), 1, invariants, outputs, len)
 
 
@@ -88,7 +88,7 @@ def merging(space: SmallSchema) -> Case:
 
 
 def _least(ts: list[Tuple]) -> Any:
-    present = [t[-1] for t in ts if t[-1] is not None]
+    present = [t[0] for t in ts if t[0] is not None]
     least = present[0] if present else None
     for value in present:
         if oracle.before(value, least):
@@ -97,13 +97,13 @@ def _least(ts: list[Tuple]) -> Any:
 
 
 def _grouping(space: SmallSchema, aggregates: tuple[Aggregate, ...], answer: Callable[[list[Tuple]], Tuple]) -> Case:
-    """Groups by all attributes but the last."""
+    """Groups by all attributes but the first."""
 
     def key(t: Tuple) -> Tuple:
-        return t[:-1]
+        return t[1:]
 
-    by = space.schema.names[:-1]
-    keys = list(product(*(small.universe for small in space.smalls[:-1])))
+    by = space.schema.names[1:]
+    keys = list(product(*(small.universe for small in space.smalls[1:])))
     invariants = oracle.grouping(key, answer, space.universe)
     outputs = [(*k, *(None for _ in aggregates)) for k in keys]
     return Case(GroupBy(("stream", *by), aggregates), 1, invariants, outputs, len)
@@ -111,10 +111,10 @@ def _grouping(space: SmallSchema, aggregates: tuple[Aggregate, ...], answer: Cal
 
 def grouping(space: SmallSchema) -> Case:
     """Aggregates that decompose: kept are groups."""
-    domain = space.schema[-1].domain
+    domain = space.schema[0].domain
     aggregates = (
         Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),
-        Aggregate(Attribute("least", Domain(domain.type)), f"min(`{space.schema[-1].name}`)"),
+        Aggregate(Attribute("least", Domain(domain.type)), f"min(`{space.schema[0].name}`)"),
     )
     case = _grouping(space, aggregates, lambda ts: (len(ts), _least(ts)))
     return Case(
@@ -122,20 +122,20 @@ def grouping(space: SmallSchema) -> Case:
         1,
         case.invariants,
         case.outputs,
-        lambda ckeep: len(oracle.distinct([t[:-1] for t in ckeep])),
+        lambda ckeep: len(oracle.distinct([t[1:] for t in ckeep])),
     )
 
 
 def grouping_tuples(space: SmallSchema) -> Case:
     """One that does not: kept are tuples."""
-    last = space.schema[-1].name
+    first = space.schema[0].name
     aggregates = (
-        Aggregate(Attribute("kinds", Domain("BIGINT", nullable=False)), f"count(DISTINCT `{last}`)"),
+        Aggregate(Attribute("kinds", Domain("BIGINT", nullable=False)), f"count(DISTINCT `{first}`)"),
         Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),
     )
 
     def answer(ts: list[Tuple]) -> Tuple:
-        return len(oracle.distinct([(t[-1],) for t in ts if t[-1] is not None])), len(ts)
+        return len(oracle.distinct([(t[0],) for t in ts if t[0] is not None])), len(ts)
 
     return _grouping(space, aggregates, answer)
 
