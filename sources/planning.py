@@ -13,7 +13,6 @@ from sources.ranges import Range
 from sources.scan import Place, scan, split
 from sources.source import SourceOptions
 
-
 GONE = -1
 """The size of a document that is not there any more; that matters only if it has not been read."""
 
