@@ -48,7 +48,7 @@ experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf spark-warehouse metastore_db derby.log artifacts
+	rm -rf .grimp_cache spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 lock: .venv/installed ## resolve requirements.lock anew from pyproject.toml

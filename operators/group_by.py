@@ -1,7 +1,8 @@
 """group_by: one tuple for each group, as soon as the group is complete.
 
-Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group; without A there is one group,
-always. Step:       –
+Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group.
+            Without A there is one group, always.
+Step:       –
 Pass:       {(a, f(kept tuples of a)) | a is complete}: every possible tuple of the group is covered.
 Propagate:  exactly the punctuations that made that cover, on A, with wildcards for the aggregates.
 Keep:       the other groups: partial aggregates where all aggregates have them, else their tuples.

@@ -3,9 +3,8 @@
 Meaning:    π_E(R) = {| (e₁(t), …, eₙ(t)) | t ∈ R |}
 Step:       π_E(new)
 Pass:       –
-Propagate:  those with a wildcard at every attribute removed; several that together cover the removed attributes'
-domains
-            count as one; a wildcard at every computed attribute.
+Propagate:  those with a wildcard at every attribute removed; several that together cover the domains of the
+            attributes removed count as one; a wildcard at every computed attribute.
 Keep:       punctuations only.
 Safe when:  always.
 Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
