@@ -17,9 +17,9 @@ pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
 QUERY = """
 CREATE TABLE sensor1 (sid STRING, hour INT, min INT, currtmp DOUBLE)
-USING punctuated_xml OPTIONS (path '${SENSORS}/sensor1.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '8k');
+USING punctuated_xml OPTIONS (path '${SENSORS}/sensor1.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '5k');
 CREATE TABLE sensor2 (sid STRING, hour INT, min INT, currtmp DOUBLE)
-USING punctuated_xml OPTIONS (path '${SENSORS}/sensor2.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '8k');
+USING punctuated_xml OPTIONS (path '${SENSORS}/sensor2.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '5k');
 SELECT MAX(currtmp) AS maxtemp, count(*) AS n, hour
 FROM (SELECT currtmp, hour FROM sensor1 UNION SELECT currtmp, hour FROM sensor2) GROUP BY hour;
 """
