@@ -16,6 +16,7 @@ from operators.behaviour import Slice, Tuples
 from operators.state import OperatorState
 from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, matching, not_matching, quoted
 from punct_ns.xml_form import punctuation_from_texts
 from sources.staging import StagedRange
@@ -155,7 +156,7 @@ class Intake:
             path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
 
 
-def _punctuations(range_: StagedRange, schema: Any) -> Iterator[Punctuation]:
+def _punctuations(range_: StagedRange, schema: Schema) -> Iterator[Punctuation]:
     assert range_.punctuations is not None
     columns = [range_.punctuations[name].to_pylist() for name in schema.names]
     for texts in zip(*columns, strict=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from punct_ns.domain import NAN, Domain
-from punct_ns.pattern import Constant, List, Pattern, Range, canonical, meet
+from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
@@ -38,13 +38,7 @@ def may_match(path: Path, punctuations: Sequence[Punctuation], schema: Schema) -
 
 
 def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
-    return not zone or any(not _is_empty(meet(pattern, part, domain)) for part in zone)
-
-
-def _is_empty(pattern: Pattern) -> bool:
-    from punct_ns.pattern import Empty
-
-    return isinstance(pattern, Empty)
+    return not zone or any(meet(pattern, part, domain) != EMPTY for part in zone)
 
 
 def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
