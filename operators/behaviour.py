@@ -1,8 +1,11 @@
 """What an operator is: initial state, step, pass, propagate, keep (Tucker et al. 2003, §4.2).
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
-called in the paper's order: all tuples of the slice are stepped before its punctuations act, which is sound because a
-grammatical stream has no tuple after a punctuation that matches it.
+called in turn: all tuples of the slice are stepped before its punctuations act, which is sound because a grammatical
+stream has no tuple after a punctuation that matches it.
+
+Differs: the paper propagates before it keeps. Here keep comes first, because what a join, an intersect or a difference
+may propagate is judged by what is still kept once its state is purged.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ if TYPE_CHECKING:
 class Tuples:
     """Tuples of one slice: a lazy frame, one column per attribute, and how many there are at the most.
 
-    `exact` says that `at_most` is the number itself.
+    `exact` says that `at_most` is the number itself, `computed` that reading the frame twice computes nothing twice.
     """
 
     frame: DataFrame
     at_most: int
     exact: bool = True
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +60,19 @@ class Operator(Protocol):
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """What goes out because punctuations came."""
 
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The punctuations that hold for the output from here on."""
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge what no later slice can need."""
 
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """The punctuations that hold for the output from here on."""
+
 
 def advance(operator: Operator, inputs: Sequence[Slice], state: OperatorState) -> Slice:
-    """One slice through one operator, in the order of the paper's framework: step, pass, propagate, keep."""
+    """One slice through one operator: step, pass, keep, propagate."""
     stepped = operator.step(inputs, state)
     passed = operator.pass_(inputs, state)
-    punctuations = operator.propagate(inputs, state)
     operator.keep(inputs, state)
+    punctuations = operator.propagate(inputs, state)
     return Slice(together([part for part in (stepped, passed) if part is not None]), tuple(punctuations))
 
 
@@ -76,6 +80,8 @@ def together(parts: Sequence[Tuples]) -> Tuples | None:
     """The bag union of frames with equal columns; None for none."""
     if not parts:
         return None
+    if len(parts) == 1:
+        return parts[0]
     frame = parts[0].frame
     for part in parts[1:]:
         frame = frame.unionAll(part.frame)

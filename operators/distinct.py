@@ -13,20 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from operators.behaviour import Slice, Tuples
+from operators.rows import without
 from operators.state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-HASHED = 500_000
-"""Kept tuples up to which they are broadcast to the new ones; beyond it both are shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Distinct:
         kept = state.kept("tuples", attributes)
         once = new.frame.select(*map(quoted, attributes.names)).dropDuplicates()
         if not kept.is_empty:
-            once = _without(once, kept.frame(), attributes.names, broadcast=kept.rows <= HASHED)
+            once = without(once, kept.frame(), attributes.names, kept.rows)
         return kept.append(Tuples(once, new.at_most))
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -64,11 +58,3 @@ class Distinct:
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge what can have no more duplicates."""
         state.kept("tuples", state.inputs[0]).purge(inputs[0].punctuations)
-
-
-def _without(new: DataFrame, kept: DataFrame, names: Sequence[str], *, broadcast: bool) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    others = kept.select(*(F.col(quoted(name)).alias(f"_kept{i}") for i, name in enumerate(names)))
-    same = " AND ".join(f"{quoted(name)} <=> _kept{i}" for i, name in enumerate(names))
-    return new.join(F.broadcast(others) if broadcast else others, F.expr(same), "left_anti")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from operators.aggregates import Aggregate, Partial, column_list, ignores_duplicates, partial, references
 from operators.behaviour import Slice, Tuples
 from operators.completion import completed
-from operators.state import Kept, OperatorState
+from operators.kept import Kept
+from operators.state import OperatorState
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

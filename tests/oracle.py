@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
@@ -127,85 +126,7 @@ def same_bag(a: Sequence[Tuple], b: Sequence[Tuple]) -> bool:
     )
 
 
-# What a stream operator may put out, and must keep (Tables 2 to 4; SEMANTICS of several punctuations together).
-
-
-@dataclass(frozen=True, slots=True)
-class Invariants:
-    """An operator by its invariants over all that has come: `ts` and `ps` of each input so far.
-
-    `cpass` gives all output so far, `cprop` whether an output tuple is among those of which no more will come, `ckeep`
-    the tuples that must be kept.
-    """
-
-    cpass: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
-    cprop: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool]
-    ckeep: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
-
-
-def selecting(predicate: Callable[[Tuple], bool | None]) -> Invariants:
-    return Invariants(
-        cpass=lambda ts, ps: select(predicate, ts[0]),
-        cprop=lambda t, ts, ps: set_match(t, ps[0]),
-        ckeep=lambda ts, ps: [],
-    )
-
-
-def projecting(columns: Callable[[Tuple], Tuple], universe: Sequence[Tuple]) -> Invariants:
-    """A tuple is closed when every possible tuple that is projected to it is."""
-    return Invariants(
-        cpass=lambda ts, ps: project(columns, ts[0]),
-        cprop=lambda u, ts, ps: all(set_match(t, ps[0]) for t in universe if same_tuple(columns(t), u)),
-        ckeep=lambda ts, ps: [],
-    )
-
-
-def deduplicating() -> Invariants:
-    return Invariants(
-        cpass=lambda ts, ps: distinct(ts[0]),
-        cprop=lambda t, ts, ps: set_match(t, ps[0]),
-        ckeep=lambda ts, ps: [t for t in distinct(ts[0]) if not set_match(t, ps[0])],
-    )
-
-
-def merging() -> Invariants:
-    return Invariants(
-        cpass=lambda ts, ps: merge(*ts),
-        cprop=lambda t, ts, ps: all(set_match(t, each) for each in ps),
-        ckeep=lambda ts, ps: [],
-    )
-
-
-def grouping(
-    key: Callable[[Tuple], Tuple], aggregate: Callable[[list[Tuple]], Tuple], universe: Sequence[Tuple]
-) -> Invariants:
-    """A group is complete when every possible tuple of it is covered."""
-
-    def complete(k: Tuple, ps: Sequence[Punctuation]) -> bool:
-        return all(set_match(t, ps) for t in universe if same_tuple(key(t), k))
-
-    def width(t: Tuple) -> int:
-        return len(key(t))
-
-    return Invariants(
-        cpass=lambda ts, ps: group_by(key, aggregate, [t for t in ts[0] if complete(key(t), ps[0])]),
-        cprop=lambda u, ts, ps: complete(u[: width(universe[0])], ps[0]),
-        ckeep=lambda ts, ps: [t for t in ts[0] if not complete(key(t), ps[0])],
-    )
-
-
-def expected(invariants: Invariants, slices: Sequence[Sequence[Slice]]) -> list[tuple[list[Tuple], list[Tuple]]]:
-    """For each slice (of every input): all that is put out by then, and all that is kept after it."""
-    width = len(slices[0]) if slices else 0
-    ts: list[list[Tuple]] = [[] for _ in range(width)]
-    ps: list[list[Punctuation]] = [[] for _ in range(width)]
-    found = []
-    for inputs in slices:
-        for i, (tuples, punctuations) in enumerate(inputs):
-            ts[i] += tuples
-            ps[i] += punctuations
-        found.append((invariants.cpass(ts, ps), invariants.ckeep(ts, ps)))
-    return found
+# Safety (Tucker et al. 2003, §5.1).
 
 
 def is_safe(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests import notation, oracle
+from tests import invariants, notation, oracle
 
 NUMBER = Schema.parse("n INT")
 REPORTS = Schema.parse("hour INT, temp DOUBLE")
@@ -14,7 +14,7 @@ def test_the_papers_example_of_dupelim() -> None:
     """Tucker et al. 2003, §4.2: S = {[1, 5], [3], [P(0, 4)], [5, 6, 7], …}."""
     stream = notation.slices("(1) (5) | (3) | <[0,4]> | (5) (6) (7)", NUMBER)
     slices = [[notation.parted(items)] for items in stream]
-    found = oracle.expected(oracle.deduplicating(), slices)
+    found = invariants.expected(invariants.deduplicating(), slices)
     assert [[n for (n,) in put_out] for put_out, _ in found] == [[1, 5], [1, 5, 3], [1, 5, 3], [1, 5, 3, 6, 7]]
     assert [[n for (n,) in kept] for _, kept in found] == [[1, 5], [1, 5, 3], [5], [5, 6, 7]]
 
@@ -22,8 +22,8 @@ def test_the_papers_example_of_dupelim() -> None:
 def test_a_group_leaves_when_its_punctuation_arrives() -> None:
     stream = notation.slices("(5, 70) (6, 75) | <5, *> (6, 77) | <6, (,)> | <*, null>", REPORTS)
     universe = [(hour, temp) for hour in (5, 6, 7, None) for temp in (70.0, 75.0, 77.0, None)]
-    by_hour = oracle.grouping(lambda t: t[:1], lambda ts: (max(t[1] for t in ts),), universe)
-    found = oracle.expected(by_hour, [[notation.parted(items)] for items in stream])
+    by_hour = invariants.grouping(lambda t: t[:1], lambda ts: (max(t[1] for t in ts),), universe)
+    found = invariants.expected(by_hour, [[notation.parted(items)] for items in stream])
     assert [put_out for put_out, _ in found] == [[], [(5, 70.0)], [(5, 70.0)], [(5, 70.0), (6, 77.0)]]
     assert [kept for _, kept in found] == [
         [(5, 70.0), (6, 75.0)],

@@ -129,7 +129,8 @@ class Execution:
         self._sink.publish(record["output"])
         for node, store in self._stores.items():
             kept = record["operators"][self._names[node]]["kept"].values()
-            store.retain({segment["name"] for log in kept for segment in log["segments"]})
+            segments = [segment for log in kept for part in log["segments"] for segment in (part, *part["removed"])]
+            store.retain({segment["name"] for segment in segments})
         for staged in self._stage.iterdir():
             staged.unlink(missing_ok=True)
         self._on_slice(record["report"])

@@ -70,7 +70,7 @@ def test_a_thousand_punctuations_of_single_values_purge_by_a_broadcast_table(
 def test_state_too_large_to_rewrite_is_purged_when_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.SMALL", 5)
+    monkeypatch.setattr("operators.kept.SMALL", 5)
     monkeypatch.setattr("operators.segments.COLLECTED", 3)
     running = Running(spark, tmp_path, Distinct(), NUMBERS)
     running.slice((rows(*range(20)), []))

@@ -21,8 +21,9 @@ from operators.select import Select
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import literal
-from tests import oracle
-from tests.oracle import Invariants, Tuple
+from tests import invariants, oracle
+from tests.invariants import Invariants
+from tests.oracle import Tuple
 from tests.strategies import SmallSchema
 
 STREAM = Attribute("stream", Domain("INT", nullable=False))
@@ -32,11 +33,12 @@ STREAM = Attribute("stream", Domain("INT", nullable=False))
 class Case:
     """An operator over numbered streams, and its specification for one stream without its number.
 
+    `inputs` are the schemas of the inputs, with the number; the streams drawn for the small schema are read with them.
     `kept` counts what is kept by the tuples that `ckeep` keeps; `outputs` are the possible output tuples.
     """
 
     operator: Operator
-    inputs: int
+    inputs: tuple[Schema, ...]
     invariants: Invariants
     outputs: list[Tuple]
     kept: Callable[[list[Tuple]], int]
@@ -45,6 +47,11 @@ class Case:
 def numbered(schema: Schema) -> Schema:
     """The schema with the stream's number in front."""
     return Schema((STREAM, *schema.attributes))
+
+
+def one(space: SmallSchema) -> tuple[Schema, ...]:
+    """A single input over the small schema."""
+    return (numbered(space.schema),)
 
 
 def selecting(space: SmallSchema) -> Case:
@@ -57,7 +64,7 @@ def selecting(space: SmallSchema) -> Case:
         return None if t[0] is None else not oracle.before(middle, t[0])
 
     operator = Select(f"`a` <= {literal(middle, first.domain)}")
-    return Case(operator, 1, oracle.selecting(predicate), space.universe, len)
+    return Case(operator, one(space), invariants.selecting(predicate), space.universe, len)
 
 
 def projecting(space: SmallSchema) -> Case:
@@ -74,17 +81,17 @@ def projecting(space: SmallSchema) -> Case:
         # The operator does not look into the expression: it speaks of copied attributes only.
         return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same_tuple(t[1:], u[:-1]))
 
-    invariants = Invariants(oracle.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
+    specified = Invariants(invariants.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
     outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[1:])) for absent in (False, True)]
-    return Case(Project(tuple(columns)), 1, invariants, outputs, len)
+    return Case(Project(tuple(columns)), one(space), specified, outputs, len)
 
 
 def deduplicating(space: SmallSchema) -> Case:
-    return Case(Distinct(), 1, oracle.deduplicating(), space.universe, len)
+    return Case(Distinct(), one(space), invariants.deduplicating(), space.universe, len)
 
 
 def merging(space: SmallSchema) -> Case:
-    return Case(Merge(numbered(space.schema)), 2, oracle.merging(), space.universe, len)
+    return Case(Merge(numbered(space.schema)), one(space) * 2, invariants.merging(), space.universe, len)
 
 
 def _least(ts: list[Tuple]) -> Any:
@@ -104,9 +111,9 @@ def _grouping(space: SmallSchema, aggregates: tuple[Aggregate, ...], answer: Cal
 
     by = space.schema.names[1:]
     keys = list(product(*(small.universe for small in space.smalls[1:])))
-    invariants = oracle.grouping(key, answer, space.universe)
+    specified = invariants.grouping(key, answer, space.universe)
     outputs = [(*k, *(None for _ in aggregates)) for k in keys]
-    return Case(GroupBy(("stream", *by), aggregates), 1, invariants, outputs, len)
+    return Case(GroupBy(("stream", *by), aggregates), one(space), specified, outputs, len)
 
 
 def grouping(space: SmallSchema) -> Case:
@@ -119,7 +126,7 @@ def grouping(space: SmallSchema) -> Case:
     case = _grouping(space, aggregates, lambda ts: (len(ts), _least(ts)))
     return Case(
         case.operator,
-        1,
+        case.inputs,
         case.invariants,
         case.outputs,
         lambda ckeep: len(oracle.distinct([t[1:] for t in ckeep])),

@@ -21,10 +21,10 @@ from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from tests import oracle
+from tests import invariants, oracle
 from tests.operators.running import Done, Items, Running
 from tests.oracle import Tuple
-from tests.properties.catalogue import CATALOGUE, Case, numbered
+from tests.properties.catalogue import CATALOGUE, Case
 from tests.strategies import SMALL, SmallSchema, sliced, small_schemas, streams
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def aligned(drawn: list[list[Sliced]], inputs: int, length: int) -> list[list[li
     return [[[part(slices, i) for slices in stream[:inputs]] for i in range(length)] for stream in drawn]
 
 
-def together(streams_: list[list[list[oracle.Slice]]], i: int, inputs: int, schema: Schema) -> list[Items]:
+def together(streams_: list[list[list[oracle.Slice]]], i: int, inputs: Sequence[Schema]) -> list[Items]:
     """Slice i of all streams, as one slice of each input."""
     return [
         (
             [(number, *t) for number, stream in enumerate(streams_) for t in stream[i][at][0]],
             [said_of(number, p, schema) for number, stream in enumerate(streams_) for p in stream[i][at][1]],
         )
-        for at in range(inputs)
+        for at, schema in enumerate(inputs)
     ]
 
 
@@ -91,11 +91,11 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
         keeps: list[Tuple] = []
         kept = 0
         for number, stream in enumerate(streams_):
-            passed, ckeep = oracle.expected(case.invariants, stream[: i + 1])[-1]
+            passed, ckeep = invariants.expected(case.invariants, stream[: i + 1])[-1]
             out = [t[1:] for each in done[: i + 1] for t in each.tuples if t[0] == number]
             assert oracle.same_bag(out, passed), (number, i, out, passed)
-            came = [[t for each in stream[: i + 1] for t in each[at][0]] for at in range(case.inputs)]
-            ps = [[p for each in stream[: i + 1] for p in each[at][1]] for at in range(case.inputs)]
+            came = [[t for each in stream[: i + 1] for t in each[at][0]] for at in range(len(case.inputs))]
+            ps = [[p for each in stream[: i + 1] for p in each[at][1]] for at in range(len(case.inputs))]
             for u in case.outputs:
                 closed = oracle.set_match((number, *u), told)
                 assert closed == case.invariants.cprop(u, came, ps), (number, i, u, list(map(str, told)))
@@ -111,20 +111,20 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
 
 def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = True) -> None:
     case: Case = build(example.space)
-    schema = numbered(example.space.schema)
-    length = max(len(slices) for stream in example.streams for slices in stream[: case.inputs])
-    streams_ = aligned(example.streams, case.inputs, length)
+    inputs = len(case.inputs)
+    length = max(len(slices) for stream in example.streams for slices in stream[:inputs])
+    streams_ = aligned(example.streams, inputs, length)
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), case.operator, *[schema] * case.inputs)
+        running = Running(spark, Path(directory), case.operator, *case.inputs)
         done = []
-        said = [PunctuationSet(schema) for _ in range(case.inputs)]
+        said = [PunctuationSet(schema) for schema in case.inputs]
         for i in range(length):
-            items = together(streams_, i, case.inputs, schema)
+            items = together(streams_, i, case.inputs)
             new = [(ts, known.add_all(ps)) for (ts, ps), known in zip(items, said, strict=True)]
             done.append(running.slice(*new))
             if i == example.restart:
                 running.restart()
-        end: list[Items] = [([], [Punctuation.all(schema)])] * case.inputs
+        end: list[Items] = [([], [Punctuation.all(schema)]) for schema in case.inputs]
         last = running.slice(*end)
     check(case, streams_, done, count_kept=count_kept)
     assert last.kept == 0
@@ -153,8 +153,8 @@ def test_every_operator_passes_propagates_and_keeps_what_the_invariants_say(spar
 def test_the_same_holds_for_state_too_large_to_rewrite(
     spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.state.SMALL", 6)
-    monkeypatch.setattr("operators.state.MANY", 2)
+    monkeypatch.setattr("operators.kept.SMALL", 6)
+    monkeypatch.setattr("operators.kept.MANY", 2)
     monkeypatch.setattr("operators.segments.COLLECTED", 4)
     monkeypatch.setattr("punct_ns.slices.INLINE", 8)
 

@@ -1,0 +1,32 @@
+"""Rows against rows: which are there too, and which are not. Null equals null here, as in SQL's set operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+HASHED = 500_000
+"""Rows up to which one side of a join is broadcast to the other; beyond it both are shuffled."""
+
+
+def without(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+    """The rows that agree with none of the others, of which there are `at_most`, on these attributes."""
+    return _joined(rows, others, names, at_most, "left_anti")
+
+
+def within(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+    """The rows that agree with one of the others, of which there are `at_most`, on these attributes."""
+    return _joined(rows, others, names, at_most, "left_semi")
+
+
+def _joined(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int, how: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    renamed = others.select(*(F.col(quoted(name)).alias(f"_kept{i}") for i, name in enumerate(names)))
+    same = " AND ".join(f"{quoted(name)} <=> _kept{i}" for i, name in enumerate(names))
+    return rows.join(F.broadcast(renamed) if at_most <= HASHED else renamed, F.expr(same or "true"), how)
