@@ -1,0 +1,116 @@
+"""describe: the punctuations that describe some attributes, made of several where need be; all tuples.
+
+Meaning:    D_A(R) = R
+Step:       new
+Pass:       –
+Propagate:  (1) without attributes to watch: {p ∈ P | p has a wildcard at every attribute outside A};
+            (2) with attributes W: also what the punctuations with wildcards outside A ∪ W amount to together, where
+            they cover the domains of W, exactly, for values of A that each of them matches.
+Keep:       (1) –; (2) punctuations only, those with wildcards outside A ∪ W.
+Safe when:  always; no tuples are kept. What (2) holds of a value of A collapses once that value is described.
+Source:     Tucker et al. 2007, §7 (both definitions in §7.1, parameters in §7.2, Figures 7 and 8).
+Differs:    Figure 8 keys what it builds up by the patterns of the attributes that are not described, and joins ranges
+            by their hulls: it would take `<1, [0,15]>` and `<2, [16,59]>`, or [0,15] and [45,59], for a whole hour.
+            Here the values of the described attributes are the key, and a cover is exact. Any number of attributes can
+            be watched, by any patterns, null included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from operators.behaviour import Slice, Tuples
+from operators.state import OperatorState
+from punct_ns.errors import UsageError
+from punct_ns.notation import parse_pattern
+from punct_ns.pattern import WILDCARD
+from punct_ns.projection import project
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """The input, with those punctuations that describe `attributes`, built up over the attributes to `watch`.
+
+    `patterns`, one for each watched attribute or none at all, are what must be covered of it; by default its domain. A
+    punctuation that describes says that all is covered, so a pattern that leaves out part of the domain would make it
+    a lie: what `min` can be is declared with the source, where tuples are checked against it, and is only repeated
+    here.
+    """
+
+    attributes: tuple[str, ...]
+    watch: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        both = [name.lower() for name in (*self.attributes, *self.watch)]
+        for name in self.watch:
+            if both.count(name.lower()) > 1:
+                raise UsageError(f"describe watches {name}, which it describes or watches already")
+        if self.patterns and len(self.patterns) != len(self.watch):
+            raise UsageError(
+                f"describe has {len(self.patterns)} patterns for {len(self.watch)} attributes to watch",
+                hint="a pattern for each of them, or none at all",
+            )
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's; UsageError where a watch pattern does not cover its attribute's domain."""
+        for name in self.attributes:
+            inputs[0].index(name)
+        for name, text in zip(self.watch, self.patterns or ("*",) * len(self.watch), strict=True):
+            _require_whole(text, inputs[0].attribute(name))
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those that describe the attributes, and those whose other terms tile watched attributes."""
+        names = {name.lower(): name for name in self.attributes}
+        known = {*names, *(name.lower() for name in self.watch)}
+        of_them = [scheme for scheme in inputs[0] if known.issuperset(map(str.lower, scheme.attributes))]
+        found = (scheme.renamed(names) for scheme in of_them)
+        return tuple(dict.fromkeys(scheme for scheme in found if scheme is not None))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """All new tuples."""
+        return inputs[0].tuples
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: describe does not block."""
+        return None
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Punctuations only."""
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """Those that describe the attributes; with attributes to watch, as far as that is new."""
+        schema = state.inputs[0]
+        if not self.watch:
+            return list(_on(self.attributes, inputs[0].punctuations, schema))
+        held, sent = state.punctuations("input", schema), state.punctuations("sent", schema)
+        new = held.absorb(_on((*self.attributes, *self.watch), inputs[0].punctuations, schema))
+        if not new:
+            return []
+        described = Schema(tuple(schema.attribute(name) for name in self.attributes))
+        places = [schema.index(name) for name in self.attributes]
+        built = project(held.set, self.attributes, described, new=new)
+        out = sent.absorb(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
+        held.absorb(out)  # in place of those that it is made of
+        return out
+
+
+def _on(names: Sequence[str], punctuations: Sequence[Punctuation], schema: Schema) -> Iterator[Punctuation]:
+    """Those with a wildcard at every other attribute."""
+    places = frozenset(map(schema.index, names))
+    return (p for p in punctuations if places.issuperset(p.restricted))
+
+
+def _require_whole(text: str, watched: Attribute) -> None:
+    if parse_pattern(text, watched.domain) == WILDCARD:
+        return
+    name, null = watched.name, watched.domain.nullable
+    raise UsageError(
+        f"the watch pattern {text} does not cover what {name} can be{', null for one' if null else ''}",
+        hint=f"declare it with the source, NOT NULL and as in domains '{name} 0..59', or watch its whole domain: *",
+    )

@@ -1,0 +1,41 @@
+"""What operators make of punctuations alone: no tuples, no Spark, thousands of streams a second."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from operators.behaviour import Operator, Slice
+from operators.segments import SegmentStore
+from operators.state import OperatorState
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+
+NO_STORE = cast(SegmentStore, None)  # nobody keeps a tuple here
+
+
+class Saying:
+    """One operator with its state, over slices without tuples."""
+
+    def __init__(self, operator: Operator, *inputs: Schema) -> None:
+        self.operator, self.inputs = operator, inputs
+        self.output = operator.schema(*inputs)
+        self.state = OperatorState(NO_STORE, inputs)
+
+    def slice(self, *said: Sequence[Punctuation]) -> list[Punctuation]:
+        """What goes out when these come, from each input."""
+        slices = [Slice(None, tuple(punctuations)) for punctuations in said]
+        assert self.operator.step(slices, self.state) is None
+        assert self.operator.pass_(slices, self.state) is None
+        self.operator.keep(slices, self.state)
+        return list(self.operator.propagate(slices, self.state))
+
+    def says(self, *texts: str) -> list[str]:
+        """The same for a single input, in notation."""
+        return [str(p) for p in self.slice([Punctuation.parse(text, self.inputs[0]) for text in texts])]
+
+    def restart(self) -> None:
+        """As after a crash: what the last slice recorded, as a commit writes it."""
+        record: dict[str, Any] = json.loads(json.dumps(self.state.record(whole=True)))
+        self.state = OperatorState(NO_STORE, self.inputs, record)

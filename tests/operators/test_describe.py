@@ -1,0 +1,186 @@
+"""Tucker et al. 2007, §7, and what SEMANTICS makes of it. Tuples flow through; so most of this needs no Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.describe import Describe
+from punct_ns.errors import UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests import oracle
+from tests.operators.running import Running
+from tests.operators.saying import Saying
+from tests.strategies import SmallSchema, small_punctuations, small_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BIDS = Schema.parse(
+    "auctionid INT, bidderid INT, price DOUBLE, hour INT, minute INT NOT NULL", "hour 0.., minute 0..59"
+)
+NULLABLE = Schema.parse("hour INT, minute INT", "minute 0..59")
+HOURLY = Describe(("hour",), ("minute",), ("[0,59]",))
+
+
+def of_hour(hour: object, minute: str) -> str:
+    return f"<*, *, *, {hour}, {minute}>"
+
+
+def test_only_what_has_wildcards_elsewhere_describes() -> None:
+    """Definition (1) of §7.1, with the schemes of §7: hour, auctionid."""
+    describe = Saying(Describe(("hour",)), BIDS)
+    said = ["<*, *, *, 1, *>", "<7, *, *, *, *>", "<*, *, *, 2, [0,9]>", "<*, *, *, [3,4], *>"]
+    assert describe.says(*said) == ["<*, *, *, 1, *>", "<*, *, *, [3,4], *>"]
+
+
+def test_without_watching_nothing_is_built_up_and_nothing_is_held() -> None:
+    describe = Saying(Describe(("hour",)), BIDS)
+    assert [describe.says(of_hour(1, minutes)) for minutes in ("[0,30]", "[31,59]")] == [[], []]
+    assert describe.state.punctuations_held == 0
+
+
+def test_the_hour_of_section_7_is_built_from_its_quarters() -> None:
+    """§7: [0,15], [15,45] and [45,59] of hour 1 say that hour 1 is over, and Query 1 gets that punctuation."""
+    describe = Saying(HOURLY, BIDS)
+    assert describe.says(of_hour(1, "[0,15]")) == []
+    assert describe.says(of_hour(1, "[15,45]")) == []
+    assert describe.says(of_hour(1, "[45,59]")) == [of_hour(1, "*")]
+
+
+def test_the_hulls_of_ranges_cover_nothing() -> None:
+    """Figure 8 would join [0,15] and [45,59] to [0,59]."""
+    describe = Saying(HOURLY, BIDS)
+    assert describe.says(of_hour(1, "[0,15]"), of_hour(1, "[45,59]")) == []
+    assert describe.says(of_hour(1, "[16,44]")) == [of_hour(1, "*")]
+
+
+def test_the_key_is_what_is_said_of_the_described_attributes() -> None:
+    """Figure 8 would put the minutes of hours 1 and 2 under one key, since all other attributes are wildcards."""
+    describe = Saying(HOURLY, BIDS)
+    assert describe.says(of_hour(1, "[0,30]"), of_hour(2, "[31,59]")) == []
+    assert describe.says(of_hour("[1,3]", "[31,59]")) == [of_hour(1, "*")]
+    assert describe.says(of_hour("{2,3}", "[0,30]")) == [of_hour("[2,3]", "*")]
+
+
+def test_what_restricts_the_watched_attribute_alone_counts_for_every_key() -> None:
+    describe = Saying(HOURLY, BIDS)
+    assert describe.says("<*, *, *, *, [0,30]>") == []
+    assert describe.says(of_hour(5, "[31,59]")) == [of_hour(5, "*")]
+
+
+def test_what_restricts_an_attribute_neither_described_nor_watched_is_dropped() -> None:
+    describe = Saying(HOURLY, BIDS)
+    assert describe.says("<7, *, *, 1, [0,59]>", "<7, *, *, 1, *>", "<{7}, *, *, *, *>") == []
+    assert describe.state.punctuations_held == 0
+
+
+def test_what_is_built_takes_the_place_of_its_parts_and_goes_out_once() -> None:
+    describe = Saying(HOURLY, BIDS)
+    describe.says(*(of_hour(1, f"[{low},{low + 9}]") for low in range(0, 50, 10)))
+    assert describe.says(of_hour(1, "[50,59]")) == [of_hour(1, "*")]
+    assert [str(p) for p in describe.state.punctuations("input", BIDS).set] == [of_hour(1, "*")]
+    assert describe.says(of_hour(1, "[0,59]"), of_hour(1, "7"), of_hour(1, "*")) == []
+
+
+def test_what_waits_survives_a_restart() -> None:
+    describe = Saying(HOURLY, BIDS)
+    describe.says(of_hour(1, "[0,30]"))
+    describe.restart()
+    assert describe.says(of_hour(1, "[31,59]")) == [of_hour(1, "*")]
+    describe.restart()
+    assert describe.says(of_hour(1, "*")) == []
+
+
+def test_several_attributes_are_watched_together() -> None:
+    schema = Schema.parse("day INT, hour INT NOT NULL, min INT NOT NULL", "hour 0..23, min 0..59")
+    describe = Saying(Describe(("day",), ("hour", "min")), schema)
+    assert describe.says("<1, [0,11], *>", "<1, [12,23], [0,30]>") == []
+    assert describe.says("<1, [13,23], [31,59]>") == []
+    assert describe.says("<1, 12, {31}>", "<1, 12, [32,59]>") == ["<1, *, *>"]
+
+
+def test_null_is_watched_too() -> None:
+    describe = Saying(Describe(("hour",), ("minute",)), NULLABLE)
+    assert describe.says("<{1,2}, [0,59]>") == []
+    assert describe.says("<2, null>") == ["<2, *>"]
+    assert describe.says("<null, null>", "<null, (,)>") == ["<null, *>"]
+
+
+def test_the_end_of_the_stream_describes_everything() -> None:
+    assert Saying(Describe(()), BIDS).says("<*, *, *, *, *>", "<*, *, *, 1, *>") == ["<*, *, *, *, *>"]
+    assert Saying(Describe((), ("minute",)), BIDS).says("<*, *, *, *, [0,9]>", "<*, *, *, *, [10,59]>") == [
+        "<*, *, *, *, *>"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("describe", "schema"),
+    [
+        (HOURLY, NULLABLE),
+        (HOURLY, Schema.parse("hour INT, minute INT NOT NULL")),
+        (Describe(("hour",), ("minute",), ("[0,30]",)), BIDS),
+    ],
+)
+def test_a_pattern_that_leaves_out_values_of_the_domain_is_refused(describe: Describe, schema: Schema) -> None:
+    """Else a tuple with minute 60, or without any, could come after hour 1 is said to be over."""
+    with pytest.raises(UsageError, match=r"(?s)does not cover what minute can be.*domains 'minute"):
+        describe.schema(schema)
+
+
+def test_parameters_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(UsageError, match="Hour"):
+        Describe(("hour",), ("Hour",))
+    with pytest.raises(UsageError, match="2 patterns for 1"):
+        Describe(("hour",), ("minute",), ("*", "*"))
+    with pytest.raises(UsageError, match="no attribute"):
+        Describe(("hours",)).schema(BIDS)
+
+
+def test_schemes_are_those_that_describe_and_those_whose_tiles_are_watched() -> None:
+    """Figure 7: the scheme of hours and tens of minutes becomes that of hours."""
+    schemes = parse_schemes("hour, minute 0..59 by 10; hour; auctionid; hour, auctionid; minute 0..59 by 5", BIDS)
+    assert format_schemes(HOURLY.schemes(schemes)) == "hour"
+    assert format_schemes(Describe(("hour",)).schemes(schemes)) == "hour"
+    assert format_schemes(Describe(("auctionid", "hour")).schemes(schemes)) == "hour; auctionid; hour, auctionid"
+    assert Describe(("hour",), ("minute",)).schemes(parse_schemes("hour, minute 0..59 by 10", BIDS)) != ()
+    assert Describe(("hour",)).schemes(parse_schemes("hour, minute 0..59 by 10", BIDS)) == ()
+
+
+@given(st.data())
+def test_what_is_described_is_what_those_in_question_cover_together(data: st.DataObject) -> None:
+    space: SmallSchema = data.draw(small_schemas().filter(lambda space: len(space.smalls) > 1))
+    described, watched = data.draw(st.permutations(space.schema.names))[:2]
+    slices = data.draw(st.lists(st.lists(small_punctuations(space), max_size=4), max_size=4))
+    describe = Saying(Describe((described,), (watched,)), space.schema)
+    restart = data.draw(st.integers(0, 3))
+    at, allowed = space.schema.index(described), {space.schema.index(name) for name in (described, watched)}
+    in_question: list[Punctuation] = []
+    told = PunctuationSet(space.schema)
+    for number, said in enumerate(slices):
+        in_question += [p for p in said if allowed.issuperset(p.restricted)]
+        for p in describe.slice(said):
+            assert told.add(p), "said before"
+        if number == restart:
+            describe.restart()
+        for u in space.universe:
+            alike = [t for t in space.universe if oracle.same(t[at], u[at])]
+            assert told.matches(u) == all(oracle.set_match(t, in_question) for t in alike)
+
+
+@pytest.mark.spark
+def test_tuples_flow_through_unchanged_with_their_punctuation(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, HOURLY, BIDS)
+    bids = [(7, 1, 2.5, 1, 15), (7, 1, 2.5, 1, 15), (7, 2, None, None, 59)]
+    first = running.slice((bids, [Punctuation.parse(of_hour(1, "[0,30]"), BIDS)]))
+    assert (sorted(first.tuples, key=str), first.punctuations, first.kept) == (sorted(bids, key=str), [], 0)
+    running.restart()
+    last = running.slice((bids[2:], [Punctuation.parse(of_hour(1, "[31,59]"), BIDS)]))
+    assert (last.tuples, [str(p) for p in last.punctuations]) == (bids[2:], [of_hour(1, "*")])
