@@ -3,9 +3,10 @@
 Meaning:    σ_p(R) = {| t ∈ R | p(t) |}; a predicate that is null for a tuple does not select it.
 Step:       {| t ∈ new | p(t) |}
 Pass:       –
-Propagate:  all.
-Keep:       –
-Safe when:  always; no state.
+Propagate:  all; on request also punctuations for the tuples for which the predicate is not true, null included, once:
+            `value > 250` gives `(,250]` and `null`. With them, what they cover need not go out any more.
+Keep:       –; on request punctuations only.
+Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2003, Table 3.
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from operators.behaviour import Slice, Tuples
 from operators.state import OperatorState
+from operators.untrue import untrue
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -23,9 +25,13 @@ from punct_ns.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes."""
+    """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes.
+
+    `punctuates` says that tuples that it never selects are to be punctuated.
+    """
 
     predicate: str
+    punctuates: bool = False
 
     def schema(self, *inputs: Schema) -> Schema:
         """The input's."""
@@ -45,8 +51,11 @@ class Select:
         return None
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """All."""
-        return inputs[0].punctuations
+        """All; or what is new of them beside what the predicate excludes."""
+        if not self.punctuates:
+            return inputs[0].punctuations
+        schema = state.inputs[0]
+        return state.punctuations("sent", schema).absorb((*untrue(self.predicate, schema), *inputs[0].punctuations))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Nothing is kept."""

@@ -1,0 +1,127 @@
+"""Spark SQL expressions as trees, for what can be said of an expression without computing it.
+
+A call stays a call: out of the box sqlglot turns hundreds of functions into one another, and not always into the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
+
+from punct_ns.domain import Domain
+from punct_ns.schema import Schema
+
+Kind: TypeAlias = Literal["integer", "decimal", "double"]
+
+_KINDS: dict[str, Kind] = {"TINYINT": "integer", "SMALLINT": "integer", "INT": "integer", "BIGINT": "integer"}
+
+
+class _Calls(Spark):
+    """Spark's dialect with its functions left as they are."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Reads a quote that is doubled as one quote."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    class Parser(SparkParser):
+        """Reads a call as a call."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A numeric constant: its value, and what Spark takes it for."""
+
+    value: int | Decimal | float
+    kind: Kind
+
+
+@lru_cache(maxsize=512)
+def parsed(text: str) -> exp.Expr | None:
+    """The tree of an expression, to be read only; None where it is not understood."""
+    try:
+        found = _Calls().parse(f"SELECT {text}")[0]
+    except SqlglotError:
+        return None
+    if not isinstance(found, exp.Select) or len(found.expressions) != 1:
+        return None
+    tree: exp.Expr = found.expressions[0]
+    return tree
+
+
+def place(tree: exp.Expr | None, schema: Schema) -> int | None:
+    """Where the attribute stands that the tree is; None where it is something else."""
+    if not isinstance(tree, exp.Column) or len(tree.parts) != 1:
+        return None
+    folded = tree.name.lower()
+    return next((i for i, name in enumerate(schema.names) if name.lower() == folded), None)
+
+
+def cast(tree: exp.Expr | None) -> tuple[exp.Expr, Domain] | None:
+    """What a CAST casts, and the type to which; None for anything else, TRY_CAST among it."""
+    if not isinstance(tree, exp.Cast) or tree.args.get("safe") or tree.args.get("format"):
+        return None
+    try:
+        return tree.this.unnest(), Domain(tree.to.sql(dialect=_Calls))
+    except ValueError:
+        return None
+
+
+def kind(domain: Domain) -> Kind | None:
+    """What arithmetic takes a type for; None for FLOAT, whose rules are its own, and for what is no number."""
+    if domain.type.startswith("DECIMAL"):
+        return "decimal"
+    return "double" if domain.type == "DOUBLE" else _KINDS.get(domain.type)
+
+
+def number(tree: exp.Expr | None) -> Number | None:
+    """The number that a literal stands for, signed or cast without loss; None for anything else.
+
+    >>> number(parsed("-2.50"))
+    Number(value=Decimal('-2.50'), kind='decimal')
+    >>> number(parsed("CAST('17' AS BIGINT)")), number(parsed("1 + 1"))
+    (Number(value=17, kind='integer'), None)
+    """
+    tree = tree.unnest() if tree is not None else None
+    if isinstance(tree, exp.Neg):
+        positive = number(tree.this)
+        return positive and Number(-positive.value, positive.kind)
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        return _literal(str(tree.this))
+    found = cast(tree)
+    of = kind(found[1]) if found else None
+    if found is None or of is None:
+        return None
+    inner, domain = found
+    text = str(inner.this) if isinstance(inner, exp.Literal) and inner.is_string else _text(number(inner))
+    try:
+        value = domain.read(text) if text is not None else None
+    except ValueError:
+        return None
+    return Number(value, of) if isinstance(value, int | Decimal | float) else None
+
+
+def _literal(text: str) -> Number | None:
+    if re.fullmatch(r"\d+", text):
+        return Number(int(text), "integer" if int(text) < 1 << 63 else "decimal")
+    if re.fullmatch(r"\d*\.\d*", text) and text != ".":
+        return Number(Decimal(text), "decimal")
+    return Number(float(text), "double") if re.fullmatch(r"(\d+\.?\d*|\.\d+)[eE][+-]?\d+", text) else None
+
+
+def _text(of: Number | None) -> str | None:
+    return None if of is None else format(of.value, "f") if isinstance(of.value, Decimal) else str(of.value)
