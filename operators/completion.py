@@ -9,16 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from operators.state import OperatorState
+from operators.state import HeldPunctuations, OperatorState
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
 
-def completed(punctuations: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> list[Punctuation]:
-    """The punctuations on the named attributes that newly hold, minimal; others wait in the state."""
-    schema = state.inputs[0]
-    chosen = Schema(tuple(schema.attribute(name) for name in names))
-    held, closed = state.punctuations("input", schema), state.punctuations("closed", chosen)
+def completed(
+    punctuations: Sequence[Punctuation],
+    names: Sequence[str],
+    state: OperatorState,
+    input_: int = 0,
+    schema: Schema | None = None,
+) -> list[Punctuation]:
+    """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state.
+
+    They are written over `schema`, which holds what the named attributes are called, in their order, and of which type.
+    """
+    held, closed = (
+        state.punctuations(f"input-{input_}", state.inputs[input_]),
+        closed_so_far(names, state, input_, schema),
+    )
     new = held.absorb(punctuations)
-    return closed.absorb(project(held.set, names, chosen, new=new)) if new else []
+    return closed.absorb(project(held.set, names, closed.set.schema, new=new)) if new else []
+
+
+def closed_so_far(
+    names: Sequence[str], state: OperatorState, input_: int = 0, schema: Schema | None = None
+) -> HeldPunctuations:
+    """All that `completed` has found of the named attributes of an input."""
+    if schema is None:
+        schema = Schema(tuple(state.inputs[input_].attribute(name) for name in names))
+    return state.punctuations(f"closed-{input_}", schema)

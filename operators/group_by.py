@@ -56,12 +56,12 @@ class GroupBy:
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The groups that are complete now; of an empty stream the one group without keys."""
-        state.closing = completed(inputs[0].punctuations, self.keys, state)
-        if not state.closing:
+        closing = state.closing[0] = completed(inputs[0].punctuations, self.keys, state)
+        if not closing:
             return None
         kept = self._kept(state)
         if not kept.is_empty:
-            taken = kept.take(state.closing)
+            taken = kept.take(closing)
             at_most = taken.at_most if self.keys else 1
             return Tuples(self._answers(taken.frame), at_most, exact=self._merges is not None)
         return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)
@@ -69,7 +69,7 @@ class GroupBy:
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What completed them."""
         output = self.schema(*state.inputs)
-        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in state.closing]
+        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in state.closing[0]]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; the others are computed once."""

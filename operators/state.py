@@ -6,17 +6,21 @@ there; nothing counts before that commit, and a slice that is run again after a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from operators.behaviour import Tuples
+from operators.behaviour import Slice, Tuples
 from operators.kept import Combine, Kept
 from operators.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
+from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame
 
 
@@ -47,20 +51,30 @@ class HeldPunctuations:
 class OperatorState:
     """The state of one operator of a running query; made anew, and restored, whenever the query starts.
 
-    `inputs` are the schemas of the operator's inputs; `closing` is what this slice completed, handed from one behaviour
-    to the next; `notes` are facts as JSON has them, few, since every commit writes them whole.
+    `inputs` are the schemas of the operator's inputs. `new` and `closing` are handed from one behaviour to the next
+    within a slice: by input, the new tuples, computed, and what newly holds. `notes` are facts as JSON has them, few,
+    since every commit writes them whole. `time` is the one recorded with the slice; of its tuples, `set_aside` counts
+    those that go no further, and `letters` are those of them that are kept as dead letters.
     """
 
     def __init__(
         self, store: SegmentStore, inputs: tuple[Schema, ...], committed: dict[str, Any] | None = None
     ) -> None:
         self.inputs = inputs
-        self.closing: list[Punctuation] = []
+        self.new: dict[int, Tuples | None] = {}
+        self.closing: dict[int, list[Punctuation]] = {}
         self._store = store
         self._committed = committed or {"sets": {}, "kept": {}}
+        self.time: datetime | None = None
+        self.set_aside = 0
+        self.letters: list[dict[str, Any]] = []
         self.notes: dict[str, Any] = dict(self._committed.get("notes", {}))
         self._sets: dict[str, HeldPunctuations] = {}
         self._kept: dict[str, Kept] = {}
+
+    def begin(self, time: datetime) -> None:
+        """A slice begins, at its recorded time."""
+        self.time, self.set_aside, self.letters = time, 0, []
 
     def punctuations(self, name: str, schema: Schema) -> HeldPunctuations:
         """The set of that name; over `schema`, which must always be the same."""
@@ -80,6 +94,15 @@ class OperatorState:
     def nothing(self, input_: int = 0) -> DataFrame:
         """No tuples of an input."""
         return self._store.nothing(self.inputs[input_].ddl())
+
+    def arrive(self, inputs: Sequence[Slice]) -> None:
+        """Computes the new tuples of each input, once, into `new`."""
+        for i, slice_ in enumerate(inputs):
+            arrived = None
+            if slice_.tuples is not None:
+                names = map(quoted, self.inputs[i].names)
+                arrived = self.computed(replace(slice_.tuples, frame=slice_.tuples.frame.select(*names)))
+            self.new[i] = arrived if arrived is not None and arrived.at_most else None
 
     def computed(self, tuples: Tuples) -> Tuples:
         """The tuples, computed once, so that several may read them; they are gone after the slice."""

@@ -60,6 +60,11 @@ SMALL: list[Small] = [
     *_both("TIMESTAMP", _MOMENTS, _MOMENTS, low=_MOMENTS[0], high=_MOMENTS[-1]),
 ]  # fmt: skip
 DISCRETE = [small for small in SMALL if small.domain.discrete]
+_AROUND: dict[str, tuple[Any, ...]] = {
+    "BIGINT": (-10, 10),
+    "STRING": ("A", "aa", "bb", "cc", "dd", "ee"),
+    "DOUBLE": (-0.7, -0.3, 0.3, 0.7, 1.3, 1.7),
+}
 
 
 def fewer(divisor: int) -> settings:
@@ -97,6 +102,11 @@ class SmallSchema:
     @property
     def universe(self) -> list[Tuple]:
         return list(product(*(small.universe for small in self.smalls)))
+
+    @property
+    def surroundings(self) -> list[Tuple]:
+        """The universe, and around each value between ends others between the same ends: for what asks of an order."""
+        return list(product(*((*small.universe, *_AROUND.get(small.domain.type, ())) for small in self.smalls)))
 
 
 def small_schemas(most: int = 3, among: Sequence[Small] = SMALL) -> st.SearchStrategy[SmallSchema]:
@@ -195,7 +205,8 @@ def streams(draw: st.DrawFn, space: SmallSchema, most: int = 12) -> list[Tuple |
 
 
 @st.composite
-def sliced(draw: st.DrawFn, stream: Sequence[Any]) -> list[list[Any]]:
-    """A stream cut into slices, some of them perhaps empty."""
+def sliced_streams(draw: st.DrawFn, space: SmallSchema) -> list[list[Tuple | Punctuation]]:
+    """A grammatical stream cut into slices, some of them perhaps empty."""
+    stream = draw(streams(space))
     cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=5)))
-    return [list(stream[low:high]) for low, high in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    return [stream[low:high] for low, high in zip([0, *cuts], [*cuts, len(stream)], strict=True)]

@@ -1,57 +1,26 @@
-"""Every operator with what the papers' invariants say of it, for any small schema.
-
-Many streams go through one run: each gets a number, the attribute `stream` in front of its own, which every operator
-carries along and every punctuation restricts.
-"""
+"""Every operator with what the papers' invariants say of it, for any small schema."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from operators.aggregates import Aggregate
-from operators.behaviour import Operator
 from operators.distinct import Distinct
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
 from punct_ns.domain import Domain
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Attribute
 from punct_ns.slices import literal
 from tests import invariants, oracle
 from tests.invariants import Invariants
 from tests.oracle import Tuple
+from tests.properties.case import STREAM, Case, numbered, one
+from tests.properties.pair_cases import PAIRS
 from tests.strategies import SmallSchema
-
-STREAM = Attribute("stream", Domain("INT", nullable=False))
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """An operator over numbered streams, and its specification for one stream without its number.
-
-    `inputs` are the schemas of the inputs, with the number; the streams drawn for the small schema are read with them.
-    `kept` counts what is kept by the tuples that `ckeep` keeps; `outputs` are the possible output tuples.
-    """
-
-    operator: Operator
-    inputs: tuple[Schema, ...]
-    invariants: Invariants
-    outputs: list[Tuple]
-    kept: Callable[[list[Tuple]], int]
-
-
-def numbered(schema: Schema) -> Schema:
-    """The schema with the stream's number in front."""
-    return Schema((STREAM, *schema.attributes))
-
-
-def one(space: SmallSchema) -> tuple[Schema, ...]:
-    """A single input over the small schema."""
-    return (numbered(space.schema),)
 
 
 def selecting(space: SmallSchema) -> Case:
@@ -64,7 +33,7 @@ def selecting(space: SmallSchema) -> Case:
         return None if t[0] is None else not oracle.before(middle, t[0])
 
     operator = Select(f"`a` <= {literal(middle, first.domain)}")
-    return Case(operator, one(space), invariants.selecting(predicate), space.universe, len)
+    return Case(operator, one(space), invariants.selecting(predicate), space.universe)
 
 
 def projecting(space: SmallSchema) -> Case:
@@ -83,15 +52,15 @@ def projecting(space: SmallSchema) -> Case:
 
     specified = Invariants(invariants.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
     outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[1:])) for absent in (False, True)]
-    return Case(Project(tuple(columns)), one(space), specified, outputs, len)
+    return Case(Project(tuple(columns)), one(space), specified, outputs)
 
 
 def deduplicating(space: SmallSchema) -> Case:
-    return Case(Distinct(), one(space), invariants.deduplicating(), space.universe, len)
+    return Case(Distinct(), one(space), invariants.deduplicating(), space.universe)
 
 
 def merging(space: SmallSchema) -> Case:
-    return Case(Merge(numbered(space.schema)), one(space) * 2, invariants.merging(), space.universe, len)
+    return Case(Merge(numbered(space.schema)), one(space) * 2, invariants.merging(), space.universe)
 
 
 def _least(ts: list[Tuple]) -> Any:
@@ -113,7 +82,7 @@ def _grouping(space: SmallSchema, aggregates: tuple[Aggregate, ...], answer: Cal
     keys = list(product(*(small.universe for small in space.smalls[1:])))
     specified = invariants.grouping(key, answer, space.universe)
     outputs = [(*k, *(None for _ in aggregates)) for k in keys]
-    return Case(GroupBy(("stream", *by), aggregates), one(space), specified, outputs, len)
+    return Case(GroupBy(("stream", *by), aggregates), one(space), specified, outputs)
 
 
 def grouping(space: SmallSchema) -> Case:
@@ -154,4 +123,5 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "merge": merging,
     "group_by": grouping,
     "group_by, tuples kept": grouping_tuples,
+    **PAIRS,
 }

@@ -1,0 +1,170 @@
+"""join: pairs of tuples that agree on the join attributes; symmetric, so that neither input waits for the other.
+
+Meaning:    R ⋈_θ S = {| (r, s) | r ∈ R, s ∈ S, r.A = s.B, θ(r, s) |}; null keys never match. Left, right and full
+            outer: a preserved tuple without partner comes once, with nulls for the other side.
+Step:       (new₁ ⋈ (kept₂ ∪ new₂)) ∪ (kept₁ ⋈ new₂)
+Pass:       inner: –. Outer: {(r, nulls) | r preserved, without partner, r.A null or covered by S}.
+Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
+            attributes of the other side. The preserved side's as inner, moved without null; the null-supplying side's
+            never moved, and spoken of its partners alone (its key is not null).
+Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key},
+            of a preserved side apart whether a partner came; null keys never.
+Safe when:  each side's schemes describe the join attributes.
+Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is read on kept tuples, after
+            keep; punctuations go out in parts, and moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from operators.behaviour import Slice, Tuples, together
+from operators.kept import Kept
+from operators.moving import placed, placed_schemes
+from operators.partners import Equal
+from operators.release import released
+from operators.rows import without
+from operators.state import OperatorState
+from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+Kind = Literal["inner", "left", "right", "full"]
+
+_PRESERVED: dict[Kind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The pairs of tuples of two inputs, whose attributes have different names, that agree on the join attributes.
+
+    `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
+    sides, which a pair must satisfy beside.
+    """
+
+    kind: Kind
+    left_on: tuple[str, ...]
+    right_on: tuple[str, ...]
+    residual: str | None = None
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
+        sides = [
+            tuple(self._nullable(a) for a in side) if 1 - i in _PRESERVED[self.kind] else side.attributes
+            for i, side in enumerate(inputs)
+        ]
+        return Schema((*sides[0], *sides[1]))
+
+    @staticmethod
+    def _nullable(attribute: Attribute) -> Attribute:
+        return Attribute(attribute.name, replace(attribute.domain, nullable=True))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
+        found: list[Scheme] = []
+        for i, side in enumerate(inputs):
+            if self.equal.is_described(1 - i, inputs[1 - i]):
+                found += placed_schemes(side, self.equal.moves(i) if self._moves(i) else {})
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def equal(self) -> Equal:
+        """When two tuples are partners."""
+        return Equal(self.left_on, self.right_on, self.residual)
+
+    def _moves(self, side: int) -> bool:
+        """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
+        return 1 - side not in _PRESERVED[self.kind]
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The pairs that new tuples make with kept ones and with each other."""
+        state.arrive(inputs)
+        return self.equal.pairs([state.new[side] for side in range(2)], [self._kept(side, state) for side in range(2)])
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Preserved tuples without partner, once none can come."""
+        self.equal.close(inputs, state)
+        sides = _PRESERVED[self.kind]
+        others = {side: (self._kept(1 - side, state), state.new[1 - side]) for side in sides}
+        return together([part for side in sides for part in self._alone(side, others[side], state)])
+
+    def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
+        """The tuples of a preserved side that will have no partner; those that found one are put apart."""
+        equal, names = self.equal, state.inputs[side].names
+        alone, partnered = self._logs(side, state)
+        if others[1] is not None and not alone.is_empty:
+            found = state.computed(_some(equal.with_partner(_all_of(alone), others[1:])))
+            if found.at_most:
+                alone.remove(found, names)
+                partnered.append(found)
+        if (new := state.new[side]) is not None:
+            if (some := equal.with_partner(new, others)) is not None and (found := state.computed(some)).at_most:
+                partnered.append(equal.still_open(found, side, state))
+                new = Tuples(without(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
+            state.new[side] = new = state.computed(new)
+            yield self._extended(equal.covered(new, side, state), side, state)
+        if state.closing[side] and not alone.is_empty:
+            yield self._extended(alone.take(state.closing[side]), side, state)
+
+    def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
+        """The tuples with nulls for the other side."""
+        own = [quoted(name) for name in state.inputs[side].names]
+        nulls = [f"CAST(NULL AS {a.domain.type}) AS {quoted(a.name)}" for a in state.inputs[1 - side]]
+        return replace(tuples, frame=tuples.frame.selectExpr(*(own + nulls if side == 0 else nulls + own)))
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Purge what the other side covers; of the new tuples keep what it does not."""
+        for side in range(2):
+            alone, partnered = self._logs(side, state)
+            partnered.purge(state.closing[side])
+            if side not in _PRESERVED[self.kind]:
+                alone.purge(state.closing[side])
+            if (new := state.new[side]) is not None:
+                alone.append(self.equal.still_open(new, side, state))
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What no kept tuple matches, in the output's terms."""
+        output = self.schema(*state.inputs)
+        found: list[Punctuation] = []
+        for side, slice_ in enumerate(inputs):
+            given, logs = slice_.punctuations, self._logs(side, state)
+            for p in released(f"waiting-{side}", given, logs, state, state.inputs[side], self.equal.on[side]):
+                found += self._written(p, side, output, state)
+        return state.punctuations("sent", output).absorb(found)
+
+    def _written(self, p: Punctuation, side: int, output: Schema, state: OperatorState) -> Sequence[Punctuation]:
+        """The punctuation over the output; of a side that nulls may stand for, it must not match those."""
+        own, other = (0, len(state.inputs[0]))[:: 1 if side == 0 else -1]
+        places = [[own + i] for i in range(len(p.schema))]
+        if self._moves(side):
+            for mine, theirs in self.equal.places(side, state):
+                places[mine].append(other + theirs)
+            return list(placed(p, output, places))
+        (written,) = placed(p, output, places)
+        if any(not matches(written.patterns[i], None) for i in written.restricted):
+            return [written]
+        key = output.index(self.equal.on[side][0])
+        present = meet(written.patterns[key], NOT_NULL, output[key].domain)
+        patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
+        return [] if present == EMPTY else [Punctuation(output, tuple(patterns))]
+
+    def _logs(self, side: int, state: OperatorState) -> tuple[Kept, Kept]:
+        """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""
+        schema = self.equal.keys(side, state)
+        return state.kept(f"side-{side}", schema), state.kept(f"side-{side}-partnered", schema)
+
+    def _kept(self, side: int, state: OperatorState) -> Tuples | None:
+        return together([_all_of(log) for log in self._logs(side, state) if not log.is_empty])
+
+
+def _all_of(log: Kept) -> Tuples:
+    return Tuples(log.frame(), log.at_most)
+
+
+def _some(tuples: Tuples | None) -> Tuples:
+    assert tuples is not None
+    return tuples

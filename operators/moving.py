@@ -1,0 +1,73 @@
+"""Punctuations of a join's inputs in the output's terms, also moved to the attributes that are equal to theirs.
+
+A join on `id = auctionid` that is punctuated on `id` will put out no more tuples of that id: nor any of that
+`auctionid`. What is moved leaves a wildcard behind, since the same pattern at both places would describe neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, meet
+from punct_ns.punctuation import Punctuation
+from punct_ns.recast import recast_pattern
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
+
+ALL_CHOICES = 8
+"""Ways to place a punctuation's patterns up to which all are taken; beyond it each attribute moves by itself."""
+
+
+def placed(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -> Iterator[Punctuation]:
+    """The punctuation over the output, once for each way to place its patterns.
+
+    Args:
+        p: Over an input.
+        output: The output's schema.
+        places: For each attribute of the input, where its value stands in the output: first itself, then what is equal
+            to it whenever it is not null.
+    """
+    options: list[list[tuple[int, Pattern]]] = []
+    for i in p.restricted:
+        old, pattern = p.schema[i].domain, p.patterns[i]
+        own, *others = places[i]
+        found = [(own, recast_pattern(pattern, old, output[own].domain))]
+        for other in others:
+            domain = output[other].domain
+            present = meet(recast_pattern(pattern, old, domain), NOT_NULL, domain) if domain.nullable else None
+            moved = recast_pattern(pattern, old, domain) if present is None else present
+            if moved != EMPTY:
+                found.append((other, moved))
+        options.append(found)
+    for choice in _choices(options):
+        yield Punctuation.at(output, dict(choice))
+
+
+def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[int, Pattern], ...]]:
+    size = 1
+    for found in options:
+        size *= len(found)
+    own = tuple(found[0] for found in options)
+    if size <= ALL_CHOICES:
+        chosen = list(product(*options))
+    else:
+        chosen = [own, *((*own[:i], other, *own[i + 1 :]) for i, found in enumerate(options) for other in found[1:])]
+    # Two patterns at one place would have to hold together: only one stays, and that would say too much.
+    yield from (choice for choice in chosen if len({place for place, _ in choice}) == len(choice))
+
+
+def placed_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
+    """The promises, and what moving makes of them; `equal` gives, in lower case, the names that are equal to one."""
+    found: list[Scheme] = []
+    for scheme in schemes:
+        options = [
+            [term, *(_named(term, name) for name in equal.get(term.attribute.lower(), ()))] for term in scheme.terms
+        ]
+        chosen = [choice for choice in product(*options) if len({term.attribute for term in choice}) == len(choice)]
+        found += map(Scheme, chosen)
+    return list(dict.fromkeys(found))
+
+
+def _named(term: Term, name: str) -> Term:
+    return Term(name, term.kind, term.low, term.high, term.step)

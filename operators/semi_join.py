@@ -1,0 +1,144 @@
+"""semi_join: left tuples that have a partner, once each; as an anti join, those that have none.
+
+Meaning:    R ⋉_θ S = {| r ∈ R | ∃ s ∈ S: r.A = s.B, θ(r, s) |}; R ▷_θ S = R − (R ⋉_θ S). Null keys have no partner.
+Step:       semi: {r ∈ new₁ | partner in kept₂ ∪ new₂} ∪ {r ∈ kept₁ | partner in new₂}. Anti: –
+Pass:       semi: –. Anti: {r ∈ kept₁ ∪ new₁ | no partner, r.A null or covered by S}
+Propagate:  the parts of the left's punctuations that no undecided left tuple matches; of a semi join also those of the
+            right's, described on the join attributes, that no kept right tuple matches, moved to the left's.
+Keep:       left tuples without partner so far, until S covers their key; right keys (right tuples where a further
+            condition looks at them), each once, until R covers them.
+Safe when:  each side's schemes describe the join attributes.
+Source:     SEMANTICS of the house, after Tucker et al. 2003, Tables 3 and 4 for join and difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from operators.behaviour import Slice, Tuples, together
+from operators.kept import Kept
+from operators.moving import placed_schemes
+from operators.partners import Equal
+from operators.release import released
+from operators.rows import without
+from operators.state import OperatorState
+from punct_ns.pattern import EMPTY, NOT_NULL, meet
+from punct_ns.punctuation import Punctuation
+from punct_ns.recast import recast
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """The left tuples with a partner, or with `anti` those without; as `Join`, but that only left attributes go out."""
+
+    left_on: tuple[str, ...]
+    right_on: tuple[str, ...]
+    anti: bool = False
+    residual: str | None = None
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The left side's."""
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The left's, where the right's decide every left tuple; and the right's on the join attributes, moved."""
+        if not self.equal.is_described(1, inputs[1]):
+            return ()
+        moved = [scheme.renamed({name: new for name, (new,) in self.equal.moves(1).items()}) for scheme in inputs[1]]
+        described = [scheme for scheme in moved if scheme is not None] if self._purges_right(inputs) else []
+        return tuple(dict.fromkeys([*placed_schemes(inputs[0], {}), *described]))
+
+    def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
+        return not self.anti and self.equal.is_described(0, inputs[0])
+
+    @property
+    def equal(self) -> Equal:
+        """When two tuples are partners."""
+        return Equal(self.left_on, self.right_on, self.residual)
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Left tuples that have a partner now are decided: a semi join puts them out."""
+        state.arrive(inputs)
+        equal, undecided = self.equal, self._undecided(state)
+        partners = [self._kept_right(state), self._new_right(state)]
+        decided = []
+        if partners[1] is not None and not undecided.is_empty:
+            found = equal.with_partner(Tuples(undecided.frame(), undecided.at_most), partners[1:])
+            assert found is not None
+            decided.append(state.computed(found))
+            undecided.remove(decided[-1], state.inputs[0].names)
+        if (new := state.new[0]) is not None:
+            if (found := equal.with_partner(new, partners)) is not None:
+                decided.append(found)
+            state.new[0] = equal.without_partner(new, partners)
+        return None if self.anti else together(decided)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Of an anti join, the left tuples to which no partner can come."""
+        self.equal.close(inputs, state)
+        if not self.anti:
+            return None
+        leaving = []
+        if (new := state.new[0]) is not None:
+            state.new[0] = new = state.computed(new)
+            leaving.append(self.equal.covered(new, 0, state))
+        if state.closing[0] and not self._undecided(state).is_empty:
+            leaving.append(self._undecided(state).take(state.closing[0]))
+        return together(leaving)
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """The undecided, and what may decide left tuples to come."""
+        undecided, right = self._undecided(state), self._right(state)
+        new_right = self._new_right(state)
+        if not self.anti:
+            undecided.purge(state.closing[0])
+        right.purge(state.closing[1])
+        if (new := state.new[0]) is not None:
+            undecided.append(self.equal.still_open(new, 0, state))
+        if new_right is not None:
+            names = new_right.frame.columns
+            fresh = new_right.frame.dropDuplicates()
+            if not right.is_empty:
+                fresh = without(fresh, right.frame(), names, right.at_most)
+            right.append(self.equal.still_open(Tuples(fresh, new_right.at_most), 1, state))
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What no undecided tuple matches, nor any that right tuples may yet let out."""
+        left = state.inputs[0]
+        logs = [self._undecided(state)]
+        found = released("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
+        if not self.anti:
+            mine, theirs = self.equal.keys(0, state), self.equal.keys(1, state)
+            given = [recast(p, theirs) for p in state.closing[0]]
+            for p in released("waiting-1", given, [self._right(state)], state, theirs, self.right_on, at_all=True):
+                found += self._moved(recast(p, mine), left)
+        return state.punctuations("sent", left).absorb(found)
+
+    def _moved(self, p: Punctuation, left: Schema) -> list[Punctuation]:
+        """What closes keys, over the left's schema; a null key was never anyone's partner."""
+        present = {
+            left.index(a.name): meet(pattern, NOT_NULL, a.domain)
+            for a, pattern in zip(p.schema, p.patterns, strict=True)
+        }
+        return [] if EMPTY in present.values() else [Punctuation.at(left, present)]
+
+    def _undecided(self, state: OperatorState) -> Kept:
+        return state.kept("undecided", self.equal.keys(0, state))
+
+    def _right(self, state: OperatorState) -> Kept:
+        return state.kept("right", self.equal.keys(1, state))
+
+    def _kept_right(self, state: OperatorState) -> Tuples | None:
+        right = self._right(state)
+        return None if right.is_empty else Tuples(right.frame(), right.at_most)
+
+    def _new_right(self, state: OperatorState) -> Tuples | None:
+        new = state.new[1]
+        if new is None:
+            return None
+        names = state.inputs[1].names if self.residual else self.right_on
+        return Tuples(new.frame.select(*map(quoted, names)), new.at_most, computed=True)

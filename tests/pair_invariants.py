@@ -1,0 +1,143 @@
+"""What operators of two inputs may put out, and must keep: joins of every kind, intersect, difference.
+
+As `tests.invariants`, over all tuples and punctuations of both inputs so far. A pair is `(0, *left, 0, *right)`,
+and `None` instead of 0 with nulls behind it where an outer join has no partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from punct_ns.pattern import Wildcard
+from punct_ns.punctuation import Punctuation
+from tests import oracle
+from tests.invariants import Invariants
+from tests.oracle import Tuple
+
+Tuples = Sequence[Sequence[Tuple]]
+Punctuations = Sequence[Sequence[Punctuation]]
+Key = Callable[[Tuple], Tuple]
+
+
+def closes_key(key: Key, k: Tuple, ps: Sequence[Punctuation], universe: Sequence[Tuple]) -> bool:
+    """Whether every possible tuple with this key is covered; a key that no tuple can have is."""
+    return all(oracle.set_match(t, ps) for t in universe if oracle.same_tuple(key(t), k))
+
+
+def lets_out(t: Tuple, ps: Sequence[Punctuation], kept: Sequence[Tuple]) -> bool:
+    """Whether a punctuation matches t that no kept tuple matches, or none that is like t where it says something."""
+
+    def holds_back(k: Tuple, p: Punctuation) -> bool:
+        spoken = [i for i, pattern in enumerate(p.patterns) if not isinstance(pattern, Wildcard)]
+        return oracle.match(k, p) and all(oracle.same(k[i], t[i]) for i in spoken)
+
+    return any(oracle.match(t, p) and not any(holds_back(k, p) for k in kept) for p in ps)
+
+
+def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], universe: Sequence[Tuple]) -> Invariants:
+    """An inner, left, right or full join on one key of both sides, and a further condition."""
+    width = len(universe[0])
+    nobody = (None,) * (width + 1)
+
+    def partners(left: Tuple, right: Tuple) -> bool:
+        return _equal(key(left), key(right)) and condition(left, right)
+
+    def done(t: Tuple, others: Sequence[Punctuation]) -> bool:
+        return None in key(t) or closes_key(key, key(t), others, universe)
+
+    def cpass(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        found = [(0, *a, 0, *b) for a in ts[0] for b in ts[1] if partners(a, b)]
+        if kind in ("left", "full"):
+            alone = [a for a in ts[0] if not any(partners(a, b) for b in ts[1])]
+            found += [(0, *a, *nobody) for a in alone if done(a, ps[1])]
+        if kind in ("right", "full"):
+            alone = [b for b in ts[1] if not any(partners(a, b) for a in ts[0])]
+            found += [(*nobody, 0, *b) for b in alone if done(b, ps[0])]
+        return found
+
+    def kept(side: int, ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        return [t for t in ts[side] if not done(t, ps[1 - side])]
+
+    def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
+        left, right = u[: width + 1], u[width + 1 :]
+        return any(side[0] == 0 and lets_out(side[1:], ps[i], kept(i, ts, ps)) for i, side in enumerate((left, right)))
+
+    return Invariants(cpass, cprop, lambda ts, ps: [*kept(0, ts, ps), *kept(1, ts, ps)])
+
+
+def semi_joining(
+    key: Key, condition: Callable[[Tuple, Tuple], bool] | None, universe: Sequence[Tuple], *, anti: bool
+) -> Invariants:
+    """Left tuples with a partner, or without."""
+
+    def has_partner(t: Tuple, others: Sequence[Tuple]) -> bool:
+        return any(_equal(key(t), key(o)) and (condition is None or condition(t, o)) for o in others)
+
+    def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        alone = [t for t in ts[0] if not has_partner(t, ts[1])]
+        return [t for t in alone if None not in key(t) and not closes_key(key, key(t), ps[1], universe)]
+
+    def right(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        seen = oracle.distinct(ts[1] if condition else [key(t) for t in ts[1]])
+        return [
+            t
+            for t in seen
+            for k in [key(t) if condition else t]
+            if None not in k and not closes_key(key, k, ps[0], universe)
+        ]
+
+    def cpass(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        if not anti:
+            return [t for t in ts[0] if has_partner(t, ts[1])]
+        alone = [t for t in ts[0] if not has_partner(t, ts[1])]
+        return [t for t in alone if None in key(t) or closes_key(key, key(t), ps[1], universe)]
+
+    def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
+        if lets_out(u, ps[0], undecided(ts, ps)):
+            return True
+        there = [key(t) if condition else t for t in right(ts, ps)]
+        known = None not in key(u) and closes_key(key, key(u), ps[1], universe)
+        return not anti and known and not oracle.is_in(key(u), there)
+
+    return Invariants(cpass, cprop, lambda ts, ps: [*undecided(ts, ps), *right(ts, ps)])
+
+
+def intersecting() -> Invariants:
+    def waiting(side: int, ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        alone = [t for t in oracle.distinct(ts[side]) if not oracle.is_in(t, ts[1 - side])]
+        return [t for t in alone if not oracle.set_match(t, ps[1 - side])]
+
+    def both(ts: Tuples) -> list[Tuple]:
+        return [t for t in oracle.distinct(ts[0]) if oracle.is_in(t, ts[1])]
+
+    def ckeep(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        emitted = [t for t in both(ts) if not oracle.set_match(t, [*ps[0], *ps[1]])]
+        return [*waiting(0, ts, ps), *waiting(1, ts, ps), *emitted]
+
+    return Invariants(
+        cpass=lambda ts, ps: both(ts),
+        cprop=lambda u, ts, ps: any(lets_out(u, ps[side], waiting(side, ts, ps)) for side in range(2)),
+        ckeep=ckeep,
+    )
+
+
+def subtracting() -> Invariants:
+    def only(ts: Tuples) -> list[Tuple]:
+        return [t for t in oracle.distinct(ts[0]) if not oracle.is_in(t, ts[1])]
+
+    def passed(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        return [t for t in only(ts) if oracle.set_match(t, ps[1])]
+
+    def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        return [t for t in only(ts) if not oracle.set_match(t, ps[1])]
+
+    def ckeep(ts: Tuples, ps: Punctuations) -> list[Tuple]:
+        remembered = [*oracle.distinct(ts[1]), *passed(ts, ps)]
+        return [*undecided(ts, ps), *(t for t in remembered if not oracle.set_match(t, ps[0]))]
+
+    return Invariants(passed, lambda u, ts, ps: lets_out(u, ps[0], undecided(ts, ps)), ckeep)
+
+
+def _equal(a: Tuple, b: Tuple) -> bool:
+    """Equality of keys: a null key equals none."""
+    return None not in a and None not in b and oracle.same_tuple(a, b)

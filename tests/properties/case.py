@@ -1,0 +1,50 @@
+"""A case of the catalogue: an operator, and its specification for any one of the streams that go through it at once.
+
+Each stream gets a number, the attribute `stream` in front of its own, which every operator carries along and every
+punctuation restricts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from operators.behaviour import Operator
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from tests.invariants import Invariants
+from tests.oracle import Tuple
+from tests.strategies import SmallSchema
+
+STREAM = Attribute("stream", Domain("INT", nullable=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operator over numbered streams, and its specification for one stream without its number.
+
+    `inputs` are the schemas of the inputs, with the number; the streams drawn for the small schema are read with them.
+    `outputs` are the possible output tuples as the specification writes them; `kept` counts what is kept by the tuples
+    that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together; `moves` says that
+    what is said of one attribute is said of an equal one, too, so that of possible tuples it says the same twice.
+    """
+
+    operator: Operator
+    inputs: tuple[Schema, ...]
+    invariants: Invariants
+    outputs: list[Tuple]
+    kept: Callable[[list[Tuple]], int] = len
+    number: Callable[[Tuple], int] = lambda t: t[0]
+    bare: Callable[[Tuple], Tuple] = lambda t: t[1:]
+    whole: Callable[[int, Tuple], Tuple] = lambda n, u: (n, *u)
+    moves: bool = False
+
+
+def numbered(schema: Schema) -> Schema:
+    """The schema with the stream's number in front."""
+    return Schema((STREAM, *schema.attributes))
+
+
+def one(space: SmallSchema) -> tuple[Schema, ...]:
+    """A single input over the small schema."""
+    return (numbered(space.schema),)

@@ -1,0 +1,91 @@
+"""The contract of `test_contract`, for joins of three inputs: exactly what the invariants say, at every slice.
+
+Of small domains only: all combinations of three possible tuples are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.multiway_join import MultiwayJoin
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from tests.multiway_invariants import agree, multiway_joining
+from tests.oracle import Tuple
+from tests.properties.case import Case, numbered
+from tests.properties.test_contract import FEW, STREAMS, Run, run
+from tests.strategies import Small, SmallSchema, sliced_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PATH = ({0: 1, 1: 0}, {1: 1, 2: 0})
+TRIANGLE = (*PATH, {2: 1, 0: 0})
+ONE_KEY = ({0: 0, 1: 0, 2: 0},)
+
+DOMAINS = [
+    Small(Domain("INT", low=0, high=2), (0, 1, 2), (0, 1, 2, None)),
+    Small(Domain("BIGINT", nullable=False), (0, 1), (-9, 0, 1, 9)),
+    Small(Domain("STRING"), ("b",), ("", "b", "c", None)),
+]
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Three inputs, of two attributes of one domain."""
+    small = draw(st.sampled_from(DOMAINS))
+    space = SmallSchema(Schema(tuple(Attribute(name, small.domain) for name in "ab")), (small, small))
+    drawn = [[draw(sliced_streams(space)) for _ in range(3)] for _ in range(STREAMS)]
+    return Run(space, drawn, draw(st.integers(0, 3)))
+
+
+def joining(classes: Sequence[Mapping[int, int]], *, residual: bool = False) -> Callable[[SmallSchema], Case]:
+    """A join of three inputs; the streams' numbers are equal beside."""
+
+    def build(space: SmallSchema) -> Case:
+        own = numbered(space.schema)
+        inputs = [Schema(tuple(Attribute(f"{a.name}{i}", a.domain) for a in own)) for i in range(3)]
+        whole = [dict.fromkeys(range(3), 0), *({i: place + 1 for i, place in c.items()} for c in classes)]
+        pairs = [(list(c.items())[at], list(c.items())[at + 1]) for c in whole for at in range(len(c) - 1)]
+        equalities = tuple(((i, inputs[i].names[x]), (j, inputs[j].names[y])) for (i, x), (j, y) in pairs)
+        universe = space.universe
+
+        def condition(chosen: Sequence[Tuple]) -> bool:
+            return not residual or (chosen[0][0] is not None and bool(chosen[0][0] != chosen[2][1]))
+
+        def marked(t: Tuple, mark: int) -> Tuple:
+            return tuple(mark if i % 3 == 0 else v for i, v in enumerate(t))
+
+        return Case(
+            MultiwayJoin(3, equalities, "`a0` <> `b2`" if residual else None),
+            tuple(inputs),
+            multiway_joining(classes, universe, condition),
+            [(0, *a, 0, *b, 0, *c) for a, b, c in product(universe, repeat=3) if agree(classes, {0: a, 1: b, 2: c})],
+            bare=lambda t: marked(t, 0),
+            whole=lambda n, u: marked(u, n),
+            moves=True,
+        )
+
+    return build
+
+
+@pytest.mark.parametrize(
+    "build", [joining(PATH), joining(TRIANGLE), joining(ONE_KEY)], ids=["path", "triangle", "one key"]
+)
+def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_say(
+    spark: SparkSession, build: Callable[[SmallSchema], Case]
+) -> None:
+    @settings(FEW, max_examples=2)
+    @given(runs())
+    def holds(example: Run) -> None:
+        run(spark, build, example)
+
+    holds()

@@ -1,0 +1,79 @@
+"""What sort must do at every slice; its output is a sequence, so that streams cannot be told apart by a number in it.
+
+Each example is a run by itself, of few streams, one after the other: what the prefix is, many examples without Spark
+say (tests/punct_ns/test_prefix.py).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from operators.sort import Sort, SortKey
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from tests import invariants, oracle
+from tests.operators.running import Done, Running
+from tests.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def check(space: SmallSchema, keys: list[oracle.Key], slices: list[oracle.Slice], done: list[Done]) -> None:
+    specified = invariants.sorting(keys, space.surroundings)
+    out: list[oracle.Tuple] = []
+    told: list[Punctuation] = []
+    items: list[Any] = []
+    for i, slice_ in enumerate(done):
+        out += slice_.tuples
+        for p in slice_.punctuations:
+            assert any(oracle.match(t, p) and not oracle.set_match(t, told) for t in space.universe), f"{p} was said"
+            told.append(p)
+        items += [*slice_.tuples, *slice_.punctuations]
+        passed, kept = invariants.expected(specified, [[s] for s in slices[: i + 1]])[-1]
+        assert len(out) == len(passed)
+        assert all(oracle.same_tuple(t, u) for t, u in zip(out, passed, strict=True)), (i, out, passed)
+        assert slice_.kept == len(kept)
+        came, ps = [t for ts, _ in slices[: i + 1] for t in ts], [p for _, said in slices[: i + 1] for p in said]
+        for t in space.universe:
+            assert oracle.set_match(t, told) == specified.cprop(t, [came], [ps]), (i, t, list(map(str, told)))
+    assert oracle.first_offence(items) is None
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+@given(st.data(), small_schemas(most=2, among=[small for small in SMALL if small.domain.type != "TIMESTAMP"]))
+def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
+    spark: SparkSession, data: st.DataObject, space: SmallSchema
+) -> None:
+    places = data.draw(st.permutations(range(len(space.smalls))))[: data.draw(st.integers(1, 2))]
+    keys = [oracle.Key(place, data.draw(st.booleans()), data.draw(st.booleans())) for place in places]
+    drawn = data.draw(sliced_streams(space))
+    known = PunctuationSet(space.schema)
+    slices: list[oracle.Slice] = []
+    for part in [*drawn, [Punctuation.all(space.schema)]]:
+        said = known.add_all(item for item in part if isinstance(item, Punctuation))
+        slices.append(([item for item in part if not isinstance(item, Punctuation)], said))
+    sort = Sort(tuple(SortKey(space.schema.names[key.place], key.descending, key.nulls_first) for key in keys))
+    restart = data.draw(st.integers(0, 3))
+    done = []
+    with tempfile.TemporaryDirectory() as directory:
+        running = Running(spark, Path(directory), sort, space.schema)
+        for i, slice_ in enumerate(slices):
+            done.append(running.slice(slice_))
+            if i == restart:
+                running.restart()
+    check(space, keys, slices, done)
+    assert done[-1].kept == 0
