@@ -25,8 +25,8 @@ class Case:
 
     `inputs` are the schemas of the inputs, with the number; the streams drawn for the small schema are read with them.
     `outputs` are the possible output tuples as the specification writes them; `kept` counts what is kept by the tuples
-    that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together; `moves` says that
-    what is said of one attribute is said of an equal one, too, so that of possible tuples it says the same twice.
+    that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together; `cuts` says that
+    punctuations are cut at tuples, or moved, so that what they say anew may be of tuples that `outputs` do not hold.
     """
 
     operator: Operator
@@ -37,7 +37,7 @@ class Case:
     number: Callable[[Tuple], int] = lambda t: t[0]
     bare: Callable[[Tuple], Tuple] = lambda t: t[1:]
     whole: Callable[[int, Tuple], Tuple] = lambda n, u: (n, *u)
-    moves: bool = False
+    cuts: bool = False
 
 
 def numbered(schema: Schema) -> Schema:

@@ -62,7 +62,7 @@ def _joining(kind: Kind, *, residual: bool) -> Callable[[SmallSchema], Case]:
             number=number,
             bare=lambda t: marked(t, 0),
             whole=lambda n, u: marked(u, n),
-            moves=True,
+            cuts=True,
         )
 
     return build
@@ -79,19 +79,19 @@ def _semi_joining(*, anti: bool, residual: bool = False) -> Callable[[SmallSchem
         )
         condition = _not_below if residual else None
         specified = pair_invariants.semi_joining(_last, condition, space.universe, anti=anti)
-        return Case(operator, (left, right), specified, space.universe)
+        return Case(operator, (left, right), specified, space.universe, cuts=True)
 
     return build
 
 
 def intersecting(space: SmallSchema) -> Case:
     schema = numbered(space.schema)
-    return Case(Intersect(schema), (schema, schema), pair_invariants.intersecting(), space.universe)
+    return Case(Intersect(schema), (schema, schema), pair_invariants.intersecting(), space.universe, cuts=True)
 
 
 def subtracting(space: SmallSchema) -> Case:
     schema = numbered(space.schema)
-    return Case(Difference(schema), (schema, schema), pair_invariants.subtracting(), space.universe)
+    return Case(Difference(schema), (schema, schema), pair_invariants.subtracting(), space.universe, cuts=True)
 
 
 PAIRS: dict[str, Callable[[SmallSchema], Case]] = {

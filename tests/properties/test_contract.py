@@ -98,7 +98,7 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
         for p in slice_.punctuations:
             everywhere = [case.whole(n, u) for n in range(len(streams_)) for u in case.outputs]
             says_more = any(oracle.match(u, p) and not oracle.set_match(u, told) for u in everywhere)
-            assert says_more or (case.moves and not PunctuationSet(p.schema, told).covers(p)), f"{p} was said before"
+            assert says_more or (case.cuts and not PunctuationSet(p.schema, told).covers(p)), f"{p} was said before"
             told.append(p)
         keeps: list[Tuple] = []
         kept = 0
