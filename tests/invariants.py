@@ -19,12 +19,13 @@ class Invariants:
     """An operator by its invariants over all that has come: `ts` and `ps` of each input so far.
 
     `cpass` gives all output so far, `cprop` whether an output tuple is among those of which no more will come, `ckeep`
-    the tuples that must be kept.
+    the tuples that must be kept. `relation` is the relational operator that the stream operator is faithful to.
     """
 
     cpass: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
     cprop: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool]
     ckeep: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
+    relation: Callable[[Sequence[Sequence[Tuple]]], list[Tuple]]
 
 
 def selecting(predicate: Callable[[Tuple], bool | None]) -> Invariants:
@@ -32,6 +33,7 @@ def selecting(predicate: Callable[[Tuple], bool | None]) -> Invariants:
         cpass=lambda ts, ps: oracle.select(predicate, ts[0]),
         cprop=lambda t, ts, ps: oracle.set_match(t, ps[0]),
         ckeep=lambda ts, ps: [],
+        relation=lambda ts: oracle.select(predicate, ts[0]),
     )
 
 
@@ -41,6 +43,7 @@ def projecting(columns: Callable[[Tuple], Tuple], universe: Sequence[Tuple]) -> 
         cpass=lambda ts, ps: oracle.project(columns, ts[0]),
         cprop=lambda u, ts, ps: all(oracle.set_match(t, ps[0]) for t in universe if oracle.same_tuple(columns(t), u)),
         ckeep=lambda ts, ps: [],
+        relation=lambda ts: oracle.project(columns, ts[0]),
     )
 
 
@@ -49,6 +52,7 @@ def deduplicating() -> Invariants:
         cpass=lambda ts, ps: oracle.distinct(ts[0]),
         cprop=lambda t, ts, ps: oracle.set_match(t, ps[0]),
         ckeep=lambda ts, ps: [t for t in oracle.distinct(ts[0]) if not oracle.set_match(t, ps[0])],
+        relation=lambda ts: oracle.distinct(ts[0]),
     )
 
 
@@ -57,6 +61,7 @@ def merging() -> Invariants:
         cpass=lambda ts, ps: oracle.merge(*ts),
         cprop=lambda t, ts, ps: all(oracle.set_match(t, each) for each in ps),
         ckeep=lambda ts, ps: [],
+        relation=lambda ts: oracle.merge(*ts),
     )
 
 
@@ -75,6 +80,17 @@ def grouping(
         cpass=lambda ts, ps: oracle.group_by(key, aggregate, [t for t in ts[0] if complete(key(t), ps[0])]),
         cprop=lambda u, ts, ps: complete(u[: width(universe[0])], ps[0]),
         ckeep=lambda ts, ps: [t for t in ts[0] if not complete(key(t), ps[0])],
+        relation=lambda ts: oracle.group_by(key, aggregate, ts[0]),
+    )
+
+
+def sorting(keys: Sequence[oracle.Key], universe: Sequence[Tuple]) -> Invariants:
+    """A tuple is out once every possible tuple that is sorted before it, or beside it, is covered."""
+    return Invariants(
+        cpass=lambda ts, ps: oracle.sort(keys, list(filter(oracle.init(keys, universe, ps[0]), ts[0]))),
+        cprop=lambda t, ts, ps: oracle.init(keys, universe, ps[0])(t),
+        ckeep=lambda ts, ps: [t for t in ts[0] if not oracle.init(keys, universe, ps[0])(t)],
+        relation=lambda ts: oracle.sort(keys, ts[0]),
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
 from typing import Any
 
 from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
@@ -109,6 +111,70 @@ def group_by(
 ) -> list[Tuple]:
     """One tuple for each group: its key, then its aggregates."""
     return [k + aggregate([t for t in ts if same_tuple(key(t), k)]) for k in distinct([key(t) for t in ts])]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What tuples are sorted by: the attribute at a place."""
+
+    place: int
+    descending: bool = False
+    nulls_first: bool = True
+
+    def compare(self, a: Tuple, b: Tuple) -> int:
+        """Below zero where a comes first, zero where neither does."""
+        x, y = a[self.place], b[self.place]
+        if same(x, y):
+            return 0
+        if x is None or y is None:
+            return -1 if (x is None) == self.nulls_first else 1
+        return -1 if before(x, y) != self.descending else 1
+
+
+def compare(keys: Sequence[Key], a: Tuple, b: Tuple) -> int:
+    """Lexicographically."""
+    return next((order for key in keys if (order := key.compare(a, b))), 0)
+
+
+def sort(keys: Sequence[Key], ts: Sequence[Tuple]) -> list[Tuple]:
+    """Ties are in the order of all attributes, ascending and null first."""
+    if not ts:
+        return []
+    everything = [*keys, *(Key(place) for place in range(len(ts[0])))]
+    by: Callable[[Tuple, Tuple], int] = lambda a, b: compare(everything, a, b)  # noqa: E731  typed
+    return sorted(ts, key=cmp_to_key(by))
+
+
+def init(keys: Sequence[Key], universe: Sequence[Tuple], ps: Sequence[Punctuation]) -> Callable[[Tuple], bool]:
+    """Whether nothing more comes that is sorted before a tuple or beside it (Tucker et al. 2003, §5.2)."""
+    still = [t for t in universe if not set_match(t, ps)]
+    return lambda t: all(compare(keys, t, u) < 0 for u in still)
+
+
+def join(kind: str, partners: Callable[[Tuple, Tuple], bool], ts: Sequence[Tuple], us: Sequence[Tuple]) -> list[Tuple]:
+    """All pairs of partners, each `(0, *t, 0, *u)`; of an outer join `None` and nulls where a tuple has no partner."""
+    found = [(0, *t, 0, *u) for t in ts for u in us if partners(t, u)]
+    if kind in ("left", "full"):
+        found += [(0, *t, None, *(None for _ in t)) for t in ts if not any(partners(t, u) for u in us)]
+    if kind in ("right", "full"):
+        found += [(None, *(None for _ in u), 0, *u) for u in us if not any(partners(t, u) for t in ts)]
+    return found
+
+
+def semi_join(partners: Callable[[Tuple, Tuple], bool], ts: Sequence[Tuple], us: Sequence[Tuple]) -> list[Tuple]:
+    return [t for t in ts if any(partners(t, u) for u in us)]
+
+
+def anti_join(partners: Callable[[Tuple, Tuple], bool], ts: Sequence[Tuple], us: Sequence[Tuple]) -> list[Tuple]:
+    return [t for t in ts if not any(partners(t, u) for u in us)]
+
+
+def intersect(ts: Sequence[Tuple], us: Sequence[Tuple]) -> list[Tuple]:
+    return [t for t in distinct(ts) if is_in(t, us)]
+
+
+def difference(ts: Sequence[Tuple], us: Sequence[Tuple]) -> list[Tuple]:
+    return [t for t in distinct(ts) if not is_in(t, us)]
 
 
 def same_tuple(a: Tuple, b: Tuple) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
+from punct_ns.slices import POSITION, arrow_type, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +35,18 @@ class Done:
 
 
 class Running:
-    """One operator with its state, which `restart` loses and restores from what the last slice recorded."""
+    """One operator with its state, which `restart` loses and restores from what the last slice recorded.
 
-    def __init__(self, spark: SparkSession, directory: Path, operator: Operator, *inputs: Schema) -> None:
+    With `positioned`, tuples come with their positions, as from a source; `positions` are those of the last output.
+    `time` is recorded with the next slice.
+    """
+
+    def __init__(
+        self, spark: SparkSession, directory: Path, operator: Operator, *inputs: Schema, positioned: bool = False
+    ) -> None:
+        self.positions: list[Any] = []
+        self.time = datetime(2003, 5, 15, 17, 20, tzinfo=UTC)
+        self._came, self._positioned = 0, positioned
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
         self._store = SegmentStore(spark, directory)
@@ -48,6 +58,7 @@ class Running:
         """One slice of each input."""
         self._slice += 1
         self._store.begin(self._slice)
+        self._state.begin(self.time)
         slices = [
             Slice(self._tuples(rows, schema), tuple(punctuations))
             for (rows, punctuations), schema in zip(inputs, self.inputs, strict=True)
@@ -61,6 +72,11 @@ class Running:
         self._record = self._state.record(whole=True)
         return result
 
+    @property
+    def set_aside(self) -> tuple[int, list[dict[str, Any]]]:
+        """How many tuples of the last slice were set aside, and the dead letters."""
+        return self._state.set_aside, self._state.letters
+
     def restart(self) -> None:
         """As after a crash: another process, the same directory."""
         self._store = SegmentStore(self.spark, self.directory)
@@ -72,10 +88,21 @@ class Running:
         columns = zip(*rows, strict=True)
         arrays = [pa.array(column, type=arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
         table = pa.Table.from_arrays(arrays, names=list(schema.names))
-        return Tuples(self.spark.createDataFrame(table), len(rows))
+        if self._positioned:
+            table = table.append_column(POSITION, pa.array(range(self._came, self._came + len(rows)), pa.int64()))
+            self._came += len(rows)
+        ddl = ", ".join(
+            [*(f"{quoted(a.name)} {a.domain.type}" for a in schema), *[f"{POSITION} BIGINT"][: self._positioned]]
+        )
+        return Tuples(self.spark.createDataFrame(table, ddl), len(rows))
 
     def _rows(self, tuples: Tuples) -> list[Row]:
-        columns = [column.to_pylist() for column in tuples.frame.toArrow().columns]
+        table = tuples.frame.toArrow()
+        if POSITION in table.column_names:
+            table = table.sort_by(POSITION)
+            self.positions = table[POSITION].to_pylist()
+            assert len(set(self.positions)) == len(self.positions)
+        columns = [table[name].to_pylist() for name in self.output.names]
         return [
             tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, self.output, strict=True))
             for row in zip(*columns, strict=True)

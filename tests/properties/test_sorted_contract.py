@@ -48,8 +48,17 @@ def check(space: SmallSchema, keys: list[oracle.Key], slices: list[oracle.Slice]
     assert oracle.first_offence(items) is None
 
 
+@pytest.fixture(params=["rewritten", "filtered when read"])
+def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept tuples few enough to be rewritten, or, as if they were many, filtered when they are read."""
+    if request.param == "filtered when read":
+        for what, most in (("kept.SMALL", 4), ("kept.MANY", 2), ("segments.COLLECTED", 3), ("sort.ALONE", 3)):
+            monkeypatch.setattr(f"operators.{what}", most)
+
+
+@pytest.mark.usefixtures("state")
 @settings(
-    max_examples=12,
+    max_examples=15,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
@@ -63,7 +72,8 @@ def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
     drawn = data.draw(sliced_streams(space))
     known = PunctuationSet(space.schema)
     slices: list[oracle.Slice] = []
-    for part in [*drawn, [Punctuation.all(space.schema)]]:
+    parts: list[list[Any]] = [*drawn, [Punctuation.all(space.schema)]]
+    for part in parts:
         said = known.add_all(item for item in part if isinstance(item, Punctuation))
         slices.append(([item for item in part if not isinstance(item, Punctuation)], said))
     sort = Sort(tuple(SortKey(space.schema.names[key.place], key.descending, key.nulls_first) for key in keys))

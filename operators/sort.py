@@ -1,0 +1,157 @@
+"""sort: the tuples in order, each as soon as none can come that would be sorted before it.
+
+Meaning:    Sort_K(R), a sequence: by the keys K lexicographically, ties by the remaining attributes.
+Step:       –
+Pass:       [t ∈ kept ∪ new | init(K, P) matches t], sorted; init(K, P) is the largest covered prefix of the order. It
+            begins at the first value in that order: null where NULLS FIRST puts it, NaN first when descending.
+Propagate:  init(K, P), as far as it newly holds.
+Keep:       the rest.
+Safe when:  the schemes cover ever longer prefixes of the order: a prefix of the first key, ascending, or its tiles.
+Source:     Tucker et al. 2003, §5.2 and Tables 2 to 4 (init).
+
+Tuples leave with a position, by which whoever comes next, the sink at last, keeps them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operators.behaviour import Slice, Tuples
+from operators.completion import closed_so_far, completed
+from operators.kept import Kept
+from operators.state import OperatorState
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.prefix import Direction, covered_prefix
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import POSITION, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ALONE = 100_000
+"""Tuples up to which one task sorts a slice; more are sorted by several."""
+
+_EACH = 1 << 33
+"""How far the numbers that Spark gives to the rows of one partition are from those of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """An attribute to sort by; without `nulls_first`, null comes first when ascending and last when descending."""
+
+    attribute: str
+    descending: bool = False
+    nulls_first: bool | None = None
+
+    @property
+    def direction(self) -> Direction:
+        """The order of its values."""
+        return Direction(self.descending, not self.descending if self.nulls_first is None else self.nulls_first)
+
+    @property
+    def column(self) -> Column:
+        """The key as Spark's."""
+        from pyspark.sql import functions as F
+
+        column, direction = F.col(quoted(self.attribute)), self.direction
+        if direction.descending:
+            return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
+        return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """The tuples of the input, sorted by `keys`, the first one first; an attribute's second key decides nothing."""
+
+    keys: tuple[SortKey, ...]
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise UsageError("sort without a key", hint="name an attribute to sort by")
+        each: dict[str, SortKey] = {}
+        for key in self.keys:
+            each.setdefault(key.attribute.lower(), key)
+        object.__setattr__(self, "keys", tuple(each.values()))
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's.
+
+        Raises:
+            QueryError: a key's values have no order that punctuations could follow.
+        """
+        for key in self.keys:
+            if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
+                raise QueryError(f"nothing is sorted by {attribute.name}: {attribute.domain.type} is not ordered here")
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Ranges of the first key from its beginning, or its tiles, whichever the input promises of it alone.
+
+        Of other schemes nothing is promised: whether values make a prefix one after the other depends on the domain.
+        """
+        first = self.keys[0]
+        alone = (scheme.renamed({first.attribute.lower(): first.attribute}) for scheme in inputs[0])
+        kinds = {"tiles"} if first.descending else {"tiles", "prefix"}
+        return tuple(dict.fromkeys(s for s in alone if s is not None and all(term.kind in kinds for term in s.terms)))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing goes out; new tuples are kept."""
+        if (new := inputs[0].tuples) is not None:
+            names = [quoted(name) for name in state.inputs[0].names]
+            self._kept(state).add(Tuples(new.frame.select(*names), new.at_most, new.exact))
+        return None
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The kept tuples of what newly is in the prefix, sorted; they follow all that went out before."""
+        begun = state.closing[0] = self._newly_begun(inputs[0].punctuations, state)
+        kept = self._kept(state)
+        if not begun or kept.is_empty:
+            return None
+        taken = kept.take(begun)
+        return Tuples(self._sorted(taken, state), taken.at_most, taken.exact) if taken.at_most else None
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """What left did so with `pass_`; the rest is computed once."""
+        self._kept(state).settle()
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What newly is in the prefix."""
+        schema = state.inputs[0]
+        places = [schema.index(key.attribute) for key in self.keys]
+        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in state.closing[0]]
+
+    def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """The part of the largest covered prefix that was not in it before, over the keys."""
+        names = [key.attribute for key in self.keys]
+        if not completed(punctuations, names, state):
+            return []
+        prefix = covered_prefix(closed_so_far(names, state).set, [key.direction for key in self.keys])
+        return state.punctuations("begun", self._schema(state)).absorb(prefix)
+
+    def _schema(self, state: OperatorState) -> Schema:
+        return Schema(tuple(state.inputs[0].attribute(key.attribute) for key in self.keys))
+
+    def _kept(self, state: OperatorState) -> Kept:
+        return state.kept("tuples", self._schema(state))
+
+    def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
+        """The tuples in order, with positions behind those of all slices before."""
+        from pyspark.sql import functions as F
+
+        keys = {key.attribute.lower() for key in self.keys}
+        others = [a.name for a in state.inputs[0] if a.name.lower() not in keys and not a.domain.opaque]
+        order = [*(key.column for key in self.keys), *(F.col(quoted(name)).asc_nulls_first() for name in others)]
+        begin = state.notes.get("position", 0)
+        if tuples.at_most <= ALONE:
+            frame = tuples.frame.coalesce(1).sortWithinPartitions(*order)
+            state.notes["position"] = begin + tuples.at_most
+        else:
+            frame = tuples.frame.orderBy(*order)
+            tasks = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+            state.notes["position"] = begin + tasks * _EACH
+        # The number of a row grows along the partitions, which orderBy has made in order.
+        return frame.withColumn(POSITION, F.monotonically_increasing_id() + F.lit(begin).cast("BIGINT"))

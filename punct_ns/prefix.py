@@ -1,0 +1,87 @@
+"""The largest covered prefix of an order: of which tuples nothing more comes that would be sorted before them, or is.
+
+This is `init` of Tucker et al. 2003, §5.2: hours of which `[2,4]` is closed have no such prefix, and once `[0,3]` is
+closed too, theirs is `[0,4]`. Several attributes are ordered lexicographically: where all of hour 4 is closed, and of
+hour 5 the first half, the prefix ends within hour 5. Where an attribute is dense there is mostly no next value to end
+within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from punct_ns.domain import BEYOND, Domain
+from punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns
+from punct_ns.projection import project
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.value_set import ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """In which order the values of one attribute come, and on which side of them null."""
+
+    descending: bool = False
+    nulls_first: bool = True
+
+
+def covered_prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> list[Punctuation]:
+    """The prefix, minimal, for the set's attributes in their sequence, each in its direction.
+
+    Exact as far as `project` is; beyond, the prefix may be shorter but never longer.
+
+    >>> hours = Schema.parse("hour INT NOT NULL", domains="hour 0..")
+    >>> closed = PunctuationSet(hours, [Punctuation.of(hours, hour="[2,4]")])
+    >>> covered_prefix(closed, [Direction()])
+    []
+    >>> closed.add(Punctuation.of(hours, hour="[0,3]"))
+    True
+    >>> [str(p) for p in covered_prefix(closed, [Direction()])]
+    ['<(,4]>']
+    """
+    found = PunctuationSet(closed.schema)
+    found.add_all(Punctuation(closed.schema, said) for said in _prefix(closed, directions))
+    return list(found)
+
+
+def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator[tuple[Pattern, ...]]:
+    """What of the first attribute is closed from its first value on; then, within its next value, of the others."""
+    first, others = closed.schema[0], Schema(closed.schema.attributes[1:])
+    alone = Schema((first,))
+    whole = PunctuationSet(alone, project(closed, [first.name], alone)).values(first.name)
+    begun, following = _begun(whole, directions[0])
+    for pattern in patterns(begun):
+        yield (pattern, *(WILDCARD for _ in others))
+    if following is None or not others.attributes:
+        return
+    within = PunctuationSet(others)
+    within.add_all(Punctuation(others, p.patterns[1:]) for p in closed if matches(p.patterns[0], following.value))
+    for rest in _prefix(within, directions[1:]):
+        yield (canonical(following, first.domain), *rest)
+
+
+def _begun(whole: ValueSet, direction: Direction) -> tuple[ValueSet, Constant | None]:
+    """The part of the values, and null, that comes first without a gap; and what would come next, if one value does."""
+    domain = whole.domain
+    if domain.nullable and direction.nulls_first and not whole.null:
+        return ValueSet(domain), NULL
+    if whole.has_every_value:
+        return whole, NULL if domain.nullable and not whole.null else None
+    null = whole.null and direction.nulls_first
+    if direction.descending:
+        low = whole.cuts[-1] if len(whole.cuts) % 2 else domain.top
+        return ValueSet(domain, (low,) if low != domain.top else (), null), _next_to(low, domain, above=False)
+    begins = bool(whole.cuts) and whole.cuts[0] == domain.bottom
+    high = whole.cuts[1] if begins else domain.bottom
+    return ValueSet(domain, (domain.bottom, high) if begins else (), null), _next_to(high, domain, above=True)
+
+
+def _next_to(cut: object, domain: Domain, *, above: bool) -> Constant | None:
+    """The value next to a cut; None where values lie dense there, or end."""
+    if domain.opaque or cut is BEYOND:
+        return None
+    value, is_there = domain.bound(cut, above=above)
+    return Constant(value) if is_there else None
