@@ -1,0 +1,111 @@
+"""How far apart the values of an ordered attribute are, in Spark SQL: so much before a value, so much after it.
+
+A distance is a number for numbers, days (an int, or a timedelta of whole days) for dates, a timedelta for timestamps.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+
+from punct_ns.domain import Domain, Value
+from punct_ns.errors import UsageError
+from punct_ns.notation import parse_pattern
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.pattern import EMPTY, Pattern, Range, canonical
+from punct_ns.schema import Attribute
+from punct_ns.temporal_type import DateType, TimestampType
+
+Distance = int | float | Decimal | timedelta
+
+
+def require(distance: Distance | None, attribute: Attribute) -> None:
+    """Makes sure that values of the attribute can be so far apart.
+
+    Raises:
+        UsageError: the distance is below zero, or not in the attribute's units.
+    """
+    if distance is None:
+        return
+    match attribute.domain.sql:
+        case IntegerType():
+            fits, unit = not isinstance(distance, timedelta) and distance % 1 == 0, "a whole number"
+        case DecimalType(scale=scale):
+            exact = isinstance(distance, int | Decimal) and distance == round(Decimal(distance), scale)
+            fits, unit = exact, f"a number with {scale} decimals"
+        case FloatType():
+            fits, unit = not isinstance(distance, timedelta) and math.isfinite(distance), "a number"
+        case DateType():
+            whole = isinstance(distance, timedelta) and distance == timedelta(distance.days)
+            fits, unit = whole or isinstance(distance, int), "a number of days"
+        case TimestampType():
+            fits, unit = isinstance(distance, timedelta), "an interval"
+        case _:
+            fits, unit = False, "nothing: its values have an order, but no distances"
+    below = distance < timedelta() if isinstance(distance, timedelta) else distance < 0
+    if not fits or below:
+        raise UsageError(
+            f"{distance} is no distance of {attribute.name} {attribute.domain.type}",
+            hint=f"it is {unit}" + ("" if unit.startswith("nothing") else ", and not below zero"),
+        )
+
+
+def before(expression: str, distance: Distance | None, domain: Domain) -> str:
+    """Spark SQL of what lies so far before a value; null for null."""
+    return _moved(expression, "-", distance, domain)
+
+
+def after(expression: str, distance: Distance | None, domain: Domain) -> str:
+    """Spark SQL of what lies so far after a value; null for null."""
+    return _moved(expression, "+", distance, domain)
+
+
+def placed(expression: str, domain: Domain) -> str:
+    """The value in Spark SQL, null where it says nothing of others: NaN is above them all."""
+    if isinstance(domain.sql, FloatType):
+        return f"NULLIF({expression}, CAST('NaN' AS {domain.type}))"
+    return expression
+
+
+def told(expression: str, domain: Domain) -> str:
+    """Spark SQL that is the value as a text, for `value_told` and `below`, whatever the time zone."""
+    if domain.type == "TIMESTAMP":
+        return f"CAST(unix_micros({expression}) AS STRING)"
+    return f"CAST({expression} AS STRING)"
+
+
+def value_told(text: str, domain: Domain) -> Value:
+    """The value that was told."""
+    if isinstance(domain.sql, TimestampType) and domain.sql.zoned:
+        return domain.sql.value(int(text))
+    return domain.read(text)
+
+
+def below(text: str, domain: Domain) -> Pattern:
+    """The values below one that was told, which may be beyond the domain."""
+    if domain.type == "STRING" or isinstance(domain.sql, TimestampType | DateType):
+        try:
+            return canonical(Range(None, value_told(text, domain)), domain)
+        except (ValueError, OverflowError):
+            return EMPTY  # before the year 1
+    return parse_pattern(f"(,{text})", domain)
+
+
+def _moved(expression: str, sign: str, distance: Distance | None, domain: Domain) -> str:
+    if distance is None:
+        return expression
+    match domain.sql:
+        case IntegerType():
+            return f"(CAST({expression} AS DECIMAL(20,0)) {sign} {int(distance)})"  # type: ignore[arg-type]
+        case DecimalType():
+            return f"({expression} {sign} {Decimal(distance):f}BD)"  # type: ignore[arg-type]
+        case DateType():
+            days = distance.days if isinstance(distance, timedelta) else int(distance)
+            return f"date_add({expression}, {sign}{days})"
+        case TimestampType():
+            assert isinstance(distance, timedelta)
+            seconds = f"CAST('{distance.seconds}.{distance.microseconds:06}' AS DECIMAL(18,6))"
+            return f"({expression} {sign} make_dt_interval({distance.days}, 0, 0, {seconds}))"
+        case _:
+            return f"(CAST({expression} AS DOUBLE) {sign} CAST('{float(distance)!r}' AS DOUBLE))"  # type: ignore[arg-type]

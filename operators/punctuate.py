@@ -1,0 +1,143 @@
+"""punctuate: adds punctuations to a stream, from knowledge of it that the stream itself does not tell.
+
+Meaning:    R; it changes no tuple.
+Step:       [t ∈ new | no punctuation said before t matches t], in the order of positions; the others are ungrammatical.
+Pass:       –
+Propagate:  the input's, and what the rule has learned, each as far as it says something new.
+Keep:       what the rule needs: a value, or one per member of the roster; the punctuations that it said.
+Safe when:  always.
+Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
+
+The kinds of knowledge are rules: by order, roster, domain, predicate and clock, each in a module of its own. What
+iterators know (§6.2) is of these kinds: a stream that sort has put in ascending order is punctuated by order, without
+slack; what select knows of its predicate, select says itself.
+
+Punctuate answers for what it says. Whatever the rule believes of the stream, a tuple that breaks a punctuation which
+went before it, in this slice or an earlier one, is reported, and never handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from operators.behaviour import Slice, Tuples
+from operators.punctuate_rule import AHEAD, ASIDE, LATE, Rule, said
+from operators.state import OperatorState
+from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import POSITION, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Ungrammatical = Literal["fail", "drop", "divert"]
+
+_COUNTS = {
+    "on": f"count_if({POSITION} IS NOT NULL AND {ASIDE} IS NULL)",
+    "late": f"count_if({ASIDE} = '{LATE}')",
+    "ahead": f"count_if({ASIDE} = '{AHEAD}')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuate:
+    """The input, punctuated by a rule; `ungrammatical` says what becomes of tuples that break what it has said.
+
+    `fail` stops the query, `drop` counts them, `divert` keeps them as dead letters, too. A tuple that is too far ahead
+    is no offence, and always diverted.
+    """
+
+    rule: Rule
+    ungrammatical: Ungrammatical = "fail"
+
+    def __post_init__(self) -> None:
+        if self.ungrammatical not in get_args(Ungrammatical):
+            raise UsageError(f"ungrammatical '{self.ungrammatical}'", hint="it is fail, drop or divert")
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's.
+
+        Raises:
+            QueryError, UsageError: the rule makes no sense for it.
+        """
+        self.rule.require(inputs[0])
+        return inputs[0]
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The input's and the rule's."""
+        return tuple(dict.fromkeys((*inputs[0], *self.rule.promises())))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The new tuples, without those set aside."""
+        new = inputs[0].tuples
+        if new is None:
+            state.closing[0] = self.rule.learn(None, {}, state)
+            return None
+        if POSITION not in new.frame.columns:
+            raise QueryError(
+                f"punctuate by {self.rule.name} needs the order of its input, which has none",
+                hint="punctuate a source, before merge, join or group by",
+            )
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        asked = {**_COUNTS, **self.rule.asks(state.inputs[0])}
+        observation = Observation()
+        marked = self.rule.marked(new.frame, state)
+        observed = marked.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
+        # Each tuple once or twice, and the rule's own rows, which are few.
+        computed = state.computed(Tuples(observed, 2 * new.at_most, exact=False)).frame
+        facts = observation.get
+        if facts["late"] or facts["ahead"]:
+            self._set_aside(computed, facts, state)
+        state.closing[0] = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)
+        names = [quoted(name) for name in new.frame.columns]
+        if not facts["on"]:
+            return None
+        left = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NULL").select(*names)
+        return Tuples(left, facts["on"])
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: punctuate does not block."""
+        return None
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """What the rule needs, it has kept as it learned it."""
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """The input's, and the rule's, nothing twice."""
+        learned = state.closing[0]
+        said(state).absorb(learned)
+        return state.punctuations("sent", state.inputs[0]).absorb([*inputs[0].punctuations, *learned])
+
+    def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
+        """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
+        if facts["late"] and self.ungrammatical == "fail":
+            first = computed.where(f"{ASIDE} = '{LATE}'").orderBy(POSITION).limit(1).toArrow().to_pylist()
+            raise self._offence(first[0], state)
+        state.set_aside += facts["late"] + facts["ahead"]
+        wanted = (LATE, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
+        names = [a.name for a in state.inputs[0] if a.name in computed.columns]
+        chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})").orderBy(POSITION)
+        for row in chosen.select(ASIDE, POSITION, *map(quoted, names)).toArrow().to_pylist():
+            raw = {name: row[name] for name in names}
+            state.letters.append({"kind": row[ASIDE], "_position": row[POSITION], "raw": raw})
+
+    def _offence(self, row: Mapping[str, Any], state: OperatorState) -> UngrammaticalStream:
+        schema = state.inputs[0]
+        values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
+        earlier = next((p for p in said(state).set if p.matches(values)), None)
+        punctuation = earlier or self.rule.broken(row, schema)
+        shown = ", ".join("null" if v is None else a.domain.write(v) for v, a in zip(values, schema, strict=True))
+        return UngrammaticalStream(
+            f"the tuple ({shown}) comes after the punctuation {punctuation} that matches it",
+            values=values,
+            tuple_position=row[POSITION],
+            punctuation=punctuation,
+            where=f"punctuate by {self.rule.name}, position {row[POSITION]}",
+            hint="mend the source or what is known of it, or let punctuate drop or divert such tuples",
+        )

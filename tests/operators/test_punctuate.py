@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from operators.distance import Distance
+from operators.punctuate import Punctuate
+from operators.punctuate_clock import ByClock
+from operators.punctuate_domain import ByDomain
+from operators.punctuate_order import ByOrder
+from operators.punctuate_predicate import ByPredicate
+from operators.punctuate_roster import ByRoster
+from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.operators.running import Row, Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REPORTS = Schema.parse("sid STRING, hour INT, currtmp DOUBLE")
+NUMBERS = Schema.parse("n INT")
+
+
+def said(*texts: str, schema: Schema = REPORTS) -> list[Punctuation]:
+    return [Punctuation.parse(text, schema) for text in texts]
+
+
+def report(sid: str | None, hour: int | None, currtmp: float | None = 70.0) -> Row:
+    return sid, hour, currtmp
+
+
+def numbers(*values: int | None) -> list[Row]:
+    return [(value,) for value in values]
+
+
+# By order.
+
+
+@pytest.mark.spark
+def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(spark: SparkSession, tmp_path: Path) -> None:
+    """Tucker et al. 2007, §8.1, less its slip: the hour of the last report may have more reports."""
+    running = Running(spark, tmp_path, Punctuate(ByOrder("hour")), REPORTS, positioned=True)
+    reports = [report("S01", 3), report("S02", 3), report("S01", 5), report("S02", 5), report("S01", None)]
+    first = running.slice((reports, []))
+    assert (first.tuples, first.punctuations) == (reports, said("<*, (,5), *>"))
+    running.restart()
+    tie = running.slice(([report("S01", 5)], said("<*, [3,4], *>", "<S02, *, *>")))
+    assert (tie.tuples, tie.punctuations) == ([report("S01", 5)], said("<S02, *, *>"))
+    assert running.slice(([], said("<*, *, *>"))).punctuations == said("<*, *, *>")
+
+
+@pytest.mark.spark
+def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    rule = ByOrder("n", slack=2)
+    within = Running(spark, tmp_path / "within", Punctuate(rule), NUMBERS, positioned=True)
+    with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
+        within.slice((numbers(5, 9, 7, 6, 5), []))
+    assert (told.value.tuple, told.value.tuple_position) == ((6,), 3)
+    across = Running(spark, tmp_path / "across", Punctuate(rule), NUMBERS, positioned=True)
+    assert across.slice((numbers(5, 9, 7), [])).punctuations == said("<(,7)>", schema=NUMBERS)
+    across.restart()
+    with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
+        across.slice((numbers(6, 12), []))
+    assert str(told.value).splitlines()[1:] == [
+        "  punctuate by order of n, position 3",
+        "  Hint: mend the source or what is known of it, or let punctuate drop or divert such tuples",
+    ]
+
+
+@pytest.mark.spark
+def test_late_tuples_are_dropped_or_diverted_and_counted(spark: SparkSession, tmp_path: Path) -> None:
+    dropping = Running(spark, tmp_path / "drop", Punctuate(ByOrder("n"), "drop"), NUMBERS, positioned=True)
+    done = dropping.slice((numbers(1, 3, 2, 3, 0, 4), []))
+    assert (done.tuples, dropping.positions) == (numbers(1, 3, 3, 4), [0, 1, 3, 5])
+    assert dropping.set_aside == (2, [])
+    assert dropping.slice((numbers(3), [])).tuples == []
+    assert dropping.slice((numbers(4), [])).tuples == numbers(4)
+    assert dropping.set_aside == (0, [])
+    diverting = Running(spark, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
+    diverting.slice((numbers(1, 3, 2, 3, 0, 4), []))
+    letter = {"kind": "ungrammatical", "_position": 2, "raw": {"n": 2}}
+    assert diverting.set_aside == (2, [letter, {**letter, "_position": 4, "raw": {"n": 0}}])
+
+
+@pytest.mark.spark
+def test_a_wrong_clock_is_set_aside_and_moves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema.parse("ts TIMESTAMP")
+    start = datetime(2026, 5, 15, 17, tzinfo=UTC)
+    rule = ByOrder("ts", slack=timedelta(seconds=10, microseconds=5), max_ahead=timedelta(minutes=5))
+    running = Running(spark, tmp_path, Punctuate(rule), schema, positioned=True)
+
+    def at(*seconds: int) -> list[Row]:
+        return [(start + timedelta(seconds=s),) for s in seconds]
+
+    first = running.slice((at(0, 90_000, 60, 90_001, 361, 55, 360), []))
+    assert first.tuples == at(0, 60, 55, 360)
+    assert first.punctuations == said("<(,2026-05-15T17:05:49.999995Z)>", schema=schema)
+    assert [(letter["kind"], letter["_position"]) for letter in running.set_aside[1]] == [
+        ("ahead", 1), ("ahead", 3), ("ahead", 4)
+    ]  # fmt: skip
+    running.restart()
+    second = running.slice((at(661, 660, 960), []))
+    assert second.tuples == at(660, 960)
+
+
+@pytest.mark.spark
+def test_the_units_of_slack_are_those_of_the_attribute(spark: SparkSession, tmp_path: Path) -> None:
+    cases: list[tuple[str, Any, Distance | None, str | None]] = [
+        ("d DATE", date(2003, 5, 15), 2, "<(,2003-05-13)>"),
+        ("d DATE", date(2003, 5, 15), timedelta(days=1), "<(,2003-05-14)>"),
+        ("x DOUBLE", 1.5, 0.25, "<(,1.25)>"),
+        ("n BIGINT", -(2**63), 3, None),
+        ("s STRING", 'a"b', None, '<(,"a""b")>'),
+        ("t TIMESTAMP_NTZ", datetime(2003, 5, 15, 17), timedelta(hours=1), "<(,2003-05-15T16:00:00)>"),
+    ]
+    for number, (ddl, value, slack, expected) in enumerate(cases):
+        schema = Schema.parse(ddl)
+        rule = ByOrder(schema.names[0], slack)
+        running = Running(spark, tmp_path / str(number), Punctuate(rule), schema, positioned=True)
+        done = running.slice(([(value,)], []))
+        assert done.punctuations == ([] if expected is None else said(expected, schema=schema)), ddl
+
+
+# By roster.
+
+
+@pytest.mark.spark
+def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(spark: SparkSession, tmp_path: Path) -> None:
+    """Tucker et al. 2003, §6.2: with a list of the sensor units, punctuate tells when an hour's reports are there."""
+    rule = ByRoster("hour", "sid", ("S01", "S02", "S03"))
+    running = Running(spark, tmp_path, Punctuate(rule, "divert"), REPORTS, positioned=True)
+    first = running.slice(([report("S01", 1), report("S02", 2), report("S09", 7), report(None, 9)], []))
+    assert (len(first.tuples), first.punctuations, first.kept) == (4, [], 3)
+    assert running.slice(([], [])).punctuations == []
+    running.restart()
+    second = running.slice(([report("S03", 2), report("S09", 0), report("S01", 1), report("S01", 2)], []))
+    assert second.tuples == [report("S03", 2), report("S01", 1), report("S01", 2)]
+    assert second.punctuations == said("<*, (,2), *>")
+    assert [letter["_position"] for letter in running.set_aside[1]] == [5]
+    running.restart()
+    third = running.slice(([report("S09", 1), report("S01", 4), report("S02", 5), report("S03", None)], []))
+    assert (len(third.tuples), third.punctuations, running.set_aside[0]) == (3, [], 1)
+    last = running.slice(([report("S03", 3), report("S02", 2), report("S02", 3)], []))
+    assert (len(last.tuples), last.punctuations, last.kept) == (2, said("<*, (,3), *>"), 3)
+
+
+# By domain.
+
+
+@pytest.mark.spark
+def test_limits_are_said_once_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+    """Tucker et al. 2003, §6.2: from 20F to 95F."""
+    rule = ByDomain("currtmp 20..95, hour 0..23")
+    running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
+    first = running.slice(([], []))
+    assert first.punctuations == said("<*, (,0), *>", "<*, (23,), *>", "<*, *, (,20)>", "<*, *, (95,)>")
+    running.restart()
+    reports = [report("S01", 24), report("S01", 23, 95.0), report("S01", 0, 19.9), report("S01", None, None)]
+    done = running.slice(([*reports, report("S01", 5, float("nan"))], []))
+    assert (done.tuples, done.punctuations) == ([reports[1], reports[3]], [])
+    failing = Running(spark, tmp_path / "fail", Punctuate(rule), REPORTS, positioned=True)
+    with pytest.raises(UngrammaticalStream, match=r"comes after the punctuation <\*, \*, \(,20.0\)>"):
+        failing.slice(([reports[2]], []))
+
+
+# By predicate.
+
+
+@pytest.mark.spark
+def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auctions = Schema.parse("auctionid INT, region STRING, status STRING")
+    rule = ByPredicate("status = 'closed'", ("auctionid", "region"))
+    running = Running(spark, tmp_path, Punctuate(rule, "drop"), auctions, positioned=True)
+    rows = [(1, "n", "open"), (1, "n", "closed"), (1, "n", "open"), (1, "s", None), (2, None, "closed"), (2, None, "x")]
+    first = running.slice((rows, []))
+    assert first.tuples == [rows[0], rows[1], rows[3], rows[4]]
+    assert set(first.punctuations) == set(said("<1, n, *>", "<2, null, *>", schema=auctions))
+    for inline in (64, 0):
+        monkeypatch.setattr("punct_ns.slices.INLINE", inline)
+        running.restart()
+        again = running.slice(([(2, "n", "open"), (2, None, "closed"), (1, "n", "open"), (1, "s", "open")], []))
+        assert (again.tuples, again.punctuations) == ([(2, "n", "open"), (1, "s", "open")], [])
+        assert running.set_aside[0] == 2
+
+
+# By clock.
+
+
+@pytest.mark.spark
+def test_a_silent_source_has_a_heartbeat(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema.parse("ts TIMESTAMP")
+    running = Running(spark, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2))), schema, positioned=True)
+    assert running.slice(([], [])).punctuations == said("<(,2003-05-15T17:18:00Z)>", schema=schema)
+    assert running.slice(([], [])).punctuations == []
+    running.restart()
+    running.time += timedelta(hours=1)
+    rows = [(datetime(2003, 5, 15, 17, 18, tzinfo=UTC),)]
+    busy = running.slice((rows, []))
+    assert (busy.tuples, busy.punctuations) == (rows, [])
+    running.time -= timedelta(minutes=30)
+    assert running.slice(([], [])).punctuations == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
+    with pytest.raises(UngrammaticalStream) as told:
+        running.slice((rows, []))
+    assert [told.value.punctuation] == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
+
+
+# What every rule has in common.
+
+
+@pytest.mark.spark
+def test_without_positions_there_is_no_order_to_punctuate(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, Punctuate(ByOrder("n")), NUMBERS)
+    with pytest.raises(QueryError, match="punctuate by order of n needs the order of its input"):
+        running.slice((numbers(1), []))
+
+
+def test_the_rules_promise_what_they_will_say() -> None:
+    given = parse_schemes("sid; hour prefix", REPORTS)
+
+    def promised(*rules: Punctuate) -> list[str]:
+        return [format_schemes(rule.schemes(given)) for rule in rules]
+
+    assert promised(
+        Punctuate(ByOrder("currtmp")),
+        Punctuate(ByRoster("hour", "sid", ("S01",))),
+        Punctuate(ByPredicate("currtmp > 90", ("sid", "hour"))),
+        Punctuate(ByDomain("hour 0..23")),
+    ) == ["sid; hour prefix; currtmp prefix", "sid; hour prefix", "sid; hour prefix; sid, hour", "sid; hour prefix"]
+    assert format_schemes(Punctuate(ByClock("ts")).schemes(())) == "ts prefix"
+
+
+@pytest.mark.parametrize(
+    ("rule", "refusal"),
+    [
+        (ByOrder("tags"), "nothing ascends by tags"),
+        (ByOrder("n", slack=-1), "-1 is no distance of n INT"),
+        (ByOrder("n", slack=0.5), "it is a whole number"),
+        (ByOrder("n", max_ahead=timedelta(1)), "is no distance of n"),
+        (ByOrder("s", slack=1), "no distance of s STRING"),
+        (ByOrder("ts", slack=1), "it is an interval"),
+        (ByOrder("d", slack=timedelta(hours=1)), "a number of days"),
+        (ByOrder("nn"), "no attribute nn"),
+        (ByRoster("n", "s", ()), "nobody is on the roster"),
+        (ByRoster("n", "s", (5,)), "5 on the roster is no value of s"),
+        (ByRoster("n", "N", (5,)), "both who reports and what has passed"),
+        (ByDomain("n .."), "say nothing"),
+        (ByPredicate("n > 5", ()), "ends nothing"),
+        (ByPredicate("n > 5", ("tags",)), "nothing ascends by tags"),
+        (ByClock("d"), "no clock tells d, which is DATE"),
+        (ByClock("ts", timedelta(-1)), "below zero"),
+    ],
+)
+def test_knowledge_that_makes_no_sense_is_refused(rule: ByOrder, refusal: str) -> None:
+    schema = Schema.parse("n INT, s STRING, d DATE, ts TIMESTAMP, tags ARRAY<INT>")
+    with pytest.raises((UsageError, QueryError)) as told:
+        Punctuate(rule).schema(schema)
+    assert refusal in str(told.value)
+
+
+def test_what_is_done_with_the_late_is_one_of_three_things() -> None:
+    with pytest.raises(UsageError, match="ungrammatical 'ignore'"):
+        Punctuate(ByOrder("n"), "ignore")  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+"""What punctuate must do at every slice, however the stream is cut: what a teller says who goes through the tuples."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from operators.punctuate import Punctuate
+from operators.punctuate_order import ByOrder
+from operators.punctuate_predicate import ByPredicate
+from operators.punctuate_roster import ByRoster
+from operators.punctuate_rule import Rule
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from tests import oracle, punctuate_oracle
+from tests.operators.running import Running
+from tests.punctuate_oracle import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = Schema.parse("who STRING, n INT, x DOUBLE")
+PEOPLE = ["a", "b", "c", None]
+UNIVERSE = list(product(PEOPLE, [*range(-3, 13), None], [0.0, 0.5, math.nan]))
+
+RULES: dict[str, tuple[Rule, Callable[[], Teller]]] = {
+    "order": (ByOrder("n"), lambda: punctuate_oracle.Order(1)),
+    "order, with slack and a limit": (ByOrder("n", 2, 3), lambda: punctuate_oracle.Order(1, 2, 3)),
+    "roster": (
+        ByRoster("n", "who", ("a", "b")),
+        lambda: punctuate_oracle.Roster(1, 0, {"a": None, "b": None}),
+    ),
+    "predicate": (
+        ByPredicate("n % 4 = 1", ("x", "who")),
+        lambda: punctuate_oracle.Predicate(lambda t: t[1] is not None and t[1] % 4 == 1, (2, 0)),
+    ),
+}
+
+
+@st.composite
+def climbing(draw: st.DrawFn) -> list[list[oracle.Tuple]]:
+    """Slices of tuples whose n goes up and down, mostly up, from 0 to 12."""
+    steps = draw(st.lists(st.sampled_from([None, 0, 0, 1, 1, 1, 2, 5, -1, -3]), min_size=25, max_size=40))
+    tuples: list[oracle.Tuple] = []
+    level = 0
+    for step in steps:
+        who, x = draw(st.sampled_from(["a", "a", "b", "b", "c", None])), draw(st.sampled_from([0.0, 0.5, math.nan]))
+        value = None if step is None else min(12, max(0, level + step))
+        level += step == 1 and who != "c"
+        tuples.append((who, value, x))
+    cuts = sorted(draw(st.lists(st.integers(0, len(tuples)), min_size=2, max_size=2)))
+    return [tuples[low:high] for low, high in zip([0, *cuts], [*cuts, len(tuples)], strict=True)]
+
+
+def same(found: list[Any], expected: list[oracle.Tuple]) -> bool:
+    return len(found) == len(expected) and all(map(oracle.same_tuple, found, expected))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_punctuate_says_what_has_passed_and_sets_the_late_aside(spark: SparkSession, name: str) -> None:
+    rule, teller_of = RULES[name]
+
+    @settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(climbing(), st.integers(0, 1))
+    def holds(slices: list[list[oracle.Tuple]], restart: int) -> None:
+        teller = teller_of()
+        told: list[Punctuation] = []
+        items: list[Any] = []
+        with tempfile.TemporaryDirectory() as directory:
+            running = Running(spark, Path(directory), Punctuate(rule, "divert"), SCHEMA, positioned=True)
+            for i, tuples in enumerate(slices):
+                fates = [(t, teller.fate(t)) for t in tuples]
+                done = running.slice((tuples, []))
+                assert same(done.tuples, [t for t, fate in fates if fate == "on"])
+                aside, letters = running.set_aside
+                assert [letter["kind"] for letter in letters] == [
+                    {"late": "ungrammatical"}.get(fate, fate) for _, fate in fates if fate != "on"
+                ]
+                assert aside == len(letters)
+                for p in done.punctuations:
+                    assert any(oracle.match(t, p) and not oracle.set_match(t, told) for t in UNIVERSE)
+                    told.append(p)
+                items += [*done.tuples, *done.punctuations]
+                for t in UNIVERSE:
+                    assert oracle.set_match(t, told) == teller.passed(t), (i, t, list(map(str, told)))
+                if i == restart:
+                    running.restart()
+        assert oracle.first_offence(items) is None
+
+    holds()

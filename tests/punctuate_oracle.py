@@ -1,0 +1,91 @@
+"""What punctuate must make of a stream, tuple by tuple: Tucker et al. 2003, §6.2, and 2007, §8, written down naively.
+
+Each teller is asked of every tuple, in order, whether it may go on, and then what has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tests import oracle
+from tests.oracle import Tuple
+
+
+class Teller(Protocol):
+    def fate(self, t: Tuple) -> str:
+        """`on`, `late` or `ahead`; a tuple that goes on is taken note of."""
+
+    def passed(self, t: Tuple) -> bool:
+        """Whether t could not come any more."""
+
+
+def says_something(value: Any) -> bool:
+    return value is not None and not oracle.is_nan(value)
+
+
+@dataclass
+class Order:
+    place: int
+    slack: Any = None
+    max_ahead: Any = None
+    greatest: Any = None
+
+    def passed(self, t: Tuple) -> bool:
+        value = t[self.place]
+        if self.greatest is None or not says_something(value):
+            return False
+        return bool(value < (self.greatest if self.slack is None else self.greatest - self.slack))
+
+    def fate(self, t: Tuple) -> str:
+        value = t[self.place]
+        if not says_something(value):
+            return "on"
+        if self.passed(t):
+            return "late"
+        if self.max_ahead is not None and self.greatest is not None and value > self.greatest + self.max_ahead:
+            return "ahead"
+        self.greatest = value if self.greatest is None else max(self.greatest, value)
+        return "on"
+
+
+@dataclass
+class Roster:
+    place: int
+    member: int
+    latest: dict[Hashable, Any]
+
+    def passed(self, t: Tuple) -> bool:
+        value = t[self.place]
+        reports = list(self.latest.values())
+        return says_something(value) and None not in reports and bool(value < min(reports))
+
+    def fate(self, t: Tuple) -> str:
+        value, member = t[self.place], t[self.member]
+        if self.passed(t):
+            return "late"
+        if member in self.latest and says_something(value):
+            before = self.latest[member]
+            self.latest[member] = value if before is None else max(before, value)
+        return "on"
+
+
+@dataclass
+class Predicate:
+    when: Callable[[Tuple], bool]
+    places: tuple[int, ...]
+    ended: list[Tuple] = field(default_factory=list)
+
+    def _group(self, t: Tuple) -> Tuple:
+        return tuple(t[place] for place in self.places)
+
+    def passed(self, t: Tuple) -> bool:
+        return oracle.is_in(self._group(t), self.ended)
+
+    def fate(self, t: Tuple) -> str:
+        if self.passed(t):
+            return "late"
+        if self.when(t):
+            self.ended.append(self._group(t))
+        return "on"
