@@ -62,7 +62,12 @@ def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], univ
         left, right = u[: width + 1], u[width + 1 :]
         return any(side[0] == 0 and lets_out(side[1:], ps[i], kept(i, ts, ps)) for i, side in enumerate((left, right)))
 
-    return Invariants(cpass, cprop, lambda ts, ps: [*kept(0, ts, ps), *kept(1, ts, ps)])
+    return Invariants(
+        cpass,
+        cprop,
+        ckeep=lambda ts, ps: [*kept(0, ts, ps), *kept(1, ts, ps)],
+        relation=lambda ts: oracle.join(kind, partners, *ts),
+    )
 
 
 def semi_joining(
@@ -70,8 +75,11 @@ def semi_joining(
 ) -> Invariants:
     """Left tuples with a partner, or without."""
 
+    def partners(t: Tuple, other: Tuple) -> bool:
+        return _equal(key(t), key(other)) and (condition is None or condition(t, other))
+
     def has_partner(t: Tuple, others: Sequence[Tuple]) -> bool:
-        return any(_equal(key(t), key(o)) and (condition is None or condition(t, o)) for o in others)
+        return any(partners(t, other) for other in others)
 
     def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         alone = [t for t in ts[0] if not has_partner(t, ts[1])]
@@ -99,7 +107,12 @@ def semi_joining(
         known = None not in key(u) and closes_key(key, key(u), ps[1], universe)
         return not anti and known and not oracle.is_in(key(u), there)
 
-    return Invariants(cpass, cprop, lambda ts, ps: [*undecided(ts, ps), *right(ts, ps)])
+    return Invariants(
+        cpass,
+        cprop,
+        ckeep=lambda ts, ps: [*undecided(ts, ps), *right(ts, ps)],
+        relation=lambda ts: (oracle.anti_join if anti else oracle.semi_join)(partners, *ts),
+    )
 
 
 def intersecting() -> Invariants:
@@ -118,6 +131,7 @@ def intersecting() -> Invariants:
         cpass=lambda ts, ps: both(ts),
         cprop=lambda u, ts, ps: any(lets_out(u, ps[side], waiting(side, ts, ps)) for side in range(2)),
         ckeep=ckeep,
+        relation=lambda ts: oracle.intersect(*ts),
     )
 
 
@@ -135,7 +149,12 @@ def subtracting() -> Invariants:
         remembered = [*oracle.distinct(ts[1]), *passed(ts, ps)]
         return [*undecided(ts, ps), *(t for t in remembered if not oracle.set_match(t, ps[0]))]
 
-    return Invariants(passed, lambda u, ts, ps: lets_out(u, ps[0], undecided(ts, ps)), ckeep)
+    return Invariants(
+        passed,
+        cprop=lambda u, ts, ps: lets_out(u, ps[0], undecided(ts, ps)),
+        ckeep=ckeep,
+        relation=lambda ts: oracle.difference(*ts),
+    )
 
 
 def _equal(a: Tuple, b: Tuple) -> bool:

@@ -50,7 +50,8 @@ def projecting(space: SmallSchema) -> Case:
         # The operator does not look into the expression: it speaks of copied attributes only.
         return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same_tuple(t[1:], u[:-1]))
 
-    specified = Invariants(invariants.projecting(project, space.universe).cpass, closed, lambda ts, ps: [])
+    whole = invariants.projecting(project, space.universe)
+    specified = Invariants(whole.cpass, closed, whole.ckeep, whole.relation)
     outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[1:])) for absent in (False, True)]
     return Case(Project(tuple(columns)), one(space), specified, outputs)
 

@@ -71,7 +71,7 @@ def joining(classes: Sequence[Mapping[int, int]], *, residual: bool = False) -> 
             [(0, *a, 0, *b, 0, *c) for a, b, c in product(universe, repeat=3) if agree(classes, {0: a, 1: b, 2: c})],
             bare=lambda t: marked(t, 0),
             whole=lambda n, u: marked(u, n),
-            moves=True,
+            cuts=True,
         )
 
     return build
