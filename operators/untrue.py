@@ -171,8 +171,8 @@ def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
         return True
     if any(of.kind == "double" for of in numbers):
         return all(of.kind == "double" for of in numbers)
-    whole, after_point = (max(digits) for digits in zip(*map(_digits, numbers), strict=True))
-    return whole + after_point <= WIDEST
+    digits = [_digits(of) for of in numbers]
+    return max(whole for whole, _ in digits) + max(after_point for _, after_point in digits) <= WIDEST
 
 
 def _listed(domain: Domain, values: Iterable[Value]) -> ValueSet:

@@ -188,7 +188,8 @@ def test_spark_selects_nothing_that_is_described(spark: SparkSession) -> None:
     ]
     predicates_ = [
         "value > 17", "value >= 17.5", "value < 17.5", "NOT value BETWEEN 5 AND 17", "value IN (1, 17.0)",
-        "value NOT IN (1, NULL)", "value = 17e0", "value <=> 17 OR flag", "price <= -1.5", "price = 2.50", "price <> 0", "price > 2",
+        "value NOT IN (1, NULL)", "value = 17e0", "value <=> 17 OR flag", "price <= -1.5", "price = 2.50",
+        "price <> 0", "price > 2",
         "at < TIMESTAMP'2003-05-15 12:00:00+02:00'", "at >= TIMESTAMP'2003-05-15 10:00:00Z'", "share > 95",
         "share >= 95.0", "share = double('NaN')", "share < CAST('NaN' AS DOUBLE)", "share = 0", "share <> 0.1",
         "name > 'a'", "name = 'it''s'", "name <= ''", "flag", "NOT flag", "flag IS NOT FALSE", "flag IS NULL",

@@ -1,0 +1,248 @@
+"""What punctuations on an attribute x say of y = f(x), where f is monotone.
+
+A value of y is closed when every x of which it comes is: never the image of what is closed, but what is left of y once
+the image of all that is *open* is taken away. Of open values only the first and the last matter, since between them f
+rises, or falls; so f is asked for the values next to the ends of what is closed, all at once. Closed minutes `[15,105]`
+through `minute div 60` close no hour, `(,105]` closes `(,0]`, and `[60,179]` closes 1 and 2.
+
+NaN lies outside that order: its image is looked at by itself (`floor` makes 0 of it). Null is the image of null alone.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, product
+from typing import TypeAlias
+
+from punct_ns.cover import ENOUGH, Box, Budget, TooHardError, covered_regions, is_exact
+from punct_ns.domain import NAN, Cut, Domain, Value
+from punct_ns.pattern import WILDCARD, Pattern, patterns, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.sql_type import DiscreteType
+from punct_ns.value_set import ValueSet
+
+Function: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
+"""Computes many values at once; those for which the computation fails are absent, and no tuple comes of them."""
+
+
+def image(
+    said: PunctuationSet,
+    place: int,
+    schema: Schema,
+    f: Function,
+    new: Iterable[Punctuation],
+    *,
+    falling: bool = False,
+) -> list[Punctuation]:
+    """The punctuations over `schema`, in which y stands in the place of x, that hold because of new ones; minimal.
+
+    `said` holds the new ones and all before them. f gives null for null alone, and never falls as x rises (NaN aside),
+    or never rises if it is `falling`. Exact as far as the search for covers is; it may close less, never more.
+
+    >>> minutes, hours = Schema.of(minute="INT"), Schema.of(hour="INT")
+    >>> closed = PunctuationSet(minutes, [Punctuation.of(minutes, minute="(,105]")])
+    >>> def hour(asked): return {minute: int(minute / 60) for minute in asked}
+    >>> [str(p) for p in image(closed, 0, hours, hour, closed)]
+    ['<(,0]>']
+    """
+    found = PunctuationSet(schema)
+    if said.is_all:
+        return [Punctuation.all(schema)]
+    closing: dict[tuple[tuple[int, Pattern], ...], ValueSet] = {}
+    domain = said.schema[place].domain
+    for p in new:
+        if place not in p.restricted:
+            found.add(Punctuation(schema, p.patterns))
+            continue
+        there = tuple((i, p.patterns[i]) for i in p.restricted if i != place)
+        closing[there] = closing.get(there, ValueSet(domain)).union(values(p.patterns[place], domain))
+    searches = [_Search(said, place, schema, dict(there), closed) for there, closed in closing.items()]
+    asked = dict.fromkeys(value for search in searches for value in search.asked())
+    known = f(list(asked)) if asked else {}
+    for search in searches:
+        for p in search.found(_Edges(domain, schema[place].domain, known, falling)):
+            found.add(p)
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """The ends, among the values of y, of what lies to the left and to the right of a cut among those of x."""
+
+    x: Domain
+    y: Domain
+    known: Mapping[Value, Value]
+    falling: bool
+
+    def left(self, cut: Cut) -> Cut:
+        """The cut of y beyond which nothing comes of what lies below the cut of x; y's end where that is unknown."""
+        return self._of(cut)[0]
+
+    def right(self, cut: Cut) -> Cut:
+        """The same, of what lies above."""
+        return self._of(cut)[1]
+
+    def _of(self, cut: Cut) -> tuple[Cut, Cut]:
+        below, above = (self.known.get(value) for value in _neighbours(cut, self.x))
+        far, near = (self.y.bottom, self.y.top) if self.falling else (self.y.top, self.y.bottom)
+        left = far if below is None else self.y.cut(below, after=not self.falling)
+        right = near if above is None else self.y.cut(above, after=self.falling)
+        if below is None or above is None or below == above or self.x.discrete or self.y.discrete:
+            return left, right
+        # Nothing comes between the images of neighbours: the end is written as the end of x is.
+        return (left, left) if cut[1] else (right, right)
+
+
+class _Search:
+    """What newly holds of y, for values of the other attributes that match what new punctuations say of them."""
+
+    def __init__(
+        self, said: PunctuationSet, place: int, schema: Schema, there: Mapping[int, Pattern], closed: ValueSet
+    ) -> None:
+        self._place, self._schema = place, schema
+        self._domain = closed.domain
+        self._boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in said.several(there)]
+        self._boxes += [{i: single.value_set()} for i, single in said.singles.items()]
+        self._target: Box = {
+            i: values(there.get(i, WILDCARD), said.schema[i].domain)
+            for i in frozenset(there).union(*self._boxes) - {place}
+        }
+        of_x = [box[place] for box in self._boxes if place in box]
+        pairs = [pair for held in of_x for pair in held.intervals()]
+        self._said = ValueSet.of_intervals(self._domain, pairs, null=any(held.null for held in of_x))
+        # What is closed here and not said here is closed whatever x is.
+        self._closed = closed.intersection(self._said)
+        self._budget = Budget() if is_exact(self._boxes) else Budget(ENOUGH)
+        self._has_nan = self._domain.type in ("DOUBLE", "FLOAT") and self._domain.contains(NAN)
+        self._top = (NAN, 0) if self._has_nan else self._domain.top
+        self._extremes: tuple[Value, ...] = (self._domain.bottom[0], math.inf) if self._has_nan else ()
+        self._runs = list(self._cut_runs())
+
+    def asked(self) -> Iterator[Value]:
+        """The values of x whose images matter."""
+        for cut in dict.fromkeys(cut for run in self._runs for cut in run):
+            if self._domain.bottom < cut < self._top:
+                yield from _neighbours(cut, self._domain)
+        if self._has_nan:
+            yield from (NAN, *self._extremes)
+
+    def found(self, edges: _Edges) -> Iterator[Punctuation]:
+        """The punctuations over the new schema."""
+        domain = self._schema[self._place].domain
+        if self._closed.null and domain.nullable:
+            yield from self._where(ValueSet(self._domain, (), True), ValueSet(domain, (), True))
+        nan = edges.known.get(NAN) if self._has_nan else None
+        astray = None if nan is None else (domain.cut(nan, after=False), domain.cut(nan, after=True))
+        if astray is not None and self._closed.contains(NAN):
+            yield from self._nan_alone(astray, edges)
+        for run in self._runs:
+            for of, (low, high) in self._parts(run, edges, astray):
+                if not of.intersection(self._closed).is_empty:
+                    whole = not self._domain.nullable and of.has_every_value
+                    yield from self._where(of, ValueSet.of_intervals(domain, [(low, high)], null=whole))
+
+    def _cut_runs(self) -> Iterator[list[Cut]]:
+        """What is said without a gap of x, around new values, as the cuts where what is said changes."""
+        ends = self._said.cuts
+        if self._has_nan and self._closed.contains(NAN):
+            runs = [low for low, _ in self._said.intervals()]
+        else:
+            runs = list(dict.fromkeys(ends[bisect_right(ends, low) - 1] for low, _ in self._closed.intervals()))
+        for low in runs:
+            after = bisect_right(ends, low)
+            high = min(ends[after] if after < len(ends) else self._domain.top, self._top)
+            inside: set[Cut] = set()
+            for box in self._boxes:
+                if self._place in box:
+                    cuts = box[self._place].cuts
+                    inside.update(cuts[bisect_right(cuts, low) : bisect_left(cuts, high)])
+            if low < high:
+                yield [low, *sorted(inside), high]
+
+    def _parts(
+        self, run: Sequence[Cut], edges: _Edges, astray: tuple[Cut, Cut] | None
+    ) -> Iterator[tuple[ValueSet, tuple[Cut, Cut]]]:
+        """Intervals of y of which nothing comes from outside the run, each with the values of x that it can come of."""
+        cells = list(self._cells(run, edges))
+        window = min(low for low, _ in cells), max(high for _, high in cells)
+        hole = astray if astray is not None and not self._said.contains(NAN) else None
+        reach = [*cells, astray] if astray is not None and hole is None else cells
+        ends = sorted({cut for pair in (*reach, *([hole] if hole else [])) for cut in pair})
+        spans = [pair for pair in pairwise(ends) if window[0] <= pair[0] and pair[1] <= window[1]]
+
+        def sources(span: tuple[Cut, Cut]) -> tuple[int, ...]:
+            return tuple(i for i, (low, high) in enumerate(reach) if low <= span[0] and span[1] <= high)
+
+        for of, alike in groupby(spans, sources):
+            taken = list(alike)
+            pairs = [self._x_of(i, run) for i in of]
+            for low, high in _without(taken[0][0], taken[-1][1], hole):
+                yield ValueSet.of_intervals(self._domain, pairs), (low, high)
+
+    def _x_of(self, i: int, run: Sequence[Cut]) -> tuple[Cut, Cut]:
+        return (run[i], run[i + 1]) if i < len(run) - 1 else ((NAN, 0), self._domain.top)
+
+    def _cells(self, run: Sequence[Cut], edges: _Edges) -> Iterator[tuple[Cut, Cut]]:
+        """For each piece of the run, an interval of y outside which nothing comes of it; the gaps' own are left out."""
+        y = edges.y
+        first, last = (y.bottom, y.top) if not edges.falling else (y.top, y.bottom)
+        begin = first if run[0] <= self._domain.bottom else edges.left(run[0])
+        end = last if run[-1] >= self._top else edges.right(run[-1])
+        least, most = (max, min) if edges.falling else (min, max)
+        for k, (low, high) in enumerate(pairwise(run)):
+            start = begin if k == 0 else least(edges.left(low), edges.right(low))
+            stop = end if k == len(run) - 2 else most(edges.left(high), edges.right(high))
+            pair = (stop, start) if edges.falling else (start, stop)
+            outer = (end, begin) if edges.falling else (begin, end)
+            clipped = max(pair[0], outer[0]), min(pair[1], outer[1])
+            yield clipped if clipped[0] < clipped[1] else (outer[0], outer[0])
+
+    def _nan_alone(self, astray: tuple[Cut, Cut], edges: _Edges) -> Iterator[Punctuation]:
+        """NaN's image, where it is the image of no other value: beyond those of the first and the last one."""
+        ends = [edges.known.get(value) for value in self._extremes]
+        images = [edges.y.cut(end, after=False) for end in ends if end is not None]
+        if len(images) == 2 and (astray[0] > max(images) or astray[0] < min(images)):
+            nan = ValueSet.of_intervals(self._domain, [((NAN, 0), self._domain.top)])
+            yield from self._where(nan, ValueSet.of_intervals(edges.y, [astray]))
+
+    def _where(self, of: ValueSet, closed: ValueSet) -> Iterator[Punctuation]:
+        """Closed values of y, for what the other attributes are where all those values of x are covered."""
+        staying = frozenset(self._target)
+        try:
+            for region in covered_regions({**self._target, self._place: of}, self._boxes, staying, self._budget):
+                for chosen in product(patterns(closed), *(patterns(part) for part in region.values())):
+                    yield Punctuation.at(self._schema, dict(zip((self._place, *region), chosen, strict=True)))
+        except TooHardError:
+            return
+
+
+def _without(low: Cut, high: Cut, hole: tuple[Cut, Cut] | None) -> Iterator[tuple[Cut, Cut]]:
+    """An interval without a hole."""
+    if hole is None or hole[1] <= low or high <= hole[0]:
+        yield low, high
+        return
+    yield from (pair for pair in ((low, hole[0]), (hole[1], high)) if pair[0] < pair[1])
+
+
+def _neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
+    """The last value below a cut, and the first above it; of floating point, which is discrete if one looks closely."""
+    if isinstance(domain.sql, DiscreteType):
+        return domain.sql.value(cut - 1), domain.sql.value(cut)
+    value, side = cut
+    return (value, _next(value, domain, math.inf)) if side else (_next(value, domain, -math.inf), value)
+
+
+def _next(value: float, domain: Domain, towards: float) -> float:
+    if domain.type == "DOUBLE":
+        return math.nextafter(value, towards) + 0.0
+    (bits,) = struct.unpack("<i", struct.pack("<f", value))
+    if value == 0.0:
+        return math.copysign(2.0**-149, towards)
+    (found,) = struct.unpack("<f", struct.pack("<i", bits + (1 if (value > 0) == (towards > 0) else -1)))
+    return float(found) + 0.0
