@@ -30,13 +30,13 @@ def test_sdupelim_forgets_what_a_punctuation_matches() -> None:
 
 
 def test_sdiff_answers_when_the_negative_input_has_passed() -> None:
-    """§4.2's sdiff: the second input closes 1 and 3 while 3 is there; then the first closes what both have said."""
+    """§4.2's sdiff: the second input closes 1 and 3 while 3 is there, and both then say so; its propR says it again."""
     left = notation.slices("(1) (3) | <{1,3}> (5) |", NUMBER)
     right = notation.slices("(3) | <{1,3}> | <5>", NUMBER)
     slices = [[notation.parted(a), notation.parted(b)] for a, b in zip(left, right, strict=True)]
     rows = sdiff(slices)
     assert [numbers(row.output) for row in rows] == [[], [1], [5]]
-    assert [[str(p) for p in row.punctuations] for row in rows] == [[], ["<{1,3}>"], []]
+    assert [[str(p) for p in row.punctuations] for row in rows] == [[], ["<{1,3}>"], ["<{1,3}>"]]
     assert [numbers(row.state[0]) for row in rows] == [[1], [5], []]
 
 
