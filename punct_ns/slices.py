@@ -152,6 +152,24 @@ def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataF
     return frame
 
 
+def marked(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) -> DataFrame:
+    """The tuples of the frame with one more column: whether some punctuation matches.
+
+    Where punctuations are many and their ranges overlap, a tuple may stand there more than once.
+    """
+    from pyspark.sql import functions as F
+
+    if is_inline(punctuations):
+        return frame.withColumn(name, F.expr(condition(punctuations)))
+    hits: list[str] = []
+    for table, on in _tables(frame, punctuations):
+        hits.append(f"{name}{len(hits)}")
+        with_hit = F.broadcast(table.dropDuplicates().withColumn(hits[-1], F.lit(True)))
+        frame = frame.join(with_hit, on, "left").drop(*table.columns)
+    test = " OR ".join(f"{hit} IS NOT NULL" for hit in hits)
+    return frame.withColumn(name, F.expr(test)).drop(*hits)
+
+
 def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[DataFrame, Any]]:
     """Broadcast tables with the join condition of each; together they match what the punctuations match.
 

@@ -1,0 +1,168 @@
+"""The join graph of an n-way equi-join, and the chain in which punctuations reach its inputs from a tuple of one.
+
+Attributes that must be equal, directly or through others, are one *class*; a class is what the tuples of two inputs
+can disagree on. The *shape* of a punctuation is the set of classes that it restricts. A tuple knows the values of its
+classes, and each input that the chain reaches makes more of them known; an input is reached when one of its shapes is
+known. That is the generalized punctuation graph, over the punctuations really seen.
+
+Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9. Differs: Definition 7 draws an edge for each attribute of a
+scheme, which is right for schemes of one attribute; here all of a shape must be known. Definition 9 is read as a
+fixpoint that contains the node itself and follows plain edges too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from punct_ns.errors import QueryError
+
+Place = tuple[int, str]
+"""An input's number and the name of one of its attributes."""
+
+Equality = tuple[Place, Place]
+Shape = frozenset[int]
+
+_TRIED = frozenset[tuple[int, Shape]]
+_MOST = 256
+"""Situations that a chain is planned for; beyond it those are left out in which the fewest inputs are reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One step of a chain: the punctuations of an input are asked, if the value of the class `key` is known.
+
+    `joins` says that the tuples there matter too: for what more they ask, or for there being none.
+    """
+
+    input: int
+    key: int
+    joins: bool = True
+
+
+@dataclass(frozen=True)
+class JoinGraph:
+    """Inputs, and which of their attributes are equal.
+
+    Raises:
+        QueryError: There are fewer than two inputs, or they do not hang together, or two attributes of one input would
+            have to be equal.
+    """
+
+    inputs: int
+    equalities: tuple[Equality, ...]
+
+    def __post_init__(self) -> None:
+        if self.inputs < 2:
+            raise QueryError("a join has two inputs or more")
+        for input_ in (place[0] for equality in self.equalities for place in equality):
+            if not 0 <= input_ < self.inputs:
+                raise QueryError(f"there is no input {input_} among {self.inputs}")
+        for equal in self._equal:
+            names: dict[int, str] = {}
+            for input_, name in equal:
+                if names.setdefault(input_, name) != name:
+                    raise QueryError(
+                        f"{names[input_]} and {name} of one input would be equal",
+                        hint="select the tuples in which they are, then join on one of them",
+                    )
+        missing = set(range(self.inputs)) - {0, *self.order(0)}
+        if missing:
+            raise QueryError(
+                f"no equality leads from the first input to {', '.join(f'input {i + 1}' for i in sorted(missing))}",
+                hint="each input must be joined to the others",
+            )
+
+    @cached_property
+    def _equal(self) -> list[list[Place]]:
+        """The attributes, in groups of equal ones; names differ by more than case."""
+        groups: list[dict[tuple[int, str], Place]] = []
+        for equality in self.equalities:
+            both = {(input_, name.lower()): (input_, name) for input_, name in equality}
+            touched = [group for group in groups if not group.keys().isdisjoint(both)]
+            groups = [group for group in groups if group.keys().isdisjoint(both)]
+            groups.append({key: place for group in (both, *reversed(touched)) for key, place in group.items()})
+        return [list(group.values()) for group in groups]
+
+    @cached_property
+    def classes(self) -> tuple[Mapping[int, str], ...]:
+        """The classes, each by the attribute that an input has in it."""
+        return tuple(sorted((dict(sorted(equal)) for equal in self._equal), key=lambda c: sorted(c.items())))
+
+    def keys(self, input_: int) -> dict[int, str]:
+        """The classes of an input, with its attributes."""
+        return {number: names[input_] for number, names in enumerate(self.classes) if input_ in names}
+
+    def order(self, first: int) -> list[int]:
+        """The other inputs in an order in which each shares a class with those before; as many classes as may be."""
+        order: list[int] = []
+        known = set(self.keys(first))
+        while True:
+            left = [i for i in range(self.inputs) if i != first and i not in order and known & self.keys(i).keys()]
+            if not left:
+                return order
+            order.append(max(left, key=lambda i: (len(known & self.keys(i).keys()), -i)))
+            known |= self.keys(order[-1]).keys()
+
+    def reaches_all(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> bool:
+        """Whether punctuations of these shapes can purge each tuple of an input (Li et al. 2006, Theorem 3)."""
+        return {root, *(step.input for step in self.chain(root, shapes))} == set(range(self.inputs))
+
+    def chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
+        """The steps that find whatever punctuations of these shapes purge of an input; none if they purge nothing.
+
+        Where an input has several shapes it may be asked again, once more is known: each tuple takes its own way.
+        Inputs out of reach purge nothing but what is dead before.
+        """
+        everything = frozenset(range(self.inputs))
+        steps: list[Reach] = []
+        waiting: set[tuple[frozenset[int], _TRIED]] = {(frozenset([root]), frozenset())}
+        while len(steps) < 2 * self.inputs:
+            wanted = Counter(step for state in waiting for step in self._next(root, state, shapes))
+            if not wanted:
+                break
+            step = max(wanted, key=lambda s: (wanted[s], self._is_ripe(s, waiting, shapes), -s.input, -s.key))
+            after = {state for before in waiting for state in self._after(step, before, shapes)}
+            left = [state for state in after if state[0] != everything]
+            steps.append(replace(step, joins=any(step.input in reached for reached, _ in left)))
+            waiting = set(sorted(left, key=lambda state: -len(state[0]))[:_MOST])
+        return steps
+
+    def _known(self, reached: frozenset[int]) -> Shape:
+        return frozenset(number for number, names in enumerate(self.classes) if not reached.isdisjoint(names))
+
+    def _next(
+        self, root: int, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]
+    ) -> Iterator[Reach]:
+        reached, _ = state
+        for input_ in range(self.inputs):
+            if input_ not in reached and self._untried(input_, state, shapes):
+                shared = self._known(reached) & self.keys(input_).keys()
+                of_root = shared & self.keys(root).keys()
+                for key in [min(of_root)] if of_root else shared:
+                    yield Reach(input_, key)
+
+    def _untried(
+        self, input_: int, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]
+    ) -> list[Shape]:
+        known = self._known(state[0])
+        return [shape for shape in shapes.get(input_, ()) if shape <= known and (input_, shape) not in state[1]]
+
+    def _is_ripe(
+        self, step: Reach, waiting: set[tuple[frozenset[int], _TRIED]], shapes: Mapping[int, frozenset[Shape]]
+    ) -> bool:
+        """Whether nothing that becomes known later could help the input to be reached."""
+        known = frozenset[int]().union(*(self._known(reached) for reached, _ in waiting))
+        return all(shape <= known for shape in shapes[step.input])
+
+    def _after(
+        self, step: Reach, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]
+    ) -> Sequence[tuple[frozenset[int], _TRIED]]:
+        """Where a tuple can be after a step: it was covered, or its values of these shapes were not."""
+        reached, tried = state
+        untried = self._untried(step.input, state, shapes)
+        if step.input in reached or not untried or step.key not in self._known(reached):
+            return [state]
+        return [(reached | {step.input}, tried), (reached, tried | {(step.input, shape) for shape in untried})]

@@ -1,0 +1,226 @@
+"""multiway_join: combinations of one tuple of each input that agree on the join attributes, all inputs at once.
+
+Meaning:    R₁ ⋈ … ⋈ Rₙ = {| (t₁, …, tₙ) | tᵢ ∈ Rᵢ, tᵢ.A = tⱼ.B for each equality, θ(t₁, …, tₙ) |}; null keys never
+            match.
+Step:       ⋃ᵢ (kept₁ ∪ new₁) ⋈ … ⋈ newᵢ ⋈ … ⋈ keptₙ
+Pass:       –
+Propagate:  the parts of an input's punctuations that no kept tuple of that input matches, also with the join
+            attributes' patterns moved to equal attributes of the other inputs.
+Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}: an input j is reached when its punctuations
+            cover the values that the joinable kept tuples of the inputs reached before ask of it; where no tuple of j
+            joins them, nothing more is asked. Null keys never. The residual θ purges nothing.
+Safe when:  the generalized punctuation graph is strongly connected.
+Source:     Li et al. 2006, §3.2, §4.2, Theorem 3; §5.2 (eager and lazy). Tucker et al. 2003, Table 3 (joinPs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from operators.behaviour import Slice, Tuples, together
+from operators.chain import Chain, column, parts, shapes
+from operators.completion import closed_so_far, completed
+from operators.join_graph import Equality, JoinGraph
+from operators.kept import Kept
+from operators.moving import placed, placed_schemes
+from operators.release import released
+from operators.rows import HASHED
+from operators.state import OperatorState
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+_MANY = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class MultiwayJoin:
+    """The combinations of tuples of `inputs` inputs, numbered from 0, whose attributes all have different names.
+
+    Each equality names two attributes, of equal types, by their inputs' numbers and their names; together they must
+    connect all inputs. `residual` is Spark SQL over all attributes, which a combination must satisfy beside. A lazy
+    purge looks for what can be purged in every `every`-th slice alone, and when all inputs have ended.
+    """
+
+    inputs: int
+    equalities: tuple[Equality, ...]
+    residual: str | None = None
+    purge: Literal["eager", "lazy"] = "eager"
+    every: int = 10
+    graph: JoinGraph = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="every is 1 or more")
+        object.__setattr__(self, "graph", JoinGraph(self.inputs, self.equalities))
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The attributes of the first input, then those of the second, and so on."""
+        for names in self.graph.classes:
+            kinds = {inputs[i].attribute(name).domain.type for i, name in names.items()}
+            if len(kinds) > 1:
+                raise QueryError(
+                    f"{', '.join(names.values())} are joined, but of types {', '.join(sorted(kinds))}",
+                    hint="cast them to one type before the join",
+                )
+        return Schema(tuple(attribute for schema in inputs for attribute in schema))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those of inputs whose tuples the other inputs' schemes purge; with what moving makes of them."""
+        told = {}
+        for i, schemes in enumerate(inputs):
+            numbers = {name.lower(): str(key) for key, name in self.graph.keys(i).items()}
+            on_keys = [renamed for scheme in schemes if (renamed := scheme.renamed(numbers)) is not None]
+            told[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
+        found: list[Scheme] = []
+        for i, schemes in enumerate(inputs):
+            if self.graph.reaches_all(i, told):
+                found += placed_schemes(schemes, {name.lower(): others for name, others in self._equal_to(i).items()})
+        return tuple(dict.fromkeys(found))
+
+    def _equal_to(self, input_: int) -> dict[str, list[str]]:
+        """For each join attribute of an input, those of the others that are equal to it."""
+        return {
+            name: [other for i, other in self.graph.classes[key].items() if i != input_]
+            for key, name in self.graph.keys(input_).items()
+        }
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The combinations that hold a new tuple, each once."""
+        before = [_all_of(self._kept(i, state)) for i in range(self.inputs)]
+        after = list(before)
+        terms = []
+        for i, slice_ in enumerate(inputs):
+            state.new[i] = new = self._arrived(i, slice_, state)
+            if new is not None:
+                terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
+                after[i] = together([part for part in (before[i], new) if part is not None])
+        return together([term for term in terms if term is not None])
+
+    def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
+        """The new tuples of an input that have no null key; they are kept."""
+        if slice_.tuples is None:
+            return None
+        present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in self.graph.keys(i).values())
+        frame = slice_.tuples.frame.select(*map(quoted, state.inputs[i].names)).where(present)
+        new = self._kept(i, state).append(Tuples(frame, slice_.tuples.at_most, exact=False))
+        return new if new.at_most else None
+
+    def _combined(self, first: int, given: Sequence[Tuples | None], state: OperatorState) -> Tuples | None:
+        """One of each of the given tuples, joined from the first one on along the join graph."""
+        joined = given[first]
+        known = self.graph.keys(first)
+        for i in self.graph.order(first):
+            part = given[i]
+            if joined is None or part is None:
+                return None
+            names = self.graph.keys(i)
+            same = [f"{quoted(known[key])} = {quoted(names[key])}" for key in names if key in known]
+            joined = _joined(joined, part, " AND ".join(same))
+            known = {**names, **known}
+        assert joined is not None
+        frame = joined.frame.select(*map(quoted, self.schema(*state.inputs).names))
+        return replace(joined, frame=frame.where(self.residual) if self.residual else frame)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: an inner join does not block."""
+        return None
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Purge, by chains from each input, where anything has changed since it was last looked at."""
+        for i, slice_ in enumerate(inputs):
+            state.closing[i] = self._completed(i, slice_, state)
+        pending = self._pending(state)
+        # Stored punctuations are coalesced and absorbed, and none is dropped (Li et al. 2006, §5.1, would by those of
+        # the other inputs): later tuples are judged by them too, and would else be kept for ever.
+        closed = {i: self._closed(i, state) for i in range(self.inputs)}
+        if not self._is_due(closed, state):
+            return
+        seen = {i: shapes(said, list(self.graph.keys(i))) for i, said in closed.items()}
+        for i in sorted(pending):
+            steps = self.graph.chain(i, seen)
+            if steps and not (kept := self._kept(i, state)).is_empty:
+                logs = {j: _all_of(self._kept(j, state)) for j in range(self.inputs)}
+                there = {j: tuples for j, tuples in logs.items() if tuples is not None}
+                # Tuples that were looked at are looked at again only when another input's punctuations are new.
+                suspects = state.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
+                if suspects is not None:
+                    purged = Chain(self.graph, i, steps, there, closed).purged(suspects)
+                    kept.remove(purged, list(self.graph.keys(i).values()))
+        state.notes["pending"] = {}
+
+    def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
+        """What newly holds for the classes of an input."""
+        names, classes = list(self.graph.keys(i).values()), self._classes(i, state)
+        new = completed(slice_.punctuations, names, state, i, classes)
+        held = closed_so_far(names, state, i, classes)
+        return [*new, *held.absorb(parts(held.set, new))]
+
+    def _pending(self, state: OperatorState) -> dict[int, str]:
+        """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
+        pending = {int(i): why for i, why in state.notes.get("pending", {}).items()}
+        for i in range(self.inputs):
+            if any(said for j, said in state.closing.items() if j != i):
+                pending[i] = "all"
+            elif state.new[i] is not None:
+                pending.setdefault(i, "new")
+        state.notes["pending"] = {str(i): why for i, why in pending.items()}
+        return pending
+
+    def _is_due(self, closed: dict[int, PunctuationSet], state: OperatorState) -> bool:
+        if self.purge == "eager":
+            return True
+        state.notes["slices"] = (state.notes.get("slices", 0) + 1) % self.every
+        return state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What no kept tuple matches, in the output's terms."""
+        output = self.schema(*state.inputs)
+        found: list[Punctuation] = []
+        for i, slice_ in enumerate(inputs):
+            names = list(self.graph.keys(i).values())
+            free = released(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
+            places = self._places(i, state.inputs[i], output)
+            found += (written for p in free for written in placed(p, output, places))
+        return state.punctuations("sent", output).absorb(found)
+
+    def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
+        """For each attribute of an input, where it stands in the output, and what is equal to it there."""
+        others = {schema.index(name): equal for name, equal in self._equal_to(i).items()}
+        return [
+            [output.index(attribute.name), *(output.index(other) for other in others.get(at, ()))]
+            for at, attribute in enumerate(schema)
+        ]
+
+    def _kept(self, i: int, state: OperatorState) -> Kept:
+        return state.kept(f"input-{i}", state.inputs[i])
+
+    def _classes(self, i: int, state: OperatorState) -> Schema:
+        """The classes of an input. Null is none of their values: a tuple that has it never joins."""
+        attributes = ((column(key), state.inputs[i].attribute(name)) for key, name in self.graph.keys(i).items())
+        return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
+
+    def _closed(self, i: int, state: OperatorState) -> PunctuationSet:
+        """What an input's punctuations say of its classes alone."""
+        return closed_so_far(list(self.graph.keys(i).values()), state, i, self._classes(i, state)).set
+
+
+def _all_of(log: Kept) -> Tuples | None:
+    return None if log.is_empty else Tuples(log.frame(), log.at_most)
+
+
+def _joined(left: Tuples, right: Tuples, on: str) -> Tuples:
+    """The pairs that satisfy a condition; the smaller side is sent to the other, unless it is large too."""
+    from pyspark.sql import functions as F
+
+    frame, other = left.frame, right.frame
+    if right.at_most <= min(left.at_most, HASHED):
+        other = F.broadcast(other)
+    elif left.at_most <= HASHED:
+        frame = F.broadcast(frame)
+    return Tuples(frame.join(other, F.expr(on)), min(left.at_most * right.at_most, _MANY), exact=False)

@@ -1,0 +1,83 @@
+"""What a join of many inputs may put out, and must keep: the chained purge of Li et al. 2006, §3.2 and §4.2, by lists.
+
+As `tests.invariants`, over all tuples and punctuations of all inputs so far. A result is `(0, *first, 0, *second, …)`.
+Attributes that are equal are a *class*: for each of its inputs the place of its attribute there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+
+from punct_ns.punctuation import Punctuation
+from tests import oracle
+from tests.invariants import Invariants
+from tests.oracle import Tuple
+from tests.pair_invariants import lets_out
+
+Tuples = Sequence[Sequence[Tuple]]
+Punctuations = Sequence[Sequence[Punctuation]]
+Classes = Sequence[Mapping[int, int]]
+
+
+def agree(classes: Classes, chosen: Mapping[int, Tuple]) -> bool:
+    """Whether tuples, by their inputs, have the same value, not null, in each class."""
+    for places in classes:
+        found = [t[places[i]] for i, t in chosen.items() if i in places]
+        if any(value is None or not oracle.same(value, found[0]) for value in found):
+            return False
+    return True
+
+
+def joined(classes: Classes, condition: Callable[[Sequence[Tuple]], bool], ts: Tuples) -> list[Tuple]:
+    return [
+        tuple(value for t in chosen for value in (0, *t))
+        for chosen in product(*ts)
+        if agree(classes, dict(enumerate(chosen))) and condition(chosen)
+    ]
+
+
+def is_done(
+    classes: Classes, chosen: Mapping[int, Tuple], ts: Tuples, ps: Punctuations, universe: Sequence[Tuple]
+) -> bool:
+    """Whether these tuples, which agree, are in no result to come that the chain can tell of.
+
+    They are, if they are one of each input; or if, in some order, all that a further input could send to join them is
+    covered, and they are done with each tuple there that joins them. Which such input comes first does not matter.
+    """
+    for i in range(len(ts)):
+        if i not in chosen:
+            wanted = [t for t in universe if agree(classes, {**chosen, i: t})]
+            if all(oracle.set_match(t, ps[i]) for t in wanted):
+                there = [t for t in oracle.distinct(ts[i]) if agree(classes, {**chosen, i: t})]
+                return all(is_done(classes, {**chosen, i: t}, ts, ps, universe) for t in there)
+    return len(chosen) == len(ts)
+
+
+def multiway_joining(
+    classes: Classes, universe: Sequence[Tuple], condition: Callable[[Sequence[Tuple]], bool] = lambda chosen: True
+) -> Invariants:
+    # Asked for each possible result; what has come is told from what had come before by how much it is.
+    known: dict[tuple[int, ...], tuple[Tuples, list[list[Tuple]]]] = {}
+
+    def kept(ts: Tuples, ps: Punctuations) -> list[list[Tuple]]:
+        size = (*map(len, ts), *map(len, ps))
+        if size not in known or known[size][0] is not ts:
+            found = [
+                [t for t in ts[i] if agree(classes, {i: t}) and not is_done(classes, {i: t}, ts, ps, universe)]
+                for i in range(len(ts))
+            ]
+            known.clear()
+            known[size] = (ts, found)
+        return known[size][1]
+
+    def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
+        width = len(u) // len(ts)
+        own = [u[i * width + 1 : (i + 1) * width] for i in range(len(ts))]
+        return any(lets_out(t, ps[i], kept(ts, ps)[i]) for i, t in enumerate(own))
+
+    return Invariants(
+        cpass=lambda ts, ps: joined(classes, condition, ts),
+        cprop=cprop,
+        ckeep=lambda ts, ps: [t for each in kept(ts, ps) for t in each],
+    )
