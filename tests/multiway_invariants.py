@@ -80,4 +80,5 @@ def multiway_joining(
         cpass=lambda ts, ps: joined(classes, condition, ts),
         cprop=cprop,
         ckeep=lambda ts, ps: [t for each in kept(ts, ps) for t in each],
+        relation=lambda ts: joined(classes, condition, ts),
     )
