@@ -4,7 +4,8 @@ Meaning:    π_E(R) = {| (e₁(t), …, eₙ(t)) | t ∈ R |}
 Step:       π_E(new)
 Pass:       –
 Propagate:  those with a wildcard at every attribute removed; several that together cover the domains of the
-            attributes removed count as one; a wildcard at every computed attribute.
+            attributes removed count as one. For y = f(x), f monotone: {y | f⁻¹(y) ⊆ closed x}, in the place of x; where
+            x is copied too, one for each. A wildcard at every attribute computed otherwise.
 Keep:       punctuations only.
 Safe when:  always.
 Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
@@ -12,19 +13,25 @@ Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 from operators.behaviour import Slice, Tuples
-from operators.completion import completed
+from operators.completion import closed_so_far, completed
+from operators.evaluation import evaluated
+from operators.monotone import Monotone, monotone
 from operators.state import OperatorState
+from punct_ns.image import image
 from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
+from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, quoted
+
+CHOICES = 16
+"""Ways to write a punctuation where attributes are both copied and computed with, beyond which the rest is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +39,23 @@ class Column:
     """One attribute of the output: Spark SQL over the input's attributes.
 
     `copy_of` names the input attribute that it is, unchanged or widened without loss; None where it is computed.
+    `monotone` is how it is computed from one attribute; None where that does not matter, or is not known.
     """
 
     attribute: Attribute
     expression: str
     copy_of: str | None = None
+    monotone: Monotone | None = None
+
+    @staticmethod
+    def computed(attribute: Attribute, expression: str, schema: Schema) -> Column:
+        """What is computed from attributes of the schema, with what is known of how."""
+        return Column(attribute, expression, None, monotone(expression, schema))
+
+    @property
+    def source(self) -> str | None:
+        """The one input attribute whose punctuations speak of this one."""
+        return self.copy_of or (self.monotone.of if self.monotone else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +64,33 @@ class Project:
 
     columns: tuple[Column, ...]
 
+    @staticmethod
+    def renaming(schema: Schema, names: Mapping[str, str]) -> Project:
+        """All attributes of a schema, some under new names; UsageError for an old name that there is not.
+
+        >>> Project.renaming(Schema.of(a="INT", b="INT"), {"b": "c"}).schema().names
+        ('a', 'c')
+        """
+        renamed = {schema.attribute(old).name: new for old, new in names.items()}
+        attributes = [(a.name, Attribute(renamed.get(a.name, a.name), a.domain)) for a in schema]
+        return Project(tuple(Column(new, quoted(old), old) for old, new in attributes))
+
     def schema(self, *inputs: Schema) -> Schema:
         """The columns' attributes."""
         return Schema(tuple(column.attribute for column in self.columns))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those whose attributes are all copied, in the output's names."""
-        names = {column.copy_of.lower(): column.attribute.name for column in self.columns if column.copy_of}
-        return tuple(renamed for scheme in inputs[0] if (renamed := scheme.renamed(names)) is not None)
+        """Those whose attributes are all there, in the output's names.
+
+        Of an attribute that is computed with, a prefix stays one where f rises, constants where it is injective.
+        """
+        found: dict[Scheme, None] = {}
+        for choice in self._choices():
+            for scheme in inputs[0]:
+                names = {term.attribute.lower(): name for term in scheme.terms if (name := _carried(term, choice))}
+                if (renamed := scheme.renamed(names)) is not None:
+                    found[renamed] = None
+        return tuple(found)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The columns of the new tuples, and their position where it is known."""
@@ -69,18 +107,61 @@ class Project:
         return None
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly holds for the copied attributes, in the output's terms."""
+        """What newly holds for the attributes that are there in some form, in the output's terms."""
         given = state.inputs[0]
-        copied = list(dict.fromkeys(given.attribute(c.copy_of).name for c in self.columns if c.copy_of))
         output = self.schema(given)
-        found = completed(inputs[0].punctuations, copied, state)
-        return [written for p in found for written in self._written(p, output)]
+        names = tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
+        found = completed(inputs[0].punctuations, names, state)
+        if not any(column.monotone for column in self.columns):
+            return [written for p in found for written in self._written(p, {}, output)]
+        if not found:
+            return []
+        out: list[Punctuation] = []
+        for choice in self._choices():
+            computed = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
+            for p in self._imaged(found, names, computed, state):
+                out += self._written(p, computed, output)
+        return state.punctuations("sent", output).absorb(out)
 
-    def _written(self, punctuation: Punctuation, output: Schema) -> list[Punctuation]:
+    def _choices(self) -> Iterator[dict[str, Column]]:
+        """For each input attribute, by its name in lower case, a column that speaks of it; copies are all alike."""
+        options: dict[str, list[Column]] = {}
+        for column in sorted(self.columns, key=lambda column: column.monotone is not None):
+            if column.source is not None:
+                known = options.setdefault(column.source.lower(), [])
+                if column.monotone is not None or not known:
+                    known.append(column)
+        for chosen in islice(product(*options.values()), CHOICES):
+            yield dict(zip(options, chosen, strict=True))
+
+    def _imaged(
+        self, new: list[Punctuation], names: Sequence[str], computed: Mapping[str, Column], state: OperatorState
+    ) -> list[Punctuation]:
+        """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
+        said = closed_so_far(names, state)
+        passed = ""
+        for i, name in enumerate(names):
+            column = computed.get(name)
+            if column is None or column.monotone is None:
+                continue
+            schema, domain = said.set.schema, column.attribute.domain
+            attributes = [Attribute(name, domain) if at == i else other for at, other in enumerate(schema)]
+            how, passed = column.monotone, f"{passed} through {column.attribute.name}"
+            f = evaluated(column.expression, schema[i], domain, state, local=how.local)
+            found = image(said.set, i, Schema(tuple(attributes)), f, new, falling=how.falling)
+            said = state.punctuations(passed.strip(), Schema(tuple(attributes)))
+            new = said.absorb(found)
+        return new
+
+    def _written(self, punctuation: Punctuation, computed: Mapping[str, Column], output: Schema) -> list[Punctuation]:
         """The punctuation over the output; several where an attribute is copied to several places: each says it all."""
         places = [
-            [i for i, c in enumerate(self.columns) if c.copy_of and c.copy_of.lower() == attribute.name.lower()]
-            for attribute in punctuation.schema
+            [
+                i
+                for i, c in enumerate(self.columns)
+                if (c is computed[a.name] if a.name in computed else (c.copy_of or "").lower() == a.name.lower())
+            ]
+            for a in punctuation.schema
         ]
         result = []
         for chosen in product(*(places[i] for i in punctuation.restricted)):
@@ -94,3 +175,13 @@ class Project:
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""
+
+
+def _carried(term: Term, choice: Mapping[str, Column]) -> str | None:
+    """The name under which the promise of a term goes on; None where it does not."""
+    column = choice.get(term.attribute.lower())
+    if column is None:
+        return None
+    how = column.monotone
+    kept = how is None or (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.injective)
+    return column.attribute.name if kept else None

@@ -116,7 +116,8 @@ class _Search:
         of_x = [box[place] for box in self._boxes if place in box]
         pairs = [pair for held in of_x for pair in held.intervals()]
         self._said = ValueSet.of_intervals(self._domain, pairs, null=any(held.null for held in of_x))
-        # What is closed here and not said here is closed whatever x is.
+        # The rest is closed whatever x is, new punctuations having made its values complete.
+        self._complete = not self._said.covers(closed)
         self._closed = closed.intersection(self._said)
         self._budget = Budget() if is_exact(self._boxes) else Budget(ENOUGH)
         self._has_nan = self._domain.type in ("DOUBLE", "FLOAT") and self._domain.contains(NAN)
@@ -135,6 +136,8 @@ class _Search:
     def found(self, edges: _Edges) -> Iterator[Punctuation]:
         """The punctuations over the new schema."""
         domain = self._schema[self._place].domain
+        if self._complete:
+            yield from self._whatever_x_is()
         if self._closed.null and domain.nullable:
             yield from self._where(ValueSet(self._domain, (), True), ValueSet(domain, (), True))
         nan = edges.known.get(NAN) if self._has_nan else None
@@ -146,6 +149,14 @@ class _Search:
                 if not of.intersection(self._closed).is_empty:
                     whole = not self._domain.nullable and of.has_every_value
                     yield from self._where(of, ValueSet.of_intervals(domain, [(low, high)], null=whole))
+
+    def _whatever_x_is(self) -> Iterator[Punctuation]:
+        """What is said near new punctuations without speaking of x."""
+        for box in self._boxes:
+            if self._place not in box:
+                parts = {i: held.intersection(self._target[i]) for i, held in box.items()}
+                for chosen in product(*(patterns(part) for part in parts.values())):
+                    yield Punctuation.at(self._schema, dict(zip(parts, chosen, strict=True)))
 
     def _cut_runs(self) -> Iterator[list[Cut]]:
         """What is said without a gap of x, around new values, as the cuts where what is said changes."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ from operators.project import Column, Project
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from tests.operators.running import Running
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.operators.running import Done, Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,3 +60,106 @@ def test_a_computed_attribute_is_a_wildcard_and_a_copy_says_what_its_original_sa
 def test_what_closes_everything_closes_everything(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, Project((Column(Attribute("one", Domain("INT")), "1"),)), REPORTS)
     assert [str(p) for p in running.slice(([], said("<*, *, *>"))).punctuations] == ["<*>"]
+
+
+NOON = datetime(2003, 5, 15, 12, tzinfo=UTC)
+MINUTES = Schema.parse("sid INT, minute INT, at TIMESTAMP NOT NULL")
+
+
+def computed(name: str, type_: str, expression: str) -> Column:
+    return Column.computed(Attribute(name, Domain(type_)), expression, MINUTES)
+
+
+def minutes(*texts: str) -> list[Punctuation]:
+    return [Punctuation.parse(text, MINUTES) for text in texts]
+
+
+def texts(done: Done) -> list[str]:
+    return [str(p) for p in done.punctuations]
+
+
+SID = Column(MINUTES.attribute("sid"), "sid", "sid")
+HOURLY = computed("hour", "BIGINT", "minute div 60")
+
+
+def test_what_is_closed_of_an_attribute_closes_a_monotone_function_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    """SEMANTICS §4: closed minutes [15,105] through `minute div 60` close no hour."""
+    running = Running(spark, tmp_path, Project((SID, HOURLY)), MINUTES)
+    first = running.slice(([(1, 119, NOON), (2, None, NOON)], minutes("<1, [15,105], *>")))
+    assert (first.tuples, texts(first)) == ([(1, 1), (2, None)], [])
+    assert texts(running.slice(([], minutes("<1, (,105], *>")))) == ["<1, (,0]>"]
+    running.restart()
+    assert texts(running.slice(([], minutes("<{1,2}, [106,119], *>")))) == ["<1, 1>"]
+    assert texts(running.slice(([], minutes("<2, [60,105], *>", "<*, null, *>", "<3, 7, *>")))) == [
+        "<*, null>",
+        "<2, 1>",
+    ]
+    assert texts(running.slice(([], minutes("<3, *, *>", "<1, [0,119], *>")))) == ["<3, *>"]
+    assert texts(running.slice(([], minutes("<*, *, *>")))) == ["<*, *>"]
+
+
+def test_an_attribute_copied_and_computed_with_is_described_by_each(spark: SparkSession, tmp_path: Path) -> None:
+    columns = (
+        Column(MINUTES.attribute("minute"), "minute", "minute"),
+        HOURLY,
+        computed("back", "INT", "-(minute * 2)"),
+        computed("day", "DATE", "CAST(at AS DATE)"),
+        computed("square", "INT", "minute * minute"),
+    )
+    running = Running(spark, tmp_path, Project(columns), MINUTES)
+    assert set(texts(running.slice(([], minutes("<*, (,59], *>"))))) == {
+        "<(,59], *, *, *, *>",
+        "<*, (,0], *, *, *>",
+        "<*, *, [-119,), *, *>",
+    }
+    assert set(texts(running.slice(([], minutes("<*, {60,2000000000}, (,2003-05-15T12:00:00Z]>"))))) == {
+        "<{60,2000000000}, *, *, (,2003-05-14], *>",
+        "<*, *, [-121,-119], (,2003-05-14], *>",  # twice two thousand million is no INT, and nothing is said of it
+    }
+
+
+def test_local_days_are_closed_in_the_session_s_time_zone_but_not_where_clocks_go_back_over_midnight(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project((computed("day", "DATE", "CAST(at AS DATE)"),))
+    before, said = str(spark.conf.get("spark.sql.session.timeZone")), minutes("<*, *, (,2003-05-15T22:00:00Z]>")
+    found = {}
+    try:
+        for zone in ("UTC", "Europe/Paris", "America/New_York", "America/St_Johns"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            found[zone] = texts(Running(spark, tmp_path / zone, project, MINUTES).slice(([], said)))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    day = "<(,2003-05-14]>"
+    assert found == {
+        "UTC": [day],
+        "Europe/Paris": ["<(,2003-05-15]>"],
+        "America/New_York": [day],
+        "America/St_Johns": [],
+    }
+
+
+def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path: Path) -> None:
+    project = Project.renaming(REPORTS, {"Hour": "h", "temp": "t"})
+    assert project.schema(REPORTS).names == ("h", "min", "t")
+    assert project.schema(REPORTS)["min"] == REPORTS["min"]
+    assert format_schemes(project.schemes(parse_schemes("hour, min 0..59 by 10; temp prefix", REPORTS))) == (
+        "h, min 0..59 by 10; t prefix"
+    )
+    done = Running(spark, tmp_path, project, REPORTS).slice(([(1, 2, 3.0)], said("<1, [1,9], *>", "<*, *, null>")))
+    assert (done.tuples, texts(done)) == ([(1, 2, 3.0)], ["<*, *, null>", "<1, [1,9], *>"])
+
+
+def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:
+    schemes = parse_schemes("at prefix; sid, minute; minute; sid, at prefix", MINUTES)
+
+    def through(*columns: Column) -> str:
+        return format_schemes(Project(columns).schemes(schemes))
+
+    day, back = computed("day", "DATE", "CAST(at AS DATE)"), computed("back", "INT", "5 - minute")
+    assert through(SID, day) == "day prefix; sid, day prefix"
+    assert through(SID, HOURLY) == ""
+    assert through(SID, back) == "sid, back; back"
+    assert through(computed("late", "INT", "unix_date(date(at)) - year(at)"), SID) == ""
+    tiled = parse_schemes("sid, minute 0..59 by 10", MINUTES)
+    assert format_schemes(Project((SID, HOURLY)).schemes(tiled)) == "sid"

@@ -20,6 +20,7 @@ from tests.invariants import Invariants
 from tests.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
 from tests.properties.pair_cases import PAIRS
+from tests.properties.punctuation_cases import PUNCTUATIONS
 from tests.strategies import SmallSchema
 
 
@@ -124,5 +125,6 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "merge": merging,
     "group_by": grouping,
     "group_by, tuples kept": grouping_tuples,
+    **PUNCTUATIONS,
     **PAIRS,
 }

@@ -1,0 +1,87 @@
+"""Which expressions are monotone, and that Spark agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.monotone import Monotone, monotone
+from punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = Schema.parse(
+    "i INT, b BIGINT, d DECIMAL(5,2), x DOUBLE, f FLOAT, s STRING, k BOOLEAN, at TIMESTAMP, clock TIMESTAMP_NTZ,"
+    "day DATE"
+)
+RISING = [
+    "i", "(i + 1)", "i - 1", "7 + i", "i * 2 + 1", "3 * (i - 4)", "i div 6", "i / 3", "i * 1.5", "i div 2.5", "-(-i)",
+    "b + 5L",
+    "CAST(b AS INT)", "CAST(i AS BIGINT) * 2", "CAST(b AS DOUBLE)", "CAST(i AS TINYINT)", "i * CAST('3' AS INT)",
+    "d * 2", "CAST(d AS INT)", "CAST(d AS DECIMAL(4,1))", "floor(d)", "ceil(d / 2)", "CAST(d AS DOUBLE)", "d div 0.5",
+    "x * 1.8D + 32", "x / 4", "floor(x / 10)", "CAST(x AS INT)", "CAST(x AS FLOAT)", "f * 2", "CEILING(f)",
+    "CAST(clock AS DATE)", "year(day)", "trunc(day, 'month')", "year(clock)",
+]  # fmt: skip
+FALLING = ["-i", "5 - i", "i * -2", "i div -7", "i / -0.5", "-(x + 1)", "3 - floor(d)", "-b * 2"]
+LOCAL = ["CAST(at AS DATE)", "date_trunc('hour', at)", "date_trunc('WEEK', at)", "to_date(at)", "year(at)"]
+NEITHER = [
+    "i * i", "i + b", "i * 0", "i % 3", "3 div i", "10 / i", "abs(i)", "i + NULL", "5", "i * x", "TRY_CAST(b AS INT)",
+    "CAST(i AS STRING)", "CAST(s AS INT)", "s + 1", "CAST(at AS TIMESTAMP_NTZ)", "CAST(clock AS TIMESTAMP)",
+    "date_trunc('hour', clock)", "date_trunc('fortnight', at)", "date_trunc(s, at)", "trunc(day, 'day')", "month(day)",
+    "hour(at)", "CAST(x AS DECIMAL(5,1))", "CASE WHEN i > 3 THEN 1 ELSE 0 END", "i > 3", "i + rand()", "nobody + 1",
+    "floor(d, 1)", "CAST(k AS INT)", "x + CAST('NaN' AS DOUBLE)", "x * CAST('Infinity' AS DOUBLE)", "i +",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", RISING)
+def test_rising(expression: str) -> None:
+    found = monotone(expression, SCHEMA)
+    assert found is not None
+    assert (found.falling, found.local) == (False, False)
+
+
+@pytest.mark.parametrize("expression", FALLING)
+def test_falling(expression: str) -> None:
+    found = monotone(expression, SCHEMA)
+    assert found is not None
+    assert found.falling
+
+
+@pytest.mark.parametrize("expression", LOCAL)
+def test_what_goes_by_the_calendar_of_a_time_zone_says_so(expression: str) -> None:
+    assert monotone(expression, SCHEMA) == Monotone("at", local=True)
+
+
+@pytest.mark.parametrize("expression", NEITHER)
+def test_neither(expression: str) -> None:
+    assert monotone(expression, SCHEMA) is None
+
+
+def test_only_what_gives_no_two_values_the_same_is_injective() -> None:
+    injective = {e for e in (*RISING, *FALLING, *LOCAL) if (found := monotone(e, SCHEMA)) and found.injective}
+    assert injective == {
+        "i", "(i + 1)", "i - 1", "7 + i", "i * 2 + 1", "3 * (i - 4)", "-(-i)", "b + 5L", "CAST(b AS INT)",
+        "CAST(i AS BIGINT) * 2", "CAST(i AS TINYINT)", "i * CAST('3' AS INT)", "-i", "5 - i", "i * -2", "-b * 2",
+    }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_spark_computes_them_in_order(spark: SparkSession) -> None:
+    """Over values of each type in order, NaN and null aside."""
+    table = """
+        SELECT CAST(id - 20 AS INT) AS i, id * 7 - 100 AS b, CAST((id - 20) / 8.0 AS DECIMAL(5,2)) AS d,
+          CAST(id - 20 AS DOUBLE) / 8 AS x, CAST(CAST(id - 20 AS DOUBLE) / 3 AS FLOAT) AS f,
+          timestamp_seconds(1066998000 + (id - 20) * 1700) AS at, day, CAST(day AS TIMESTAMP_NTZ) AS clock
+        FROM (SELECT id, DATE'2003-05-15' + CAST(id * 13 AS INT) AS day FROM range(40)) ORDER BY id
+    """
+    known = [*RISING, *FALLING, *LOCAL]
+    how = [found for e in known if (found := monotone(e, SCHEMA))]
+    assert len(how) == len(known)
+    rows = spark.sql(table).selectExpr(*(f"{e} AS `_{n}`" for n, e in enumerate(known))).collect()
+    for n, found in enumerate(how):
+        values = [row[n] for row in rows]
+        assert values == sorted(values, reverse=found.falling), known[n]
+        assert len(set(values)) == len(values) or not found.injective, known[n]
+        assert len(set(values)) > 1 or known[n].lower().startswith("year"), known[n]

@@ -1,0 +1,88 @@
+"""Cases of what speaks of punctuations: describe, monotone functions, and what a predicate excludes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from operators.describe import Describe
+from operators.project import Column, Project
+from operators.select import Select
+from punct_ns.domain import NAN, Domain
+from punct_ns.schema import Attribute
+from punct_ns.slices import literal
+from tests import invariants, oracle
+from tests.invariants import Invariants
+from tests.oracle import Tuple
+from tests.properties.case import STREAM, Case, numbered, one
+from tests.strategies import SmallSchema
+
+
+def describing(space: SmallSchema) -> Case:
+    """The first attribute, watching the others."""
+    first, *watched = space.schema.names
+
+    def closed(u: Tuple, ts: Any, ps: Any) -> bool:
+        return all(oracle.set_match(t, ps[0]) for t in space.universe if oracle.same(t[0], u[0]))
+
+    all_flow = invariants.selecting(lambda t: True)
+    specified = replace(all_flow, cprop=closed)
+    return Case(Describe(("stream", first), tuple(watched)), one(space), specified, space.universe)
+
+
+_FUNCTIONS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "INT": ("`a` div 2", "BIGINT", lambda a: int(a / 2)),
+    "BIGINT": ("3 - `a` div 2", "BIGINT", lambda a: 3 - int(a / 2)),
+    "DECIMAL(2,1)": ("floor(`a` * 5)", "DECIMAL(4,0)", lambda a: Decimal(math.floor(a * 5))),
+    "DOUBLE": ("-`a`", "DOUBLE", lambda a: NAN if oracle.is_nan(a) else 0.0 - a),
+}
+
+
+def computing(space: SmallSchema) -> Case:
+    """A monotone function of the first attribute, where its type has one, instead of it; the others as they are."""
+    domain = space.schema[0].domain
+    text, type_, f = _FUNCTIONS.get(domain.type, ("`a`", domain.type, lambda a: a))
+    image = Attribute("y", Domain(type_, domain.nullable))
+    given = numbered(space.schema)
+    copies = [Column(a, f"`{a.name}`", a.name) for a in (STREAM, *space.schema.attributes[1:])]
+    if type_ == domain.type and text == "`a`":
+        y = Column(Attribute("y", domain), text, "a")
+    else:
+        y = Column.computed(image, text, given)
+
+    def project(t: Tuple) -> Tuple:
+        return (*t[1:], None if t[0] is None else f(t[0]))
+
+    images = oracle.distinct([(None if a is None else f(a),) for a in space.smalls[0].universe])
+    outputs = [(*t, *u) for t, u in product(product(*(s.universe for s in space.smalls[1:])), images)]
+    specified = invariants.projecting(project, space.universe)
+    return Case(Project((*copies, y)), one(space), specified, outputs)
+
+
+def excluding(space: SmallSchema) -> Case:
+    """The tuples whose first value comes before the middle one; that others never do is punctuated."""
+    first = space.smalls[0]
+    middle = first.universe[len(first.universe) // 3]
+    assert middle is not None
+
+    def predicate(t: Tuple) -> bool | None:
+        return None if t[0] is None else not oracle.before(middle, t[0])
+
+    def closed(t: Tuple, ts: Any, ps: Any) -> bool:
+        return predicate(t) is not True or oracle.set_match(t, ps[0])
+
+    selecting = invariants.selecting(predicate)
+    specified = Invariants(selecting.cpass, closed, selecting.ckeep, selecting.relation)
+    operator = Select(f"`a` <= {literal(middle, first.domain)}", punctuates=True)
+    return Case(operator, one(space), specified, space.universe)
+
+
+PUNCTUATIONS: dict[str, Callable[[SmallSchema], Case]] = {
+    "describe": describing,
+    "project, monotone": computing,
+    "select, punctuating": excluding,
+}
