@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from xmlstream.dialect import Statement, render
 from xmlstream.spark_errors import explained
 
@@ -32,6 +32,9 @@ class Analyst(Protocol):
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
         """The types that the attributes have in a UNION of these schemas; QueryError if there are none."""
 
+    def common(self, one: str, other: str) -> str | None:
+        """The type in which values of two types are compared, without a doubt; None where there is one."""
+
 
 class NamesOnly:
     """Knows no types, and needs no Spark: enough to find misspelt names in a query before Spark is started."""
@@ -47,7 +50,12 @@ class NamesOnly:
         """The types on the left."""
         return [attribute.domain.type for attribute in schemas[0]]
 
+    def common(self, one: str, other: str) -> str | None:
+        """The first."""
+        return one
 
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
 
 
@@ -80,6 +88,14 @@ class SparkAnalyst:
         with explained():
             union = reduce(lambda one, other: one.unionAll(other), map(self._frame, schemas))
         return [_domain(field).type for field in union.schema.fields]
+
+    def common(self, one: str, other: str) -> str | None:
+        """The same, or for numbers what Spark's union makes of them, as its comparison does."""
+        if one == other:
+            return one
+        if not all(type_.startswith(_NUMBERS) for type_ in (one, other)):
+            return None
+        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 
     def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
         """Makes sure that Spark reads a query, as it was written, as it was understood here; returns its types.

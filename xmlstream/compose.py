@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from operators.difference import Difference
 from operators.distinct import Distinct
+from operators.intersect import Intersect
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
+from operators.sort import Sort, SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from xmlstream.analysis import Analyst
 from xmlstream.dialect import StreamSql, named, render
-from xmlstream.plan import Node
+from xmlstream.plan import Node, Operator
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Field, Relation
 from xmlstream.widening import hull, widened
@@ -59,7 +62,8 @@ def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
             source, name = None, item.name or by_itself
         attribute = unique(name, [field.attribute for field in fields])
         fields.append(Field(name, attribute))
-        columns.append(Column(Attribute(attribute, domain), render(item.tree), source))
+        named_so, text = Attribute(attribute, domain), render(item.tree)
+        columns.append(Column(named_so, text, source) if source else Column.computed(named_so, text, node.schema))
     if tuple(c.attribute for c in columns) == node.schema.attributes and all(c.copy_of for c in columns):
         return Relation(node, tuple(fields))
     return Relation(Node(Project(tuple(columns)), (node,), "project"), tuple(fields))
@@ -106,6 +110,22 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
 
 def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
     """All tuples of all relations, by position; names are the first one's, types are as Spark widens them."""
+    return _together(relations, analyst, Merge, "merge")
+
+
+def intersect(left: Relation, right: Relation, analyst: Analyst) -> Relation:
+    """The different tuples that are in both relations, by position."""
+    return _together([left, right], analyst, Intersect, "intersect")
+
+
+def difference(left: Relation, right: Relation, analyst: Analyst) -> Relation:
+    """The different tuples of the left relation that are not in the right one, by position."""
+    return _together([left, right], analyst, Difference, "difference")
+
+
+def _together(
+    relations: Sequence[Relation], analyst: Analyst, operator: Callable[[Schema], Operator], label: str
+) -> Relation:
     parts = [trimmed(relation, analyst) for relation in relations]
     first = parts[0]
     types = analyst.widened([part.node.schema for part in parts])
@@ -114,7 +134,12 @@ def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
     columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
     schema = Schema(tuple(Attribute(name, hull([a.domain for a in found])) for name, found in columns))
     fields = zip(first.fields, names, strict=True)
-    return Relation(Node(Merge(schema), tuple(nodes), "merge"), tuple(Field(f.name, name) for f, name in fields))
+    return Relation(Node(operator(schema), tuple(nodes), label), tuple(Field(f.name, name) for f, name in fields))
+
+
+def ordered(node: Node, keys: Sequence[SortKey]) -> Node:
+    """The node's tuples in order."""
+    return Node(Sort(tuple(keys)), (node,), "sort")
 
 
 def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: Analyst) -> Node:

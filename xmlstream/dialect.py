@@ -42,6 +42,8 @@ class StreamSql(Spark):
     class Parser(SparkParser):
         """Reads a call as a call."""
 
+        # A comma stays a comma: to Spark it is not quite what CROSS JOIN is.
+        JOINS_HAVE_EQUAL_PRECEDENCE = False
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _READ_SPECIALLY

@@ -14,11 +14,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeAlias
 
+from operators.describe import Describe
+from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.group_by import GroupBy
+from operators.intersect import Intersect
+from operators.join import Join
 from operators.merge import Merge
+from operators.multiway_join import MultiwayJoin
 from operators.project import Project
+from operators.punctuate import Punctuate
 from operators.select import Select
+from operators.semi_join import SemiJoin
+from operators.sort import Sort
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -27,7 +35,8 @@ from sources.source import SourceOptions
 _RESERVED = re.compile(r"_position|_punctuation|_kept\d+|_[anp]\d+")
 """Columns that operators and slices have beside the attributes."""
 
-Operator: TypeAlias = Select | Project | Distinct | Merge | GroupBy
+Unary: TypeAlias = Select | Project | Distinct | GroupBy | Sort | Describe | Punctuate
+Operator: TypeAlias = Unary | Merge | Join | SemiJoin | MultiwayJoin | Intersect | Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +172,26 @@ def described(node: Node) -> str:
     """An operator's parameters in a line."""
     match node.operator:
         case Scan(options=options):
-            return f"{options.path} ({', '.join(options.columns)})"
+            text = f"{options.path} ({', '.join(options.columns)})"
         case Select(predicate=predicate):
-            return predicate
+            text = predicate
         case Project(columns=columns):
-            return ", ".join(f"{c.expression} AS `{c.attribute.name}`" for c in columns)
+            text = ", ".join(f"{c.expression} AS `{c.attribute.name}`" for c in columns)
         case GroupBy(keys=keys, aggregates=aggregates):
             answers = [f"{a.expression} AS `{a.attribute.name}`" for a in aggregates]
-            return f"({', '.join(keys)}) {', '.join(answers)}"
-    return ", ".join(node.schema.names)
+            text = f"({', '.join(keys)}) {', '.join(answers)}"
+        case Join(kind=kind):
+            text = f"{kind}: {node.operator.equal.condition}"
+        case SemiJoin(anti=anti):
+            text = f"{'anti' if anti else 'semi'}: {node.operator.equal.condition}"
+        case MultiwayJoin(equalities=equalities, purge=purge):
+            text = f"{purge}: {' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in equalities)}"
+        case Sort(keys=keys):
+            text = ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)
+        case Describe(attributes=attributes, watch=watch):
+            text = ", ".join(attributes) + (f" watching {', '.join(watch)}" if watch else "")
+        case Punctuate(rule=rule):
+            text = str(rule)
+        case _:
+            text = ", ".join(node.schema.names)
+    return text

@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
+from operators.describe import Describe
 from operators.distinct import Distinct
 from operators.group_by import GroupBy
+from operators.join import Join
 from operators.merge import Merge
+from operators.multiway_join import MultiwayJoin
 from operators.project import Column, Project
 from operators.select import Select
+from operators.semi_join import SemiJoin
+from operators.sort import Sort
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.dialect import expression, render
@@ -27,7 +32,7 @@ def collapse_projections(root: Node) -> Node:
     def collapsed(node: Node) -> Node:
         match node:
             case Node(Project(columns), (Node(Project(below), inputs, _),), label) if _substitutable(columns, below):
-                return Node(Project(_substituted(columns, below)), inputs, label)
+                return Node(Project(_substituted(columns, below, inputs[0].schema)), inputs, label)
         return node
 
     return _rewritten(root, collapsed)
@@ -91,7 +96,7 @@ def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
     return len(used) == len(set(used))
 
 
-def _substituted(columns: Iterable[Column], below: Iterable[Column]) -> tuple[Column, ...]:
+def _substituted(columns: Iterable[Column], below: Iterable[Column], schema: Schema) -> tuple[Column, ...]:
     sources = {column.attribute.name: column for column in below}
 
     def substituted(node: exp.Expr) -> exp.Expr:
@@ -104,7 +109,8 @@ def _substituted(columns: Iterable[Column], below: Iterable[Column]) -> tuple[Co
     for column in columns:
         tree = expression(column.expression).transform(substituted, copy=False)
         copy_of = sources[column.copy_of].copy_of if column.copy_of else None
-        result.append(Column(column.attribute, render(tree), copy_of))
+        attribute, text = column.attribute, render(tree)
+        result.append(Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, schema))
     return tuple(result)
 
 
@@ -137,6 +143,17 @@ def _wanted(node: Node, needed: set[str], below: Node) -> set[str]:
         case Merge():
             places = [i for i, name in enumerate(node.schema.names) if name in needed]
             return {below.schema[i].name for i in places}
+        case Join() | SemiJoin():
+            used = {*node.operator.left_on, *node.operator.right_on, *references(node.operator.residual or "true")}
+            left_alone = isinstance(node.operator, SemiJoin) and below is not node.inputs[0]
+            return {name for name in below.schema.names if name in used or (name in needed and not left_alone)}
+        case MultiwayJoin(equalities=equalities, residual=residual):
+            used = {name for pair in equalities for _, name in pair} | set(references(residual or "true"))
+            return {name for name in below.schema.names if name in used | needed}
+        case Sort(keys):
+            return needed | {below.schema.attribute(key.attribute).name for key in keys}
+        case Describe(attributes, watch):
+            return needed | {below.schema.attribute(name).name for name in (*attributes, *watch)}
     return set(below.schema.names)
 
 

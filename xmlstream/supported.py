@@ -14,8 +14,13 @@ from xmlstream.query_text import QueryText
 from xmlstream.refusals import called, place_of
 
 _QUERIES: dict[type[exp.Expr], str] = {
-    exp.Select: "expressions from_ where group having distinct with_ kind",
-    exp.Union: "this expression distinct with_",
+    exp.Select: "expressions from_ where group having distinct with_ kind joins order",
+    exp.Union: "this expression distinct with_ order",
+    exp.Intersect: "this expression distinct with_ order",
+    exp.Except: "this expression distinct with_ order",
+    exp.Join: "this side kind on using",
+    exp.Order: "expressions",
+    exp.Ordered: "this desc nulls_first",
     exp.Subquery: "this alias with_",
     exp.With: "expressions",
     exp.CTE: "this alias",
@@ -173,12 +178,21 @@ def _means_today(node: exp.Expr, parent: exp.Expr | None) -> bool:
 
 
 _STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
+_NO_ALL = "a tuple that comes twice counts once: leave ALL out"
 _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool], str, str | None], ...] = (
     (
         exp.Query,
         lambda node, parent: _is_expression(parent),
         "a subquery in an expression is not supported",
         "a condition looks at one tuple",
+    ),
+    (exp.Intersect, lambda node, parent: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
+    (exp.Except, lambda node, parent: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
+    (
+        exp.Order,
+        lambda node, parent: parent is not None and parent.parent is not None,
+        "ORDER BY is not supported here",
+        "only the whole result is put in order, at its end",
     ),
     (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),

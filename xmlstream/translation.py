@@ -1,4 +1,4 @@
-"""From the tree of a query to its plan, clause by clause: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT, UNION.
+"""From the tree of a query to its plan, clause by clause, FROM first and ORDER BY last.
 
 Names mean what they mean to Spark: they are compared without case; GROUP BY takes an attribute's name first, then an
 alias, or a number for an item; HAVING may use an item's alias.
@@ -10,10 +10,12 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from operators.sort import SortKey
 from punct_ns.errors import QueryError
 from xmlstream.analysis import Analyst
-from xmlstream.compose import Item, distinct, finished, merge, project, where
+from xmlstream.compose import Item, difference, distinct, finished, intersect, merge, ordered, project
 from xmlstream.dialect import named, offset
+from xmlstream.from_clause import From
 from xmlstream.grouping import Grouping, aggregates_in, grouped, is_aggregate
 from xmlstream.plan import Node
 from xmlstream.query_text import QueryText
@@ -35,15 +37,31 @@ class Translation:
             QueryError: A name means nothing, or an expression has no type.
         """
         relation = self._query(tree, tables)
-        return finished(relation, self._analyst, self._text, offset(tree))
+        node = finished(relation, self._analyst, self._text, offset(tree))
+        order = tree.args.get("order")
+        return node if order is None else ordered(node, [self._sort_key(key, node) for key in order.expressions])
+
+    def _sort_key(self, key: exp.Ordered, node: Node) -> SortKey:
+        """An attribute of the result, by its name or its number."""
+        tree, names = key.this.unnest(), node.schema.names
+        if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
+            if not 1 <= int(tree.this) <= len(names):
+                raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(names)}")
+            name = names[int(tree.this) - 1]
+        elif isinstance(tree, exp.Column) and tree.name.lower() in map(str.lower, names):
+            name = node.schema.attribute(tree.name).name
+        else:
+            hint = "select it under a name, and order by that"
+            raise self._error("ORDER BY takes attributes of the result", tree, hint)
+        return SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
         reach = self._with(tree, tables)
         match tree:
             case exp.Select():
                 return self._select(tree, reach)
-            case exp.Union():
-                return self._union(tree, reach)
+            case exp.SetOperation():
+                return self._set_operation(tree, reach)
             case exp.Subquery() | exp.Table():
                 return self._source(tree, reach)
         raise self._error("not a query", tree)
@@ -77,19 +95,27 @@ class Translation:
             )
         return relation.called(alias.name or None, columns)
 
-    def _union(self, tree: exp.Union, reach: Tables) -> Relation:
+    def _set_operation(self, tree: exp.SetOperation, reach: Tables) -> Relation:
         left, right = self._query(tree.this, reach), self._query(tree.expression, reach)
         if len(left.fields) != len(right.fields):
-            what = f"a UNION of {len(left.fields)} columns with {len(right.fields)}"
+            what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             raise self._error(what, tree.expression, "both sides have as many columns, which belong together in order")
+        if isinstance(tree, exp.Intersect):
+            return intersect(left.called(None), right, self._analyst)
+        if isinstance(tree, exp.Except):
+            return difference(left.called(None), right, self._analyst)
         merged = merge([left.called(None), right], self._analyst)
         return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
-        relation = self._source(tree.args["from_"].this, reach)
-        if (condition := tree.args.get("where")) is not None:
+        condition = tree.args.get("where")
+        if condition is not None:
             self._require_plain(condition.this)
-            relation = where(relation, resolve(condition.this, relation, self._text), self._analyst)
+        relation = From(self._text, self._analyst).relation(
+            self._source(tree.args["from_"].this, reach),
+            [(join, self._source(join.this, reach)) for join in tree.args.get("joins") or ()],
+            None if condition is None else condition.this,
+        )
         items: list[Item] = []
         for written in tree.expressions:
             items += self._items(written, items, relation)

@@ -12,26 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from operators.distinct import Distinct
-from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
-from operators.select import Select
 from punct_ns.errors import QueryError
+from tests.relational import TABLES, computed, views
 from xmlstream.functions import AGGREGATES, REFUSED, SCALARS
-from xmlstream.plan import Node, Scan, topological
+from xmlstream.plan import Scan
 from xmlstream.rules import optimized
 from xmlstream.sql import Script, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TABLES = """
-CREATE TABLE s1 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r');
-CREATE TABLE S2 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's2.xml', rowTag 'r');
-CREATE TABLE n (a TINYINT NOT NULL, b BIGINT, d DECIMAL(5,2), f FLOAT, day DATE, ts TIMESTAMP, ok BOOLEAN, `a b` STRING)
-USING punctuated_xml OPTIONS (path 'n.xml', rowTag 'r');
-"""
 LINE = TABLES.count("\n") + 1
 """Where the query begins."""
 
@@ -49,19 +41,21 @@ def refused(query: str) -> QueryError:
 
 REFUSALS = [
     ("SELECT a FROM n LIMIT 10", "LIMIT", "LIMIT"),
-    ("SELECT a FROM n ORDER BY a", "ORDER BY", "ORDER"),
+    ("SELECT * FROM (SELECT a FROM n ORDER BY a)", "ORDER BY", "ORDER"),
+    ("SELECT a FROM n UNION SELECT a FROM (SELECT a FROM n ORDER BY a)", "ORDER BY", "ORDER"),
     ("SELECT a FROM n SORT BY a", "SORT BY", "SORT"),
     ("SELECT a FROM n CLUSTER BY a", "CLUSTER BY", "CLUSTER"),
     ("SELECT a FROM n DISTRIBUTE BY a", "DISTRIBUTE BY", "DISTRIBUTE"),
     ("SELECT a FROM n OFFSET 3", "OFFSET", "OFFSET"),
     ("SELECT a FROM n UNION ALL SELECT a FROM n LIMIT 3", "LIMIT", "LIMIT"),
     ("SELECT a FROM (SELECT a FROM n LIMIT 3)", "LIMIT", "LIMIT"),
-    ("SELECT a FROM n JOIN s1 ON a = hour", "JOIN", "JOIN"),
-    ("SELECT a FROM n LEFT JOIN s1 ON a = hour", "JOIN", "JOIN"),
-    ("SELECT a FROM n, s1", "JOIN", "s1"),
+    ("SELECT a FROM n NATURAL JOIN s1", "NATURAL JOIN", "NATURAL"),
+    ("SELECT a FROM n JOIN s1 ON a < hour", "without an equality", None),
+    ("SELECT a FROM n CROSS JOIN s1", "without an equality", "s1"),
+    ("SELECT a FROM n, s1", "without an equality", "s1"),
     ("SELECT a FROM n LATERAL VIEW explode(x) y", "LATERAL VIEW", "LATERAL"),
-    ("SELECT a FROM n INTERSECT SELECT a FROM n", "INTERSECT", "INTERSECT"),
-    ("SELECT a FROM n EXCEPT SELECT a FROM n", "EXCEPT", "EXCEPT"),
+    ("SELECT a FROM n INTERSECT ALL SELECT a FROM n", "INTERSECT ALL", "INTERSECT"),
+    ("SELECT a FROM n EXCEPT ALL SELECT a FROM n", "EXCEPT ALL", "EXCEPT"),
     ("SELECT a FROM n UNION BY NAME SELECT a FROM n", "UNION BY NAME", "UNION"),
     ("SELECT a FROM n TABLESAMPLE (10 PERCENT)", "TABLESAMPLE", "TABLESAMPLE"),
     ("SELECT a FROM n PIVOT (max(a) FOR b IN (1,2))", "PIVOT", "PIVOT"),
@@ -302,55 +296,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
-    values = "VALUES {} AS v(sid, hour, min, t)"
-    s1 = (
-        "('S1', 1, 10, 50.5D), ('S1', 1, 10, 50.5D), ('S1', 2, 40, 99.0D), ('S1', 3, NULL, NULL), (NULL, NULL, 5, 1.0D)"
-    )
-    s2 = "('S2', 1, 20, 50.5D), ('S2', 2, 30, -1.0D), ('S2', NULL, 30, 7.25D), ('S2', 3, 2, 60.0D)"
-    n = """SELECT CAST(a AS TINYINT) AS a, CAST(b AS BIGINT) AS b, CAST(d AS DECIMAL(5,2)) AS d, CAST(f AS FLOAT) AS f,
-        CAST(day AS DATE) AS day, CAST(ts AS TIMESTAMP) AS ts, ok, x AS `a b` FROM VALUES
-        (1, 10, '1.25', 0.5, '2020-02-29', '2020-02-29 23:30:00', true, ' x1 '),
-        (2, 7, '-3.00', 1.5, NULL, NULL, NULL, '12'),
-        (1, NULL, NULL, NULL, '1999-12-31', '2001-01-01 00:00:01', false, NULL) AS v(a, b, d, f, day, ts, ok, x)"""
-    made = {
-        "s1": spark.sql(f"SELECT * FROM {values.format(s1)}"),
-        "s2": spark.sql(f"SELECT * FROM {values.format(s2)}"),
-    }
-    made["n"] = spark.sql(n)
-    for name, frame in made.items():
-        frame.createOrReplaceTempView(name)
-    return made
-
-
-def computed(root: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """A plan's relational meaning: each operator as one of Spark's own."""
-    from pyspark.sql import functions as F
-
-    done: dict[Node, DataFrame] = {}
-    for node in topological(root):
-        inputs = [done[below] for below in node.inputs]
-        match node.operator:
-            case Scan(name, options):
-                frame = frames[name.lower()].select(*(f"`{column}`" for column in options.columns))
-            case Select(predicate):
-                frame = inputs[0].where(predicate)
-            case Project(columns):
-                frame = inputs[0].selectExpr(*(f"{c.expression} AS `{c.attribute.name}`" for c in columns))
-                copies = [(c.attribute.name, c.copy_of) for c in columns if c.copy_of]
-                assert all(copy in node.inputs[0].schema.names for _, copy in copies)
-            case Distinct():
-                frame = inputs[0].distinct()
-            case Merge():
-                assert all(below.schema.names == node.schema.names for below in node.inputs)
-                frame = inputs[0]
-                for other in inputs[1:]:
-                    frame = frame.unionAll(other)
-            case GroupBy(keys, aggregates):
-                answers = [F.expr(a.expression).alias(a.attribute.name) for a in aggregates]
-                groups = inputs[0].groupBy(*(f"`{key}`" for key in keys))
-                frame = groups.agg(*answers) if answers else inputs[0].select(*(f"`{k}`" for k in keys)).distinct()
-        done[node] = frame.select(*(f"`{name}`" for name in node.schema.names if name in frame.columns))
-    return done[root]
+    return views(spark)
 
 
 @pytest.mark.spark

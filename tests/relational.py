@@ -1,0 +1,107 @@
+"""What a plan means to Spark's own batch operators, and tables to ask it of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from operators.difference import Difference
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.intersect import Intersect
+from operators.join import Join
+from operators.merge import Merge
+from operators.project import Project
+from operators.select import Select
+from operators.semi_join import SemiJoin
+from operators.sort import Sort
+from xmlstream.plan import Node, Scan, topological
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLES = """
+CREATE TABLE s1 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r');
+CREATE TABLE S2 (sid STRING, hour INT, min INT, t DOUBLE) USING punctuated_xml OPTIONS (path 's2.xml', rowTag 'r');
+CREATE TABLE n (a TINYINT NOT NULL, b BIGINT, d DECIMAL(5,2), f FLOAT, day DATE, ts TIMESTAMP, ok BOOLEAN, `a b` STRING)
+USING punctuated_xml OPTIONS (path 'n.xml', rowTag 'r');
+"""
+
+
+def views(spark: SparkSession) -> Mapping[str, DataFrame]:
+    """The tables with a few tuples, null among their values; also as views of these names."""
+    values = "VALUES {} AS v(sid, hour, min, t)"
+    s1 = (
+        "('S1', 1, 10, 50.5D), ('S1', 1, 10, 50.5D), ('S1', 2, 40, 99.0D), ('S1', 3, NULL, NULL), (NULL, NULL, 5, 1.0D)"
+    )
+    s2 = "('S2', 1, 20, 50.5D), ('S2', 2, 30, -1.0D), ('S2', NULL, 30, 7.25D), ('S2', 3, 2, 60.0D)"
+    n = """SELECT CAST(a AS TINYINT) AS a, CAST(b AS BIGINT) AS b, CAST(d AS DECIMAL(5,2)) AS d, CAST(f AS FLOAT) AS f,
+        CAST(day AS DATE) AS day, CAST(ts AS TIMESTAMP) AS ts, ok, x AS `a b` FROM VALUES
+        (1, 10, '1.25', 0.5, '2020-02-29', '2020-02-29 23:30:00', true, ' x1 '),
+        (2, 7, '-3.00', 1.5, NULL, NULL, NULL, '12'),
+        (1, NULL, NULL, NULL, '1999-12-31', '2001-01-01 00:00:01', false, NULL) AS v(a, b, d, f, day, ts, ok, x)"""
+    made = {
+        "s1": spark.sql(f"SELECT * FROM {values.format(s1)}"),
+        "s2": spark.sql(f"SELECT * FROM {values.format(s2)}"),
+    }
+    made["n"] = spark.sql(n)
+    for name, frame in made.items():
+        frame.createOrReplaceTempView(name)
+    return made
+
+
+def computed(root: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A plan's relational meaning: each operator as one of Spark's own."""
+    done: dict[Node, DataFrame] = {}
+    for node in topological(root):
+        inputs = [done[below] for below in node.inputs]
+        if isinstance(node.operator, Scan):
+            columns = node.operator.options.columns
+            frame = frames[node.operator.name.lower()].select(*(f"`{column}`" for column in columns))
+        else:
+            frame = _of_two(node, *inputs) if len(inputs) == 2 and node.label != "merge" else _of_one(node, inputs)
+        done[node] = frame.select(*(f"`{name}`" for name in node.schema.names if name in frame.columns))
+    return done[root]
+
+
+def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
+    """An operator of one input; or a merge."""
+    from pyspark.sql import functions as F
+
+    frame = inputs[0]
+    match node.operator:
+        case Select(predicate):
+            return frame.where(predicate)
+        case Project(columns):
+            copies = [(c.attribute.name, c.copy_of) for c in columns if c.copy_of]
+            assert all(copy in node.inputs[0].schema.names for _, copy in copies)
+            return frame.selectExpr(*(f"{c.expression} AS `{c.attribute.name}`" for c in columns))
+        case Distinct():
+            return frame.distinct()
+        case Merge():
+            assert all(below.schema.names == node.schema.names for below in node.inputs)
+            for other in inputs[1:]:
+                frame = frame.unionAll(other)
+            return frame
+        case GroupBy(keys, aggregates):
+            answers = [F.expr(a.expression).alias(a.attribute.name) for a in aggregates]
+            groups = frame.groupBy(*(f"`{key}`" for key in keys))
+            return groups.agg(*answers) if answers else frame.select(*(f"`{k}`" for k in keys)).distinct()
+        case Sort(keys):
+            return frame.orderBy(*(key.column for key in keys))
+    raise NotImplementedError(node.label)
+
+
+def _of_two(node: Node, left: DataFrame, right: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    match node.operator:
+        case Join(kind):
+            return left.join(right, F.expr(node.operator.equal.condition), kind)
+        case SemiJoin(anti=anti):
+            return left.join(right, F.expr(node.operator.equal.condition), "left_anti" if anti else "left_semi")
+        case Intersect():
+            return left.intersect(right)
+        case Difference():
+            return left.subtract(right)
+    raise NotImplementedError(node.label)

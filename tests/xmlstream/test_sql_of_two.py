@@ -1,0 +1,87 @@
+"""SQL with several tables: joins of every kind, INTERSECT, EXCEPT, and ORDER BY, against Spark's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.join import Join
+from operators.project import Project
+from operators.sort import Sort
+from punct_ns.errors import QueryError
+from tests.relational import TABLES, computed, views
+from xmlstream.plan import Scan, topological
+from xmlstream.rules import optimized
+from xmlstream.sql import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUERIES = [
+    "SELECT a.sid, b.sid AS other, a.hour FROM s1 a JOIN s2 b ON a.hour = b.hour",
+    "SELECT a.sid, b.sid AS other, a.t FROM s1 a INNER JOIN s2 AS b ON b.hour = a.hour AND a.t < b.t AND a.min > 0",
+    "SELECT a.hour, a.min, b.sid FROM s1 a LEFT JOIN s2 b ON a.hour = b.hour AND a.min < b.min",
+    "SELECT a.hour, b.sid, b.min FROM s1 a RIGHT OUTER JOIN s2 b ON a.hour = b.hour AND a.min < b.min",
+    "SELECT a.hour, b.hour AS h FROM s1 a FULL JOIN s2 b ON a.hour = b.hour AND a.min = b.min",
+    "SELECT * FROM s1 LEFT SEMI JOIN s2 ON s1.hour = s2.hour",
+    "SELECT * FROM s1 LEFT ANTI JOIN s2 ON s1.hour = s2.hour AND s1.t > s2.t",
+    "SELECT hour, s1.min, s2.min AS other FROM s1 JOIN s2 USING (hour)",
+    "SELECT hour, s1.min, s2.min AS other FROM s1 RIGHT JOIN s2 USING (hour)",
+    "SELECT hour, s1.min, s2.sid AS other FROM s1 FULL OUTER JOIN s2 USING (hour)",
+    "SELECT x.hour, y.t FROM s1 x, s2 y WHERE x.hour = y.hour AND x.t < 60 AND y.min > x.min",
+    "SELECT x.hour, y.t, z.min FROM s1 x, s2 y, s1 z WHERE x.hour = z.hour AND y.sid <> z.sid AND z.hour = y.hour",
+    "SELECT x.hour, y.t, z.min AS m FROM s1 x JOIN s2 y ON x.hour = y.hour LEFT JOIN s1 z ON z.min = y.min",
+    "SELECT x.hour, n.a FROM s1 x JOIN n ON x.hour = n.a",
+    "SELECT x.hour, n.b FROM s1 x JOIN n ON x.hour + 6 = n.b AND n.ok IS NULL",
+    "SELECT x.hour FROM s1 x JOIN s1 y ON x.hour = y.hour AND x.min = y.min",
+    "SELECT x.hour, count(*) AS n FROM s1 x JOIN s2 y ON x.hour = y.hour WHERE y.t > 0 GROUP BY x.hour",
+    "SELECT hour, min FROM s1 INTERSECT SELECT hour, min - 10 FROM s2",
+    "SELECT hour FROM s1 EXCEPT SELECT a FROM n",
+    "SELECT hour FROM s1 EXCEPT SELECT hour FROM s2 WHERE hour = 2 UNION ALL SELECT min FROM s2",
+    "SELECT hour AS h, min FROM s1 ORDER BY h DESC, 2",
+    "SELECT hour, max(t) AS m FROM s1 GROUP BY hour ORDER BY m NULLS LAST, hour",
+    "SELECT sid FROM s1 UNION SELECT sid FROM s2 ORDER BY sid DESC",
+]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
+    return views(spark)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_plan_computes_what_spark_computes(query: str, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
+    expected = spark.sql(query).collect()
+    for root in (plan := read(TABLES + query).plan(spark), optimized(plan)):
+        found = computed(root, frames)
+        assert found.columns == spark.sql(query).columns
+        assert Counter(map(str, found.collect())) == Counter(map(str, expected))
+    if isinstance(plan.operator, Sort):
+        keys = [key.attribute for key in plan.operator.keys]
+        assert [[row[key] for key in keys] for row in found.collect()] == [
+            [row[key] for key in keys] for row in expected
+        ]
+
+
+def test_an_attribute_that_no_one_needs_is_not_read(spark: SparkSession) -> None:
+    tables = TABLES.replace("s1.xml', rowTag 'r'", "s1.xml', rowTag 'r', schemes 'hour'")
+    tables = tables.replace("s2.xml', rowTag 'r'", "s2.xml', rowTag 'r', schemes 'hour'")
+    text = "SELECT a.min FROM s1 a JOIN s2 b ON a.hour = b.hour AND a.t < b.t"
+    root = optimized(read(tables + text).plan(spark))
+    read_of = {n.operator.name: n.operator.options.columns for n in topological(root) if isinstance(n.operator, Scan)}
+    assert read_of == {"s1": ("hour", "min", "t"), "S2": ("hour", "t")}
+
+
+def test_keys_of_different_types_are_widened_without_loss_or_computed(spark: SparkSession) -> None:
+    root = read(TABLES + "SELECT x.hour FROM s1 x JOIN n ON x.hour = n.a AND x.min = n.b").plan(spark)
+    (join,) = [node for node in topological(root) if isinstance(node.operator, Join)]
+    below = join.inputs[1].operator
+    assert isinstance(below, Project)
+    assert [c.copy_of for c in below.columns if c.attribute.name == "other_join_key"] == ["a"]
+    with pytest.raises(QueryError, match="INT with STRING"):
+        read(TABLES + "SELECT x.hour FROM s1 x JOIN s2 y ON x.hour = y.sid").plan(spark)
