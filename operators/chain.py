@@ -93,13 +93,14 @@ class Chain:
         return (1 << self.graph.inputs) - 1
 
     def _begun(self, frame: DataFrame) -> DataFrame:
-        """One row for each combination of join attributes; what later inputs will tell is null so far."""
+        """Rows of join attributes; what later inputs will tell is null so far."""
         names = self.graph.keys(self.root)
         own = [f"{quoted(name)} AS {column(key)}" for key, name in names.items()]
         other = {key: step.input for step in self.steps for key in self.graph.keys(step.input) if key not in names}
         unknown = [f"CAST(NULL AS {self._type(input_, key)}) AS {column(key)}" for key, input_ in other.items()]
-        once = frame.selectExpr(*own).dropDuplicates()
-        return once.selectExpr("*", *unknown, f"{1 << self.root} AS {_REACHED}")
+        rows = frame.selectExpr(*own, *unknown, f"{1 << self.root} AS {_REACHED}")
+        # One row may become many only where an input tells more than is known.
+        return rows.dropDuplicates() if other else rows
 
     def _type(self, input_: int, key: int) -> str:
         return self.closed[input_].schema[column(key)].domain.type

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.join_graph import Equality
+from operators.multiway_join import MultiwayJoin
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests import multiway_invariants
+from tests.operators.running import Done, Items, Row, Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+S1, S2, S3 = INPUTS = (
+    Schema.parse("a1 INT, b1 INT"),
+    Schema.parse("b2 INT, c2 INT"),
+    Schema.parse("c3 INT, a3 INT"),
+)
+B: Equality = ((0, "b1"), (1, "b2"))
+C: Equality = ((1, "c2"), (2, "c3"))
+A: Equality = ((2, "a3"), (0, "a1"))
+PATH, TRIANGLE = MultiwayJoin(3, (B, C)), MultiwayJoin(3, (B, C, A))
+
+
+def came(rows: Mapping[int, Sequence[Row]] | None = None, **said: str) -> list[Items]:
+    """One slice: tuples by input, and punctuations of `s1`, `s2`, `s3`, apart by semicolons."""
+    texts = [said.get(f"s{i + 1}", "") for i in range(3)]
+    return [
+        ((rows or {}).get(i, []), [Punctuation.parse(part, schema) for part in text.split(";") if part.strip()])
+        for i, (text, schema) in enumerate(zip(texts, INPUTS, strict=True))
+    ]
+
+
+def texts(punctuations: Sequence[Punctuation]) -> set[str]:
+    return {str(p) for p in punctuations}
+
+
+@pytest.mark.spark
+def test_the_chain_of_example_2_purges_a_tuple_once_all_that_joins_it_is_covered(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Li et al. 2006, Example 2: t(a₁, b₁) needs (b₁, *) of S₂, and (c₁, *), …, (cₘ, *) of S₃."""
+    running = Running(spark, tmp_path, PATH, *INPUTS)
+    first = running.slice(*came({0: [(1, 1), (9, None)], 1: [(1, 1), (1, 2), (None, 1)], 2: [(1, 7), (1, 7)]}))
+    assert first.tuples == [(1, 1, 1, 1, 1, 7)] * 2
+    assert first.kept == 5
+    assert running.slice(*came(s2="<1, *>")).kept == 5
+    assert running.slice(*came(s3="<1, *>")).kept == 5
+    running.restart()
+    last = running.slice(*came({2: [(2, 8)]}, s3="<2, *>"))
+    assert last.tuples == [(1, 1, 1, 2, 2, 8)]
+    assert (last.kept, last.purged) == (5, 1)
+    # Nothing kept of S₁ is matched by what S₁ says; of S₂ nothing more can join it, nor S₃ then.
+    done = running.slice(*came(s1="<*, 1>", s2="<*, [1,2]>"))
+    assert done.kept == 0
+    assert {"<*, 1, *, *, *, *>", "<*, *, 1, *, *, *>", "<*, *, *, *, [1,2], *>"} <= texts(done.punctuations)
+
+
+@pytest.mark.spark
+def test_the_cycle_of_figure_5_is_purged_by_one_attribute_of_each_and_not_by_two(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Li et al. 2006, Fig. 5: S₁ punctuates b, S₂ c, S₃ a; no tree of two-way joins would be safe."""
+    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
+    tuples = {0: [(1, 1), (2, 2)], 1: [(1, 1), (2, 2)], 2: [(1, 1), (2, 2)]}
+    first = running.slice(*came(tuples, s1="<*, 1>", s2="<*, 1>"))
+    assert sorted(first.tuples) == [(1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 2, 2)]
+    # Of c = 1, S₃ is through S₂ to S₁; the others need S₃.
+    assert first.kept == 5
+    assert running.slice(*came(s3="<*, 1>")).kept == 3
+    assert running.slice(*came(s1="<*, 2>", s2="<*, 2>")).kept == 2
+    assert running.slice(*came(s3="<*, {2, 5}>")).kept == 0
+
+
+@pytest.mark.spark
+def test_a_scheme_of_two_attributes_purges_by_all_the_combinations_it_is_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Li et al. 2006, Fig. 8: S₁ and S₂ punctuate b, S₃ a and c together. Differs: S₃ itself is not purgeable."""
+    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
+    running.slice(*came({0: [(1, 1), (2, 1)], 1: [(1, 1), (1, 2)], 2: [(1, 1)]}, s1="<*, 1>", s2="<1, *>"))
+    assert running.slice(*came(s3="<1, 1>; <2, 2>")).kept == 5
+    # (1, 1) of S₁ asks for (1, 1) and (2, 1), (1, 2) of S₂ for (2, 1) and (2, 2); the others ask for (1, 2), too.
+    done = running.slice(*came({2: [(2, 1), (9, 5)]}, s2="<(,5], 9>", s3="<2, 1>"))
+    assert done.tuples == [(1, 1, 1, 2, 2, 1)]
+    assert (done.kept, done.purged) == (5, 2)
+    assert running.slice(*came(s3="<1, 2>")).kept == 3
+    # Two punctuations together cover (b, 9) for every b: the tuple of S₃ that asks for c alone is told so.
+    assert running.slice(*came(s2="<[6,), 9>")).kept == 2
+
+
+@pytest.mark.spark
+def test_a_punctuation_of_another_kind_that_comes_once_does_not_mislead_the_chain(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
+    # S₂ speaks of b once, and of c ever after; S₃ speaks of a.
+    running.slice(*came({0: [(1, 1), (3, 3)], 2: [(1, 1), (3, 3)]}, s2="<8, *>", s3="<*, 8>"))
+    done = running.slice(*came(s3="<*, [1,3]>", s2="<*, 1>"))
+    assert done.kept == 2
+    # What is dead needs no more punctuations: S₃ is covered for a = 4, and holds no tuple of it.
+    assert running.slice(*came({0: [(4, 4)]}, s3="<*, 4>")).kept == 2
+
+
+@pytest.mark.spark
+def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    """Li et al. 2006, §5.2; with a further condition on combinations, and a restart between two purges."""
+    residual = "a1 + a3 < 9"
+    slices = [
+        came({0: [(1, 1), (8, 1)], 1: [(1, 1)], 2: [(1, 2)]}, s1="<*, 1>"),
+        came({1: [(1, 2)], 2: [(2, 8), (2, 0)]}, s2="<1, *>", s3="<1, *>"),
+        came({0: [(2, 2)], 1: [(2, 2)]}, s3="<2, *>", s2="<*, 2>"),
+        came(s1="<*, *>", s2="<*, *>", s3="<*, *>"),
+    ]
+    found: dict[str, list[Done]] = {}
+    for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, "lazy", 3)):
+        running = Running(spark, tmp_path / operator.purge, operator, *INPUTS)
+        done = found[operator.purge] = []
+        for at, slice_ in enumerate(slices):
+            done.append(running.slice(*slice_))
+            if at == 1:
+                running.restart()
+    expected = multiway_invariants.joined(
+        ({0: 1, 1: 0}, {1: 1, 2: 0}),
+        lambda chosen: bool(chosen[0][0] + chosen[2][1] < 9),
+        [[row for slice_ in slices for row in slice_[i][0]] for i in range(3)],
+    )
+    bare = sorted(tuple(v for at, v in enumerate(row) if at % 3) for row in expected)
+    for done in found.values():
+        assert sorted(row for each in done for row in each.tuples) == bare
+        assert texts(done[-1].punctuations) == {"<*, *, *, *, *, *>"}
+    assert [each.kept for each in found["eager"]] == [4, 6, 5, 0]
+    assert [each.kept for each in found["lazy"]] == [4, 7, 5, 0]
+
+
+@pytest.mark.spark
+def test_a_seven_way_join_that_is_punctuated_on_all_keys_keeps_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    inputs = [Schema.parse(f"k{i} INT, n{i} INT") for i in range(7)]
+    along: tuple[Equality, ...] = tuple(((i, f"n{i}"), (i + 1, f"k{i + 1}")) for i in range(6))
+    running = Running(spark, tmp_path, MultiwayJoin(7, along), *inputs)
+    rows = [(1, 1), (2, 2), (3, 4)]
+    first = running.slice(*([(rows, [])] * 7))
+    assert sorted(first.tuples) == [(1,) * 14, (2,) * 14]
+    assert first.kept == 21
+    # (3, 4) of the first input asks for a 4 that is not covered yet; of the others it is dead.
+    every: list[Items] = [([], [Punctuation.parse(t, s) for t in ("<[1,3], *>", "<*, [1,4]>")]) for s in inputs]
+    assert running.slice(*every).kept == 1
+    every[1] = ([], [Punctuation.parse("<4, *>", inputs[1])])
+    assert running.slice(*every).kept == 0
+
+
+def test_schemes_are_kept_where_the_others_purge_and_are_moved_to_equal_attributes() -> None:
+    given = ["b1", "b2; c2", "c3"]
+    schemes = [parse_schemes(text, schema) for text, schema in zip(given, INPUTS, strict=True)]
+    assert format_schemes(PATH.schemes(*schemes)) == "b1; b2; c2; c3"
+    # Without S₃'s, what S₃ itself promises is all that is certain to come out: nothing.
+    assert format_schemes(PATH.schemes(schemes[0], schemes[1], ())) == ""
+    wide = [parse_schemes("a1, b1 prefix", S1), parse_schemes("b2; c2", S2), parse_schemes("a3; c3", S3)]
+    assert set(format_schemes(TRIANGLE.schemes(*wide)).split("; ")) == {
+        *(f"{a}, {b} prefix" for a, b in product(("a1", "a3"), ("b1", "b2"))),
+        *("b1", "b2", "c2", "c3", "a1", "a3"),
+    }
+
+
+def test_what_cannot_be_joined_is_refused() -> None:
+    with pytest.raises(QueryError, match="no equality leads"):
+        MultiwayJoin(3, (B,))
+    with pytest.raises(QueryError, match="of types BIGINT, INT"):
+        MultiwayJoin(2, (B,)).schema(S1, Schema.parse("b2 BIGINT"))
+    with pytest.raises(QueryError, match="never comes"):
+        MultiwayJoin(3, (B, C), None, "lazy", 0)
