@@ -1,0 +1,175 @@
+"""Describe in plans: where it is put, and that nobody notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.aggregates import Aggregate
+from operators.behaviour import Slice
+from operators.describe import Describe
+from operators.group_by import GroupBy
+from operators.merge import Merge
+from operators.project import Column, Project
+from operators.select import Select
+from operators.state import OperatorState
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Attribute, Schema
+from tests.operators.saying import NO_STORE
+from tests.strategies import SMALL, SmallSchema, small_punctuations
+from xmlstream.declaration import scan
+from xmlstream.describing import describe_keys
+from xmlstream.plan import Node, Scan, topological, tree
+
+COUNT = (Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),)
+DDL = "sid STRING, hour INT, min INT"
+
+
+def source(name: str, schemes: str = "hour, min 0..59 by 10; sid") -> Node:
+    return scan(name, {"path": f"{name}.xml", "rowTag": "r", "schemes": schemes}, DDL)
+
+
+def grouped(below: Node, *keys: str) -> Node:
+    return Node(GroupBy(keys, COUNT), (below,), "group_by")
+
+
+def merged(*inputs: Node) -> Node:
+    return Node(Merge(inputs[0].schema), inputs, "merge")
+
+
+def labels(root: Node) -> list[str]:
+    return [line.strip().split(":")[0] for line in tree(root).splitlines()]
+
+
+def describes(root: Node) -> list[Describe]:
+    return [node.operator for node in topological(root) if isinstance(node.operator, Describe)]
+
+
+def test_a_group_by_is_given_what_describes_its_keys() -> None:
+    root = describe_keys(grouped(source("a"), "hour"))
+    assert labels(root) == ["group_by", "describe", "a"]
+    assert describes(root) == [Describe(("hour",), ("sid", "min"))]
+
+
+def test_describe_goes_through_select_merge_and_project_to_each_source() -> None:
+    """The equivalences of Tucker et al. 2007, §7: σ and ∪ commute with it, π in the names beneath."""
+    first, second = (Node(Select("min > 3"), (source(name),), "select") for name in "ab")
+    columns = (
+        Column(Attribute("h", Domain("INT")), "hour", "hour"),
+        Column(first.schema.attribute("sid"), "sid", "sid"),
+    )
+    root = describe_keys(grouped(Node(Project(columns), (merged(first, second),), "project"), "h"))
+    assert labels(root) == ["group_by", "project", "merge", "select", "describe", "a", "select-2", "describe-2", "b"]
+    assert describes(root) == [Describe(("hour",), ("sid", "min"))] * 2
+
+
+def test_where_all_schemes_describe_the_keys_there_is_nothing_to_take_out() -> None:
+    root = grouped(source("a", "hour"), "hour", "sid")
+    assert describe_keys(root) == root
+    root = grouped(source("a", ""), "hour")
+    assert describe_keys(root) == root
+
+
+def test_only_the_inputs_that_promise_more_are_described() -> None:
+    root = describe_keys(grouped(merged(source("a"), source("b")), "hour"))
+    assert labels(root) == ["group_by", "merge", "describe", "a", "describe-2", "b"]
+
+
+def test_what_somebody_else_needs_is_left_to_them() -> None:
+    select = Node(Select("min > 3"), (source("a"),), "select")
+    both = merged(*(Node(GroupBy((key,), COUNT), (select,), "group_by") for key in ("hour", "min")))
+    root = describe_keys(both)
+    assert [type(node.operator) for node in topological(root)].count(Select) == 1
+    assert {d.attributes for d in describes(root)} == {("hour",), ("min",)}
+    for node in topological(root):
+        if isinstance(node.operator, Describe):
+            assert isinstance(node.inputs[0].operator, Select)
+
+
+def test_a_select_that_punctuates_is_not_gone_through() -> None:
+    select = Node(Select("hour > 3", punctuates=True), (source("a"),), "select")
+    assert labels(describe_keys(grouped(select, "hour"))) == ["group_by", "describe", "select", "a"]
+
+
+@pytest.mark.parametrize("keys", [("hour",), ("sid", "hour"), ("min",)])
+def test_a_second_time_changes_nothing(keys: tuple[str, ...]) -> None:
+    root = describe_keys(grouped(merged(source("a"), Node(Select("min > 3"), (source("b"),), "select")), *keys))
+    assert describe_keys(root) == root
+
+
+INT = next(small for small in SMALL if small.domain == Domain("INT", True, 0, 4))
+BOOLEAN = next(small for small in SMALL if small.domain == Domain("BOOLEAN", False))
+SPACE = SmallSchema(
+    Schema((Attribute("a", INT.domain), Attribute("b", BOOLEAN.domain), Attribute("c", INT.domain))),
+    (INT, BOOLEAN, INT),
+)
+
+
+def small_source(name: str) -> Node:
+    options = {"path": name, "rowTag": "r", "schemes": "a; b; a, b", "domains": "a 0..4, c 0..4"}
+    node = scan(name, options, "a INT, b BOOLEAN NOT NULL, c INT")
+    assert node.schema == SPACE.schema
+    return node
+
+
+class Flow:
+    """A plan over punctuations alone."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.states = {
+            n: OperatorState(NO_STORE, tuple(below.schema for below in n.inputs)) for n in topological(root) if n.inputs
+        }
+
+    def says(self, said: dict[str, list[Punctuation]]) -> list[Punctuation]:
+        out: dict[Node, Slice] = {}
+        for node in topological(self.root):
+            if isinstance(node.operator, Scan):
+                out[node] = Slice(None, tuple(said[node.operator.name]))
+                continue
+            inputs, state = [out[below] for below in node.inputs], self.states[node]
+            assert node.operator.pass_(inputs, state) is None
+            out[node] = Slice(None, tuple(node.operator.propagate(inputs, state)))
+        return list(out[self.root].punctuations)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Node:
+    """A group_by over selects, merges and projects over two sources."""
+
+    def through(node: Node) -> Node:
+        if draw(st.booleans()):
+            node = Node(Select("a > 1"), (node,), "select")
+        if draw(st.booleans()):
+            moved = [(a, f"{a.name}2") for a in node.schema]
+            columns = tuple(Column(Attribute(new, a.domain), a.name, a.name) for a, new in moved)
+            chosen = draw(st.permutations(columns))[: draw(st.integers(2, 3))]
+            node = Node(Project(tuple(chosen)), (node,), "project")
+        return node
+
+    node = through(
+        merged(*draw(st.lists(st.sampled_from([small_source("s"), small_source("t")]), min_size=1, max_size=2)))
+    )
+    keys = draw(st.lists(st.sampled_from(node.schema.names), min_size=1, unique=True))
+    return grouped(node, *keys)
+
+
+@given(st.data())
+def test_what_comes_out_is_the_same_slice_by_slice(data: st.DataObject) -> None:
+    plain: Any = data.draw(plans())
+    described = describe_keys(plain)
+    punctuations = st.lists(small_punctuations(SPACE), max_size=4)
+    one, other = Flow(plain), Flow(described)
+    told = PunctuationSet(plain.schema), PunctuationSet(plain.schema)
+    known = {name: PunctuationSet(SPACE.schema) for name in "st"}
+    for said in data.draw(st.lists(st.fixed_dictionaries({"s": punctuations, "t": punctuations}), max_size=4)):
+        new = {name: known[name].add_all(ps) for name, ps in said.items()}
+        for flow, heard in zip((one, other), told, strict=True):
+            heard.add_all(flow.says(new))
+        assert all(told[0].covers(p) for p in told[1])
+        assert all(told[1].covers(p) for p in told[0])
