@@ -12,6 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from punct_ns.errors import StateError
 from punct_ns.slices import POSITION
 from sources.staging import StagedRange
 from xmlstream.commit_log import CommitLog, write_atomically
-from xmlstream.intake import Intake
+from xmlstream.intake import Intake, write_letters
 from xmlstream.metrics import OperatorReport, SliceReport
 from xmlstream.plan import Node, Scan, fingerprint, names, topological
 from xmlstream.xml_sink import Sink
@@ -48,6 +49,7 @@ class Execution:
         self.failure: BaseException | None = None
         self.busy = threading.Lock()
         self._root, self._sink, self._on_slice = root, sink, on_slice
+        self._dead_letters = dead_letters
         self._log = CommitLog(checkpoint / "commits")
         self._stage = checkpoint / "staged"
         self._stage.mkdir(parents=True, exist_ok=True)
@@ -56,6 +58,7 @@ class Execution:
         latest = self._log.latest()
         self.committed: int | None = latest["slice"] if latest else None
         self.closed: bool = bool(latest and latest["report"]["closed"])
+        self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         committed = latest["operators"] if latest else {}
         self._states: dict[Node, OperatorState] = {}
         self._intakes: dict[Node, Intake] = {}
@@ -95,13 +98,18 @@ class Execution:
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         slices: dict[Node, Slice] = {}
         observed: dict[Node, Observation] = {}
+        # A clock that was set back does not turn back the query's.
+        now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         for node, state in self._states.items():
             self._stores[node].begin(slice_id)
+            state.begin(now)
             if isinstance(node.operator, Scan):
                 mine = [r for r in ranges if r.source == self._names[node]]
                 slices[node] = self._intakes[node].slice(slice_id, mine)
             else:
                 slices[node] = advance(node.operator, [slices[n] for n in node.inputs], state)
+                letters = [{"source": self._names[node], **letter} for letter in state.letters]
+                write_letters(self._dead_letters, self._names[node], slice_id, letters)
             slices[node] = _counted(slices[node], node, observed)
         result = slices[self._root]
         table = _table(result, self._root)
@@ -116,12 +124,21 @@ class Execution:
             items_in=sum(intake.items for intake in self._intakes.values()),
             tuples_out=outs[self._root],
             operators=operators,
-            set_aside=sum(intake.set_aside for intake in self._intakes.values()),
+            set_aside=sum(intake.set_aside for intake in self._intakes.values())
+            + sum(state.set_aside for state in self._states.values()),
             closed=closed,
         )
         states = {self._names[node]: state.record(whole) for node, state in self._states.items()}
-        record = {"slice": slice_id, "whole": whole, "operators": states, "output": output, "report": report.json()}
+        record = {
+            "slice": slice_id,
+            "time": now.isoformat(),
+            "whole": whole,
+            "operators": states,
+            "output": output,
+            "report": report.json(),
+        }
         self._log.commit(slice_id, record)
+        self._time = now
         self._committed(record, ranges)
 
     def _committed(self, record: dict[str, Any], ranges: Sequence[StagedRange]) -> None:

@@ -70,7 +70,7 @@ class Intake:
                 frames.append(tuples)
             if range_.punctuations is not None:
                 new += self._said.absorb(_punctuations(range_, self._options.schema))
-        self._divert(slice_id, letters)
+        write_letters(self._dead_letters, self._name, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
         paths = [range_.path for range_ in ranges if range_.path is not None]
@@ -148,12 +148,13 @@ class Intake:
     def _normal(self, values: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True))
 
-    def _divert(self, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
-        """Writes the slice's dead letters, over what an earlier try of it wrote."""
-        path = self._dead_letters / f"{self._name}-{slice_id:09d}.jsonl"
-        if letters:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
+
+def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
+    """Writes the dead letters of a slice of a source, or of an operator, over what an earlier try of it wrote."""
+    path = directory / f"{name}-{slice_id:09d}.jsonl"
+    if letters:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
 
 
 def _punctuations(range_: StagedRange, schema: Schema) -> Iterator[Punctuation]:
