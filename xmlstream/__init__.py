@@ -13,6 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from operators.punctuate_clock import ByClock
+    from operators.punctuate_domain import ByDomain
+    from operators.punctuate_order import ByOrder
+    from operators.punctuate_predicate import ByPredicate
+    from operators.punctuate_roster import ByRoster
     from punct_ns.errors import (
         InputError,
         MalformedInput,
@@ -22,11 +27,17 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
+    from xmlstream.multiway import multiway_join
     from xmlstream.query import Groups, Query, from_sql, read
     from xmlstream.runner import Summary
     from xmlstream.session import open_session
 
 __all__ = [
+    "ByClock",
+    "ByDomain",
+    "ByOrder",
+    "ByPredicate",
+    "ByRoster",
     "Groups",
     "InputError",
     "MalformedInput",
@@ -38,11 +49,18 @@ __all__ = [
     "UsageError",
     "XmlStreamError",
     "from_sql",
+    "multiway_join",
     "open_session",
     "read",
 ]
 
 _MODULES = {
+    "operators.punctuate_clock": ("ByClock",),
+    "operators.punctuate_domain": ("ByDomain",),
+    "operators.punctuate_order": ("ByOrder",),
+    "operators.punctuate_predicate": ("ByPredicate",),
+    "operators.punctuate_roster": ("ByRoster",),
+    "xmlstream.multiway": ("multiway_join",),
     "xmlstream.query": ("Groups", "Query", "from_sql", "read"),
     "xmlstream.runner": ("Summary",),
     "xmlstream.session": ("open_session",),

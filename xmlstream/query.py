@@ -7,20 +7,24 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
+from operators.describe import Describe
+from operators.join import Kind
+from operators.punctuate import Punctuate, Ungrammatical
+from operators.punctuate_rule import Rule
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream import runner, sql
 from xmlstream.analysis import SparkAnalyst
-from xmlstream.compose import distinct, merge
+from xmlstream.arguments import argument, has_aggregate, listed, separated, sort_key
+from xmlstream.compose import difference, distinct, intersect, merge
 from xmlstream.declaration import scan
 from xmlstream.dialect import parse_statements
-from xmlstream.grouping import aggregates_in
 from xmlstream.plan import Node, tree
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Relation
@@ -30,6 +34,9 @@ from xmlstream.runner import Settings, Summary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+_JOINS = {how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(Kind), "semi", "anti")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +62,25 @@ class Query:
 
     def select(self, *items: str) -> Query:
         """These expressions of each tuple, as in SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
-        return self._of("SELECT ", *_listed(items), " FROM `input`")
+        return self._of("SELECT ", *listed(items), " FROM `input`")
 
     def where(self, condition: str) -> Query:
         """The tuples for which the condition is true."""
-        return self._of("SELECT * FROM `input` WHERE ", _argument(condition))
+        return self._of("SELECT * FROM `input` WHERE ", argument(condition))
 
     filter = where
 
     def with_column(self, name: str, expression: str) -> Query:
         """All attributes, and one more that is computed; it replaces one of the same name."""
         items = [quoted(other) for other in self.schema.names]
-        new = QueryText.joined(["(", _argument(expression), f"\n) AS {quoted(name)}"])
+        new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
         at = [other.lower() for other in self.schema.names]
         parts: list[str | QueryText] = [*items]
         if name.lower() in at:
             parts[at.index(name.lower())] = new
         else:
             parts.append(new)
-        return self._of("SELECT ", *_separated(parts), " FROM `input`")
+        return self._of("SELECT ", *separated(parts), " FROM `input`")
 
     def with_column_renamed(self, old: str, new: str) -> Query:
         """All attributes, one of them under another name."""
@@ -103,6 +110,68 @@ class Query:
     def union_all(self, other: Query) -> Query:
         """All tuples of both, by position."""
         return self._merged(other, label=None)
+
+    def intersect(self, other: Query) -> Query:
+        """Each different tuple that both have, once, by position."""
+        return Query(self.spark, intersect(*self._beside(other), SparkAnalyst(self.spark)).node)
+
+    def subtract(self, other: Query) -> Query:
+        """Each different tuple that the other does not have, once, by position, as SQL's EXCEPT."""
+        return Query(self.spark, difference(*self._beside(other), SparkAnalyst(self.spark)).node)
+
+    def join(
+        self, other: Query, on: str | Sequence[str], how: str = "inner", *, left: str = "left", right: str = "right"
+    ) -> Query:
+        """The pairs of tuples of both that agree.
+
+        Args:
+            other: What is joined with this query.
+            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or names that both
+                have, whose attributes are then equal and stand once, in front.
+            how: `inner`, `left`, `right`, `full`, `semi` or `anti`.
+            left: What the condition calls this query.
+            right: What the condition calls the other one.
+
+        Raises:
+            QueryError: There is no equality, or the result would have two attributes of one name.
+        """
+        if how.lower() not in _JOINS:
+            raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
+        match on:
+            case str():
+                condition: list[str | QueryText] = [" ON ", argument(on)]
+            case _:
+                condition = [f" USING ({', '.join(map(quoted, on))})"]
+        sides = f"`input` AS {quoted(left)} {_JOINS[how.lower()]} JOIN `other` AS {quoted(right)}"
+        return self._of("SELECT * FROM ", sides, *condition, other=other)
+
+    def order_by(self, *keys: str) -> Query:
+        """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""
+        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sort_key(key) for key in keys))
+
+    orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
+
+    def describe_punctuations(self, *attributes: str, watch: Sequence[str] = (), patterns: Sequence[str] = ()) -> Query:
+        """All tuples, and only such punctuations as describe these attributes.
+
+        Args:
+            attributes: What punctuations are to speak of.
+            watch: Attributes from whose punctuations new ones are built up, once they cover them.
+            patterns: What must be covered of each, as a check; it must be all that there can be.
+
+        Differs: PySpark's `describe` computes statistics.
+        """
+        operator = Describe(attributes, tuple(watch), tuple(patterns))
+        return Query(self.spark, Node(operator, (self.root,), "describe"))
+
+    def punctuate(self, rule: Rule, ungrammatical: Ungrammatical = "fail") -> Query:
+        """All tuples, and what a rule knows about those to come; directly on a source.
+
+        Args:
+            rule: For example `ByOrder("ts")`; see `operators.punctuate`.
+            ungrammatical: What is done with a tuple that comes although the rule excluded it.
+        """
+        return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
 
     def group_by(self, *keys: str) -> Groups:
         """The groups of tuples that agree in these expressions; one group of all tuples without any."""
@@ -134,19 +203,23 @@ class Query:
         """
         return runner.start(self.spark, self.plan, _settings(output, checkpoint, follow=True, **options))
 
-    def _of(self, *parts: str | QueryText) -> Query:
-        """The query that this text is, over this one under the name `input`."""
+    def _of(self, *parts: str | QueryText, **others: Query) -> Query:
+        """The query that this text is, over this one under the name `input`, and others under theirs."""
         statement = parse_statements(QueryText.joined(parts))[0]
-        tables = {"input": Relation.of(self.root)}
+        tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         sql.sketched(statement, tables)
         return Query(self.spark, sql.planned(statement, tables, self.spark))
 
-    def _merged(self, other: Query, *, label: str | None) -> Query:
+    def _beside(self, other: Query) -> tuple[Relation, Relation]:
+        """Both, as they are taken together by position."""
         here, there = len(self.schema), len(other.schema)
         if here != there:
-            raise QueryError(f"a union of {here} attributes with {there}", hint="select as many on both sides")
+            raise QueryError(f"{here} attributes beside {there}", hint="select as many on both sides")
+        return Relation.of(self.root), Relation.of(other.root)
+
+    def _merged(self, other: Query, *, label: str | None) -> Query:
         analyst = SparkAnalyst(self.spark)
-        merged = merge([Relation.of(self.root), Relation.of(other.root)], analyst)
+        merged = merge(self._beside(other), analyst)
         return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
 
 
@@ -164,9 +237,9 @@ class Groups:
         """
         if not self.keys and not aggregates:
             raise QueryError("nothing to group by and nothing to aggregate", hint='for example agg("count(*) AS n")')
-        items = _listed((*self.keys, *aggregates))
+        items = listed((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        if not numbers and not any(map(_aggregates, aggregates)):
+        if not numbers and not any(map(has_aggregate, aggregates)):
             raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
@@ -227,33 +300,3 @@ def _settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool
         metrics=None if metrics is None else str(metrics),
         **options,
     )
-
-
-def _argument(text: str) -> QueryText:
-    """One expression, perhaps with a name, as part of a query's text.
-
-    Raises:
-        QueryError: It is not SQL text, or is more than one expression.
-    """
-    if not isinstance(text, str):
-        raise QueryError(f"{text!r} is no SQL text", hint='expressions are written as text, such as "a + 1 AS b"')
-    written = QueryText.of(text, f"'{text}'")
-    statements = parse_statements(QueryText.joined(["SELECT ", written]))
-    parts = {name for name, value in statements[0].tree.args.items() if value}
-    if len(statements) != 1 or parts != {"expressions"} or len(statements[0].tree.expressions) != 1:
-        raise written.error("not one expression", 0, "give each expression as an argument of its own")
-    return written
-
-
-def _aggregates(text: str) -> bool:
-    return any(True for _ in aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
-
-
-def _listed(texts: Iterable[str]) -> list[str | QueryText]:
-    return _separated([_argument(text) for text in texts])
-
-
-def _separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
-    """The parts with commas between; on lines of their own, since they may end with a comment."""
-    listed = [separated for part in parts for separated in (part, "\n, ")]
-    return [*listed[:-1], "\n"]

@@ -159,7 +159,9 @@ def _misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
 
 
 def _is_expression(parent: exp.Expr | None) -> bool:
-    return parent is not None and not isinstance(parent, exp.From | exp.SetOperation | exp.Subquery | exp.CTE)
+    return parent is not None and not isinstance(
+        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
+    )
 
 
 def _counts_all(node: exp.Expr | None) -> bool:

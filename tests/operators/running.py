@@ -83,18 +83,10 @@ class Running:
         self._state = OperatorState(self._store, self.inputs, self._record)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:
-        if not rows:
-            return None
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(column, type=arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
-        table = pa.Table.from_arrays(arrays, names=list(schema.names))
-        if self._positioned:
-            table = table.append_column(POSITION, pa.array(range(self._came, self._came + len(rows)), pa.int64()))
-            self._came += len(rows)
-        ddl = ", ".join(
-            [*(f"{quoted(a.name)} {a.domain.type}" for a in schema), *[f"{POSITION} BIGINT"][: self._positioned]]
-        )
-        return Tuples(self.spark.createDataFrame(table, ddl), len(rows))
+        if not self._positioned:
+            return tuples_of(self.spark, rows, schema)
+        first, self._came = self._came, self._came + len(rows)
+        return tuples_of(self.spark, rows, schema, first)
 
     def _rows(self, tuples: Tuples) -> list[Row]:
         table = tuples.frame.toArrow()
@@ -102,8 +94,31 @@ class Running:
             table = table.sort_by(POSITION)
             self.positions = table[POSITION].to_pylist()
             assert len(set(self.positions)) == len(self.positions)
-        columns = [table[name].to_pylist() for name in self.output.names]
-        return [
-            tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, self.output, strict=True))
-            for row in zip(*columns, strict=True)
-        ]
+        return _values(table, self.output)
+
+
+def tuples_of(spark: SparkSession, rows: Sequence[Row], schema: Schema, position: int | None = None) -> Tuples | None:
+    """Rows as tuples of a slice; with their positions from the given one on. None for none."""
+    if not rows:
+        return None
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, type=arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
+    table = pa.Table.from_arrays(arrays, names=list(schema.names))
+    ddl = [f"{quoted(a.name)} {a.domain.type}" for a in schema]
+    if position is not None:
+        table = table.append_column(POSITION, pa.array(range(position, position + len(rows)), pa.int64()))
+        ddl.append(f"{POSITION} BIGINT")
+    return Tuples(spark.createDataFrame(table, ", ".join(ddl)), len(rows))
+
+
+def rows_of(tuples: Tuples, schema: Schema) -> list[Row]:
+    """Tuples of a slice as rows."""
+    return _values(tuples.frame.toArrow(), schema)
+
+
+def _values(table: pa.Table, schema: Schema) -> list[Row]:
+    columns = [table[name].to_pylist() for name in schema.names]
+    return [
+        tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, schema, strict=True))
+        for row in zip(*columns, strict=True)
+    ]

@@ -59,6 +59,18 @@ SAME = [
     ),
     (lambda a, b: a.select("sid", "hour").distinct(), "SELECT DISTINCT sid, hour FROM sensor1"),
     (
+        lambda a, b: a.select("sid", "hour").join(b.select("hour", "min"), ["hour"], "left"),
+        "SELECT hour, l.sid, r.min FROM (SELECT sid, hour FROM sensor1) AS l"
+        " LEFT JOIN (SELECT hour, min FROM sensor2) AS r USING (hour)",
+    ),
+    (
+        lambda a, b: a.join(b, "left.hour = right.hour AND left.min < right.min", "semi"),
+        "SELECT * FROM sensor1 LEFT SEMI JOIN sensor2 ON sensor1.hour = sensor2.hour AND sensor1.min < sensor2.min",
+    ),
+    (lambda a, b: a.intersect(b), "SELECT * FROM sensor1 INTERSECT SELECT * FROM sensor2"),
+    (lambda a, b: a.subtract(b), "SELECT * FROM sensor1 EXCEPT SELECT * FROM sensor2"),
+    (lambda a, b: a.order_by("hour DESC", "min"), "SELECT * FROM sensor1 ORDER BY hour DESC, min"),
+    (
         lambda a, b: a.group_by("hour DIV 2 AS half", "sid").agg(
             "count(*) AS n", "max(currtmp) - min(currtmp) AS spread"
         ),

@@ -1,0 +1,68 @@
+"""A whole plan run over streams of plain Python lists, slice by slice, as a query runs it: operator after operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from operators.behaviour import Slice, advance
+from operators.segments import SegmentStore
+from operators.state import OperatorState
+from tests.operators.running import Done, Items, Row, rows_of, tuples_of
+from xmlstream.plan import Node, Scan, names, topological
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Walk:
+    """A plan with the states of its operators, which `restart` loses and restores from what the last slice recorded."""
+
+    def __init__(self, spark: SparkSession, directory: Path, root: Node) -> None:
+        self.spark, self.directory, self.root = spark, directory, root
+        self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan)]
+        self.scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
+        self.names = names(root)
+        self._slice = 0
+        self._records: dict[Node, dict[str, Any] | None] = dict.fromkeys(self.nodes)
+        self.restart()
+
+    def restart(self) -> None:
+        """As after a crash: another process, the same directory."""
+        self._stores = {node: SegmentStore(self.spark, self.directory / self.names[node]) for node in self.nodes}
+        self._states = {
+            node: OperatorState(self._stores[node], tuple(n.schema for n in node.inputs), self._records[node])
+            for node in self.nodes
+        }
+
+    def slice(self, given: Mapping[str, Items]) -> Done:
+        """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""
+        self._slice += 1
+        slices = {scan: self._read(scan, *given[self._name(scan)]) for scan in self.scans}
+        for node in self.nodes:
+            self._stores[node].begin(self._slice)
+            self._states[node].begin(datetime.now(UTC))
+            assert not isinstance(node.operator, Scan)
+            slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
+        tuples, said = slices[self.root].tuples, slices[self.root].punctuations
+        rows: list[Row] = [] if tuples is None else rows_of(tuples, self.root.schema)
+        for node in self.nodes:
+            self._records[node] = self._states[node].record(whole=True)
+        kept = sum(state.rows for state in self._states.values())
+        return Done(rows, list(said), kept, sum(state.purged for state in self._states.values()))
+
+    @staticmethod
+    def _name(scan: Node) -> str:
+        assert isinstance(scan.operator, Scan)
+        return scan.operator.name.lower()
+
+    def _read(self, scan: Node, rows: Sequence[Row], punctuations: Sequence[Any]) -> Slice:
+        """Tuples as a source gives them: with the attributes that are read, punctuations over them all."""
+        assert isinstance(scan.operator, Scan)
+        tuples = tuples_of(self.spark, rows, scan.schema)
+        if tuples is not None:
+            frame = tuples.frame.select(*(f"`{column}`" for column in scan.operator.options.columns))
+            tuples = type(tuples)(frame, tuples.at_most)
+        return Slice(tuples, tuple(punctuations))
