@@ -40,13 +40,13 @@ def describe_keys(root: Node) -> Node:
 def _described(node: Node, names: Sequence[str], uses: Mapping[Node, int], done: Mapping[Node, Node]) -> Node:
     """The node, with those of its punctuations that describe the names."""
     folded = {name.lower() for name in names}
-    if all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):
-        return done[node]
     if uses[node] == 1:
         below = _asked(node, folded)
         if below is not None:
             inputs = [_described(n, asked, uses, done) for n, asked in zip(node.inputs, below, strict=True)]
             return Node(node.operator, tuple(inputs), node.label)
+    if all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):
+        return done[node]
     described = tuple(name for name in node.schema.names if name.lower() in folded)
     watched = tuple(name for name in node.schema.names if name.lower() not in folded)
     return Node(Describe(described, watched), (done[node],), "describe")

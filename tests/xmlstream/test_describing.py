@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from operators.aggregates import Aggregate
 from operators.behaviour import Slice
@@ -25,6 +27,12 @@ from tests.strategies import SMALL, SmallSchema, small_punctuations
 from xmlstream.declaration import scan
 from xmlstream.describing import describe_keys
 from xmlstream.plan import Node, Scan, topological, tree
+from xmlstream.rules import optimized
+from xmlstream.runner import Settings, run
+from xmlstream.sql import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 COUNT = (Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)"),)
 DDL = "sid STRING, hour INT, min INT"
@@ -173,3 +181,53 @@ def test_what_comes_out_is_the_same_slice_by_slice(data: st.DataObject) -> None:
             heard.add_all(flow.says(new))
         assert all(told[0].covers(p) for p in told[1])
         assert all(told[1].covers(p) for p in told[0])
+
+
+PUNCT = "http://www.cse.ogi.edu/dot/niagara/punct"
+BY_HOUR = """
+CREATE TABLE one (sid STRING, day INT, minute INT, t DOUBLE) USING punctuated_xml OPTIONS (path '{0}/one',
+  rowTag 'r', maxFilesPerSlice '1', schemes 'day, minute 0..119 by 30; sid');
+CREATE TABLE two (sid STRING, day INT, minute INT, t DOUBLE) USING punctuated_xml OPTIONS (path '{0}/two',
+  rowTag 'r', maxFilesPerSlice '1', schemes 'day, minute 0..119 by 30; sid');
+SELECT day, minute div 60 AS hour, count(*) AS n, max(t) AS top
+FROM (SELECT * FROM one UNION ALL SELECT * FROM two WHERE t > 70) GROUP BY day, minute div 60
+"""
+HALVES: list[list[tuple[Any, ...]]] = [
+    [("S1", 1, 5, 70.5), ("S2", 1, 61, 71.5), (None, 1, "[0,29]", None)],
+    [("S1", 1, 31, 75.5), ("S1", 1, 119, 69.5), (None, 1, "[30,59]", None), ("S2", None, None, None)],
+    [("S1", 1, 118, 73.5), (None, 1, "[90,119]", None), (None, "[1,2]", "[60,89]", None)],
+]
+
+
+def written(items: list[tuple[Any, ...]]) -> str:
+    """Reports, and the punctuations among them: those without a temperature."""
+    texts = []
+    for item in items:
+        name = "r" if item[3] is not None else "p:r"
+        leaves = "".join(f"<{n}>{v}</{n}>" for n, v in zip(("sid", "day", "minute", "t"), item, strict=True) if v)
+        texts.append(f"<{name}>{leaves}</{name}>")
+    return f'<rs xmlns:p="{PUNCT}">{"".join(texts)}</rs>'
+
+
+@pytest.mark.spark
+def test_a_query_by_hours_of_minutes_answers_slice_by_slice_and_the_same_when_described(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Half hours are closed, hours asked for: `minute div 60` carries what is closed to the groups."""
+    for source_ in ("one", "two"):
+        (tmp_path / source_).mkdir()
+        for number, items in enumerate(HALVES):
+            (tmp_path / source_ / f"{number}.xml").write_text(written(items), encoding="utf-8")
+    plain = optimized(read(BY_HOUR.format(tmp_path)).plan(spark))
+    described = describe_keys(plain)
+    assert len(describes(described)) == 2
+    answers = []
+    for name, root in (("plain", plain), ("described", described)):
+        out = tmp_path / name
+        run(spark, root, Settings(str(out), str(tmp_path / f"{name}-state")))
+        documents = [etree.parse(path).getroot() for path in sorted(out.glob("slice-*.xml"))]
+        answers.append([[etree.tostring(item, method="c14n") for item in document] for document in documents])
+        rows = [[tuple(leaf.text for leaf in row) for row in document.findall("row")] for document in documents]
+        assert rows[1] == [("1", "0", "4", "75.5")]
+        assert rows[2] == [("1", "1", "5", "73.5")]
+    assert [sorted(items) for items in answers[0]] == [sorted(items) for items in answers[1]]
