@@ -15,16 +15,44 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from operators.sort import Sort, SortKey
+from punct_ns.pattern import NULL, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from tests import invariants, oracle
 from tests.operators.running import Done, Running
-from tests.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
+from tests.strategies import SMALL, SmallSchema, Tuple, small_punctuations, small_schemas, small_tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+
+@st.composite
+def climbing(draw: st.DrawFn, space: SmallSchema, key: oracle.Key) -> list[list[Tuple | Punctuation]]:
+    """The slices of a grammatical stream, some of whose punctuations are of the values that come first by a key."""
+    small = space.smalls[key.place]
+    ends = st.sampled_from(small.ends)
+    ranges = st.builds(
+        lambda end, closed: Range(end, None, closed) if key.descending else Range(None, end, False, closed),
+        ends, st.booleans(),
+    )  # fmt: skip
+    first = ranges | st.just(NULL) if small.domain.nullable else ranges
+    beginnings = first.map(lambda p: Punctuation.at(space.schema, {key.place: canonical(p, small.domain)}))
+    tuples = small_tuples(space)
+    drawn = draw(st.lists(tuples | tuples | small_punctuations(space) | beginnings, min_size=20, max_size=30))
+    told: list[Punctuation] = []
+    stream: list[Tuple | Punctuation] = []
+    for item in drawn:
+        if isinstance(item, Punctuation):
+            if PunctuationSet(space.schema, [*told, item]).is_all:
+                continue
+            told.append(item)
+        elif oracle.set_match(item, told):
+            continue
+        stream.append(item)
+    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), min_size=2, max_size=3)))
+    return [stream[low:high] for low, high in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
 
 
 def check(space: SmallSchema, keys: list[oracle.Key], slices: list[oracle.Slice], done: list[Done]) -> None:
@@ -58,7 +86,7 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("state")
 @settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
@@ -69,7 +97,7 @@ def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
 ) -> None:
     places = data.draw(st.permutations(range(len(space.smalls))))[: data.draw(st.integers(1, 2))]
     keys = [oracle.Key(place, data.draw(st.booleans()), data.draw(st.booleans())) for place in places]
-    drawn = data.draw(sliced_streams(space))
+    drawn = data.draw(climbing(space, keys[0]))
     known = PunctuationSet(space.schema)
     slices: list[oracle.Slice] = []
     parts: list[list[Any]] = [*drawn, [Punctuation.all(space.schema)]]
