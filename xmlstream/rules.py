@@ -22,6 +22,7 @@ from operators.semi_join import SemiJoin
 from operators.sort import Sort
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
+from xmlstream.describing import describe_keys
 from xmlstream.dialect import expression, render
 from xmlstream.plan import Node, Scan, topological
 
@@ -69,7 +70,7 @@ def prune_columns(root: Node) -> Node:
     return pruned[root]
 
 
-RULES: tuple[Callable[[Node], Node], ...] = (collapse_projections, flatten_merges, prune_columns)
+RULES: tuple[Callable[[Node], Node], ...] = (collapse_projections, flatten_merges, prune_columns, describe_keys)
 
 
 def optimized(root: Node) -> Node:
