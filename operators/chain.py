@@ -132,8 +132,8 @@ class Chain:
         from pyspark.sql import functions as F
 
         kept, names = self.kept[step.input], self.graph.keys(step.input)
-        there = kept.frame.select(*(F.col(quoted(name)).alias(f"_t{key}") for key, name in names.items()))
-        there = there.dropDuplicates().withColumn(_THERE, F.lit(True))
+        told = [f"{quoted(name)} AS _t{key}" for key, name in names.items()]
+        there = kept.frame.selectExpr(*told, f"true AS {_THERE}").dropDuplicates()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
             f"{column(key)} = _t{key}" if key in sure else f"({column(key)} IS NULL OR {column(key)} = _t{key})"

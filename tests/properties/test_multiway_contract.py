@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-STREAMS = 8
+STREAMS = 4
 """Streams in one run: each costs the specification thousands of combinations."""
+
+SLICES = 4
+"""Slices in one run: each costs chains from three inputs."""
 
 PATH = ({0: 1, 1: 0}, {1: 1, 2: 0})
 TRIANGLE = (*PATH, {2: 1, 0: 0})
@@ -46,8 +49,13 @@ def runs(draw: st.DrawFn) -> Run:
     """Three inputs, of two attributes of one domain."""
     small = draw(st.sampled_from(DOMAINS))
     space = SmallSchema(Schema(tuple(Attribute(name, small.domain) for name in "ab")), (small, small))
-    drawn = [[draw(sliced_streams(space)) for _ in range(3)] for _ in range(STREAMS)]
-    return Run(space, drawn, draw(st.integers(0, 3)))
+    drawn = [[_few(draw(sliced_streams(space))) for _ in range(3)] for _ in range(STREAMS)]
+    return Run(space, drawn, draw(st.integers(0, SLICES - 2)))
+
+
+def _few(slices: list[list[Any]]) -> list[list[Any]]:
+    """The slices, those behind the first few as one."""
+    return [*slices[: SLICES - 1], [item for items in slices[SLICES - 1 :] for item in items]]
 
 
 def joining(classes: Sequence[Mapping[int, int]]) -> Callable[[SmallSchema], Case]:
