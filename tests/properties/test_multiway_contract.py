@@ -19,7 +19,7 @@ from punct_ns.schema import Attribute, Schema
 from tests.multiway_invariants import agree, multiway_joining
 from tests.oracle import Tuple
 from tests.properties.case import Case, numbered
-from tests.properties.test_contract import FEW, Run, run
+from tests.properties.test_contract import FEW, Run, force_large_state, run
 from tests.strategies import Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_
     spark: SparkSession, classes: Sequence[Mapping[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if classes == TRIANGLE:  # state too large to rewrite, and punctuations too many for a condition
-        monkeypatch.setattr("operators.kept.SMALL", 6)
-        monkeypatch.setattr("operators.kept.MANY", 2)
-        monkeypatch.setattr("operators.segments.COLLECTED", 4)
-        monkeypatch.setattr("punct_ns.slices.INLINE", 8)
+        force_large_state(monkeypatch)
 
     @settings(FEW, max_examples=2)
     @given(runs())

@@ -1,0 +1,235 @@
+"""The suite itself is tested: each fault that is seeded here into an operator must be caught by the contract.
+
+The faults are those that one makes: the paper's order of the behaviours, hulls for covers, SQL's three-valued logic,
+state that is dropped early or never, a table of the paper taken alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+
+from operators import behaviour
+from operators.behaviour import Slice, Tuples
+from operators.distinct import Distinct
+from operators.intersect import Intersect
+from operators.kept import Kept
+from operators.merge import Merge
+from operators.partners import Equal
+from operators.select import Select
+from operators.semi_join import SemiJoin
+from operators.state import OperatorState
+from punct_ns import slices
+from punct_ns.domain import Domain
+from punct_ns.image import _Edges
+from punct_ns.pattern import Pattern, Range
+from punct_ns.projection import project
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.value_set import ValueSet
+from tests.properties.catalogue import CATALOGUE
+from tests.properties.test_contract import FEW, Run, force_large_state, run, runs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A wrong operator: the case in which it must be noticed, and what makes it wrong."""
+
+    case: str
+    seed: Callable[[Patch], None]
+    large: bool = False
+
+
+def propagates_before_it_keeps(patch: Patch) -> None:
+    """Tucker et al. 2003, §4.2, has this order; then a tuple that is purged now still holds back its punctuation."""
+
+    def advance(operator: Any, inputs: Sequence[Slice], state: OperatorState) -> Slice:
+        parts = [operator.step(inputs, state), operator.pass_(inputs, state)]
+        punctuations = operator.propagate(inputs, state)
+        operator.keep(inputs, state)
+        return Slice(behaviour.together([part for part in parts if part is not None]), tuple(punctuations))
+
+    patch.setattr("tests.operators.running.advance", advance)
+
+
+def keeps_what_table_4_says_alone(patch: Patch) -> None:
+    """What both inputs have is forgotten once it is out, and comes out again."""
+    keep = Intersect.keep
+
+    def forgetful(self: Intersect, inputs: Sequence[Slice], state: OperatorState) -> None:
+        keep(self, inputs, state)
+        self._emitted(state).purge([Punctuation.all(self.attributes)])
+
+    patch.setattr(Intersect, "keep", forgetful)
+
+
+def maps_end_points_through_the_function(patch: Patch) -> None:
+    """[15,105] through `div 60` would close the hours 0 and 1."""
+    right = _Edges._of
+
+    def wrong(self: _Edges, cut: Any) -> Any:
+        left, above = right(self, cut)
+        return above, left
+
+    patch.setattr(_Edges, "_of", wrong)
+
+
+def drops_a_purging_punctuation_early(patch: Patch) -> None:
+    """Rows that are filtered when read come back when the filter goes before they do."""
+    record = Kept.record
+
+    def early(self: Kept) -> dict[str, Any]:
+        found = record(self)
+        self._purging = []
+        return found
+
+    patch.setattr(Kept, "record", early)
+
+
+def takes_hulls_for_covers(patch: Patch) -> None:
+    """Tucker et al. 2007, Fig. 8: [0,15] and [45,59] would make an hour."""
+
+    def hull(a: ValueSet, b: ValueSet) -> ValueSet:
+        cuts = [*a.union(b).intervals()]
+        pairs = [(cuts[0][0], cuts[-1][1])] if cuts else []
+        return ValueSet.of_intervals(a.domain, pairs, null=a.null or b.null)
+
+    def hulls(said: PunctuationSet, *args: Any, **kwargs: Any) -> list[Punctuation]:
+        from punct_ns.pattern import patterns, values
+
+        wide = PunctuationSet(said.schema, said)
+        for p in said:
+            for q in said:
+                boxes = {i: hull(*(values(x.patterns[i], said.schema[i].domain) for x in (p, q))) for i in p.restricted}
+                if p.restricted == q.restricted and p.patterns[0] == q.patterns[0] and len(boxes) > 1:
+                    chosen = {i: patterns(box)[0] for i, box in boxes.items() if not box.is_empty}
+                    wide.add(Punctuation.at(said.schema, {**chosen, 0: p.patterns[0]}))
+        return project(wide, *args, **kwargs)
+
+    patch.setattr("operators.describe.project", hulls)
+
+
+def loses_null_in_a_predicate(patch: Patch) -> None:
+    """`NOT (a BETWEEN 1 AND 3)` is null for null."""
+    right = slices._test
+
+    def three_valued(column: str, pattern: Pattern, domain: Domain) -> str:
+        text = right(column, pattern, domain)
+        return text.replace(f"{column} IS NOT NULL AND ", "") if isinstance(pattern, Range) else text
+
+    patch.setattr(slices, "_test", three_valued)
+    patch.setattr(slices, "INLINE", 10_000)  # a table to join with knows no such trap
+
+
+def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
+    """A punctuation that restricts another attribute, too, closes nothing by itself."""
+
+    def careless(said: PunctuationSet, names: Sequence[str], schema: Any, new: Iterable[Punctuation]) -> Any:
+        places = [said.schema.index(name) for name in names]
+        return [Punctuation(schema, tuple(p.patterns[i] for i in places)) for p in new]
+
+    patch.setattr("operators.completion.project", careless)
+
+
+def says_what_one_input_says(patch: Patch) -> None:
+    def propagate(self: Merge, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        return state.punctuations("sent", self.attributes).absorb([p for each in inputs for p in each.punctuations])
+
+    patch.setattr(Merge, "propagate", propagate)
+
+
+def never_purges(patch: Patch) -> None:
+    patch.setattr(Distinct, "keep", lambda self, inputs, state: None)
+
+
+def joins_null_with_null(patch: Patch) -> None:
+    right = Equal.condition.func  # type: ignore[attr-defined]
+    patch.setattr(Equal, "condition", property(lambda self: right(self).replace(" = ", " <=> ")))
+
+
+def keeps_what_can_have_no_more_partners(patch: Patch) -> None:
+    """A new tuple whose key the other side closed long ago."""
+    patch.setattr(Equal, "still_open", lambda self, tuples, side, state: tuples)
+
+
+def lets_a_tuple_without_partner_go_at_once(patch: Patch) -> None:
+    patch.setattr(Equal, "covered", lambda self, tuples, side, state: tuples)
+
+
+def forgets_the_right_side(patch: Patch) -> None:
+    patch.setattr(SemiJoin, "_kept_right", lambda self, state: None)
+
+
+def says_what_kept_tuples_still_match(patch: Patch) -> None:
+    for module in ("join", "semi_join", "difference", "intersect"):
+        patch.setattr(f"operators.{module}.released", lambda name, given, *rest, **kwargs: list(given))
+
+
+def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
+    """Table 3 by the letter: of [1,3], with 2 kept, nothing goes out."""
+
+    def whole(said: Any, places: Any, frames: Any, schema: Any) -> Any:
+        some = any(slices.matching(frame, list(said)).limit(1).count() for frame in frames)
+        return ([], list(said)) if some else (list(said), [])
+
+    patch.setattr("operators.release._parted", whole)
+
+
+def selects_what_is_unknown(patch: Patch) -> None:
+    def step(self: Select, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        new = inputs[0].tuples
+        return new and Tuples(new.frame.where(f"coalesce({self.predicate}, true)"), new.at_most, exact=False)
+
+    patch.setattr(Select, "step", step)
+
+
+FAULTS = [
+    Fault("join, inner", propagates_before_it_keeps),
+    Fault("intersect", keeps_what_table_4_says_alone),
+    Fault("project, monotone", maps_end_points_through_the_function),
+    Fault("distinct", drops_a_purging_punctuation_early, large=True),
+    Fault("describe", takes_hulls_for_covers),
+    Fault("distinct", loses_null_in_a_predicate),
+    Fault("group_by", closes_a_group_by_a_part_of_it),
+    Fault("merge", says_what_one_input_says),
+    Fault("distinct", never_purges),
+    Fault("join, inner", joins_null_with_null),
+    Fault("join, left", keeps_what_can_have_no_more_partners),
+    Fault("join, left", lets_a_tuple_without_partner_go_at_once),
+    Fault("anti join", forgets_the_right_side),
+    Fault("difference", says_what_kept_tuples_still_match),
+    Fault("join, inner", holds_back_the_whole_of_a_punctuation),
+    Fault("select", selects_what_is_unknown),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.case} {fault.seed.__name__}")
+def test_the_contract_catches_it(spark: SparkSession, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault.large:
+        force_large_state(monkeypatch)
+    fault.seed(monkeypatch)
+    caught: list[AssertionError] = []
+
+    @settings(FEW, max_examples=10)
+    @given(runs())
+    def tries(example: Run) -> None:
+        if caught:
+            return
+        try:
+            run(spark, CATALOGUE[fault.case], example)
+        except AssertionError as noticed:
+            caught.append(noticed)
+
+    tries()
+    assert caught
