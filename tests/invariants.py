@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from punct_ns.punctuation import Punctuation
 from tests import oracle
 from tests.oracle import Slice, Tuple
+
+_Tuples = Sequence[Sequence[Tuple]]
+_Punctuations = Sequence[Sequence[Punctuation]]
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,18 @@ class Invariants:
     cprop: Callable[[Tuple, Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], bool]
     ckeep: Callable[[Sequence[Sequence[Tuple]], Sequence[Sequence[Punctuation]]], list[Tuple]]
     relation: Callable[[Sequence[Sequence[Tuple]]], list[Tuple]]
+
+
+def remembered(of: Callable[[_Tuples, _Punctuations], _Found]) -> Callable[[_Tuples, _Punctuations], _Found]:
+    """The function, which is asked of the same lists many times in turn and computes it once."""
+    last: list[tuple[_Tuples, _Punctuations, _Found]] = []
+
+    def asked(ts: _Tuples, ps: _Punctuations) -> _Found:
+        if not last or last[0][0] is not ts or last[0][1] is not ps:
+            last[:] = [(ts, ps, of(ts, ps))]
+        return last[0][2]
+
+    return asked
 
 
 def selecting(predicate: Callable[[Tuple], bool | None]) -> Invariants:
@@ -104,5 +121,6 @@ def expected(invariants: Invariants, slices: Sequence[Sequence[Slice]]) -> list[
         for i, (tuples, punctuations) in enumerate(inputs):
             ts[i] += tuples
             ps[i] += punctuations
-        found.append((invariants.cpass(ts, ps), invariants.ckeep(ts, ps)))
+        so_far = [list(tuples) for tuples in ts], [list(punctuations) for punctuations in ps]
+        found.append((invariants.cpass(*so_far), invariants.ckeep(*so_far)))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from punct_ns.pattern import Wildcard
 from punct_ns.punctuation import Punctuation
 from tests import oracle
-from tests.invariants import Invariants
+from tests.invariants import Invariants, remembered
 from tests.oracle import Tuple
 
 Tuples = Sequence[Sequence[Tuple]]
@@ -55,17 +55,19 @@ def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], univ
             found += [(*nobody, 0, *b) for b in alone if done(b, ps[0])]
         return found
 
-    def kept(side: int, ts: Tuples, ps: Punctuations) -> list[Tuple]:
-        return [t for t in ts[side] if not done(t, ps[1 - side])]
+    @remembered
+    def kept(ts: Tuples, ps: Punctuations) -> list[list[Tuple]]:
+        return [[t for t in ts[side] if not done(t, ps[1 - side])] for side in range(2)]
 
     def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
         left, right = u[: width + 1], u[width + 1 :]
-        return any(side[0] == 0 and lets_out(side[1:], ps[i], kept(i, ts, ps)) for i, side in enumerate((left, right)))
+        held = kept(ts, ps)
+        return any(side[0] == 0 and lets_out(side[1:], ps[i], held[i]) for i, side in enumerate((left, right)))
 
     return Invariants(
         cpass,
         cprop,
-        ckeep=lambda ts, ps: [*kept(0, ts, ps), *kept(1, ts, ps)],
+        ckeep=lambda ts, ps: [t for held in kept(ts, ps) for t in held],
         relation=lambda ts: oracle.join(kind, partners, *ts),
     )
 
@@ -81,10 +83,12 @@ def semi_joining(
     def has_partner(t: Tuple, others: Sequence[Tuple]) -> bool:
         return any(partners(t, other) for other in others)
 
+    @remembered
     def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         alone = [t for t in ts[0] if not has_partner(t, ts[1])]
         return [t for t in alone if None not in key(t) and not closes_key(key, key(t), ps[1], universe)]
 
+    @remembered
     def right(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         seen = oracle.distinct(ts[1] if condition else [key(t) for t in ts[1]])
         return [
@@ -116,20 +120,21 @@ def semi_joining(
 
 
 def intersecting() -> Invariants:
-    def waiting(side: int, ts: Tuples, ps: Punctuations) -> list[Tuple]:
-        alone = [t for t in oracle.distinct(ts[side]) if not oracle.is_in(t, ts[1 - side])]
-        return [t for t in alone if not oracle.set_match(t, ps[1 - side])]
+    @remembered
+    def waiting(ts: Tuples, ps: Punctuations) -> list[list[Tuple]]:
+        alone = [[t for t in oracle.distinct(ts[i]) if not oracle.is_in(t, ts[1 - i])] for i in range(2)]
+        return [[t for t in alone[i] if not oracle.set_match(t, ps[1 - i])] for i in range(2)]
 
     def both(ts: Tuples) -> list[Tuple]:
         return [t for t in oracle.distinct(ts[0]) if oracle.is_in(t, ts[1])]
 
     def ckeep(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         emitted = [t for t in both(ts) if not oracle.set_match(t, [*ps[0], *ps[1]])]
-        return [*waiting(0, ts, ps), *waiting(1, ts, ps), *emitted]
+        return [t for side in waiting(ts, ps) for t in side] + emitted
 
     return Invariants(
         cpass=lambda ts, ps: both(ts),
-        cprop=lambda u, ts, ps: any(lets_out(u, ps[side], waiting(side, ts, ps)) for side in range(2)),
+        cprop=lambda u, ts, ps: any(lets_out(u, ps[side], waiting(ts, ps)[side]) for side in range(2)),
         ckeep=ckeep,
         relation=lambda ts: oracle.intersect(*ts),
     )
@@ -142,6 +147,7 @@ def subtracting() -> Invariants:
     def passed(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         return [t for t in only(ts) if oracle.set_match(t, ps[1])]
 
+    @remembered
     def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         return [t for t in only(ts) if not oracle.set_match(t, ps[1])]
 

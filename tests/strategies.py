@@ -205,8 +205,8 @@ def streams(draw: st.DrawFn, space: SmallSchema, most: int = 12) -> list[Tuple |
 
 
 @st.composite
-def sliced_streams(draw: st.DrawFn, space: SmallSchema) -> list[list[Tuple | Punctuation]]:
-    """A grammatical stream cut into slices, some of them perhaps empty."""
+def sliced_streams(draw: st.DrawFn, space: SmallSchema, most: int = 6) -> list[list[Tuple | Punctuation]]:
+    """A grammatical stream cut into so many slices at the most, some of them perhaps empty."""
     stream = draw(streams(space))
-    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=5)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=most - 1)))
     return [stream[low:high] for low, high in zip([0, *cuts], [*cuts, len(stream)], strict=True)]

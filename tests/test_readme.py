@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,19 @@ def test_every_option_of_a_source_is_in_its_table() -> None:
     assert listed == set(source._NAMES.values()) - internal
 
 
+def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
+    section = README.split("\n## Operators\n")[1].split("\n## ")[0]
+    listed = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")][2:]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = [c for c in project["tool"]["importlinter"]["contracts"] if c["id"] == "operators"]
+    modules = set(floors["layers"][0].split(" | "))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == modules | {"union"}  # which is distinct above merge
+    for module in modules:
+        assert (ROOT / "operators" / f"{module}.py").exists()
+        assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
+
+
 def test_every_target_that_it_names_is_in_the_makefile() -> None:
     named = set(re.findall(r"(?:`|^\$ )make ([a-z]+)", README, re.MULTILINE))
     assert {"demo", "test", "check"} <= named
@@ -67,23 +81,27 @@ def test_every_target_that_it_names_is_in_the_makefile() -> None:
 @pytest.mark.spark
 def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
-    scripts = 0
-    for number, block in enumerate(BLOCKS):
-        if block.language == "sh":
-            command = ["bash", "-euo", "pipefail", "-c", block.text]
-        elif block.language == "python" and not block.text.startswith(">>>"):
-            command = [sys.executable, "-c", block.text]
-        else:
-            continue
-        scripts += 1
-        shown = BLOCKS[number + 1]
-        assert shown.language in ("xml", "text")
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    shell = [(block.text, BLOCKS[i + 1]) for i, block in enumerate(BLOCKS) if block.language == "sh"]
+    python = [
+        (block.text, BLOCKS[i + 1])
+        for i, block in enumerate(BLOCKS)
+        if block.language == "python" and not block.text.startswith(">>>")
+    ]
+    assert (len(shell), len(python)) == (1, 2)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command, examples in ((["bash", "-euo", "pipefail", "-c"], shell), ([sys.executable, "-c"], python)):
+        # One session, as the reader's: what follows builds upon what was before.
+        text = "\n".join(text for text, _ in examples)
         done = subprocess.run(
-            command, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+            [*command, text],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
+        assert {shown.language for _, shown in examples} <= {"xml", "text"}
         # Between two punctuations the order of tuples is free.
-        lines = shown.text.splitlines()
+        lines = [line for _, shown in examples for line in shown.text.splitlines()]
         assert sorted(done.stdout.splitlines()[-len(lines) :]) == sorted(lines)
-    assert scripts == 2

@@ -171,6 +171,13 @@ def _pruned(node: Node, needed: set[str], inputs: list[Node]) -> Node:
         case Merge(schema):
             operator = Merge(Schema(tuple(attribute for attribute in schema if attribute.name in needed)))
             inputs = [_exactly(below, operator.attributes.names) for below in inputs]
+        case Join() | SemiJoin() | MultiwayJoin() | Sort():
+            # What they keep are whole tuples: a source's attributes that are not read must not be among them.
+            wanted = [_wanted(node, needed, below) for below in node.inputs]
+            inputs = [
+                _exactly(below, tuple(name for name in below.schema.names if name in names))
+                for below, names in zip(inputs, wanted, strict=True)
+            ]
     return Node(operator, tuple(inputs), node.label)
 
 

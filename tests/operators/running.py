@@ -77,6 +77,11 @@ class Running:
         """How many tuples of the last slice were set aside, and the dead letters."""
         return self._state.set_aside, self._state.letters
 
+    @property
+    def punctuations_held(self) -> int:
+        """The punctuations in all sets of the operator."""
+        return self._state.punctuations_held
+
     def restart(self) -> None:
         """As after a crash: another process, the same directory."""
         self._store = SegmentStore(self.spark, self.directory)

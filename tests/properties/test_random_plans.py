@@ -44,7 +44,13 @@ SPACE = SmallSchema(
 ENDS = ["<[3,), *, *>", "<*, [2,), *>", "<{0,1,2}, *, *>", "<null, *, *>"]
 """What closes a source without an end."""
 
-LEAVES = ["SELECT a, b FROM {}", "SELECT c AS a, b FROM {}", "SELECT a, b DIV 2 AS b FROM {} WHERE c IS NULL OR c > 1"]
+LEAVES = [
+    "SELECT a, b FROM {}",
+    "SELECT c AS a, b FROM {}",
+    "SELECT a, b DIV 2 AS b FROM {} WHERE c IS NULL OR c > 1",
+    "SELECT p.a, q.c AS b FROM {} AS p, r AS q WHERE p.b = q.b",
+    "SELECT a, b FROM {} AS p LEFT SEMI JOIN s USING (c)",
+]
 ABOVE_ONE = [
     "SELECT DISTINCT a, b FROM ({}) AS p",
     "SELECT a, b FROM ({}) AS p WHERE a <> 2 OR b = 1",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from operators import segments
@@ -24,29 +25,28 @@ POINTS = {
 }
 
 
-def arm(point: str, slice_id: int) -> None:
-    """Replaces the function at the point by one that kills the process in that slice."""
+def deadly(point: str, slice_id: int, die: Callable[[], None]) -> list[tuple[Any, str, Any]]:
+    """What to put where, so that the process dies at the point of that slice: owner, name and replacement."""
     owner, name = POINTS[point]
-    original = getattr(owner, name)
+    original, begin = getattr(owner, name), segments.SegmentStore.begin
     seen = {"slice": -1}
-    begin = segments.SegmentStore.begin
 
     def noting(self: Any, number: int) -> None:
         seen["slice"] = number
         begin(self, number)
 
-    def deadly(*args: Any, **kwargs: Any) -> Any:
+    def dying(*args: Any, **kwargs: Any) -> Any:
         if seen["slice"] == slice_id:
-            os.kill(os.getpid(), signal.SIGKILL)
+            die()
         return original(*args, **kwargs)
 
-    setattr(segments.SegmentStore, "begin", noting)  # noqa: B010  mypy would not have it assigned
-    setattr(owner, name, deadly)
+    return [(segments.SegmentStore, "begin", noting), (owner, name, dying)]
 
 
 if __name__ == "__main__":
     query, sensors, out, checkpoint, point, slice_id = sys.argv[1:]
-    arm(point, int(slice_id))
+    for owner, name, replacement in deadly(point, int(slice_id), lambda: os.kill(os.getpid(), signal.SIGKILL)):
+        setattr(owner, name, replacement)
     sys.argv = ["xmlstream", "run", query, "-D", f"SENSORS={sensors}", "-o", out]
     sys.argv += ["--checkpoint", checkpoint, "--master", "local[2]"]
     main()

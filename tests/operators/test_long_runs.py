@@ -1,0 +1,75 @@
+"""A hundred thousand auctions, closed one by one: what is held of punctuations, and that it stays right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.join import Join
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from tests.operators.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+AUCTIONS = 100_000
+PER_SLICE = 10_000
+OPEN = 37
+"""Auctions that are still open when a slice ends."""
+
+
+def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[int, list[int], list[int]]:
+    """Each auction opens, is punctuated, gets two bids, and is closed by a punctuation of its bids.
+
+    Returns how many pairs came out, and after each slice what is kept and how many punctuations are held.
+    """
+    auction, bid = (
+        Schema.parse(f"id {type_} NOT NULL, seller INT"),
+        Schema.parse(f"auction {type_} NOT NULL, price INT"),
+    )
+    running = Running(spark, directory, Join("inner", ("id",), ("auction",)), auction, bid)
+
+    def key(n: int) -> int | str:
+        return name.format(n) if name else n
+
+    pairs = 0
+    kept: list[int] = []
+    held: list[int] = []
+    for first in range(0, AUCTIONS, PER_SLICE):
+        opened = range(first, first + PER_SLICE)
+        closed = range(max(0, first - OPEN), first + PER_SLICE - OPEN)
+        unique = [Punctuation.of(auction, id=str(key(n))) for n in opened]
+        over = [Punctuation.of(bid, auction=str(key(n))) for n in closed]
+        done = running.slice(
+            ([(key(n), n % 7) for n in opened], unique),
+            ([(key(n), price) for n in opened for price in (1, 2)], over),
+        )
+        pairs += len(done.tuples)
+        kept.append(done.kept)
+        held.append(running.punctuations_held)
+        if first == 3 * PER_SLICE:
+            running.restart()
+    return pairs, kept, held
+
+
+def test_integer_ids_closed_one_by_one_leave_a_few_punctuations(spark: SparkSession, tmp_path: Path) -> None:
+    pairs, kept, held = run(spark, tmp_path, "INT", "")
+    assert pairs == 2 * AUCTIONS
+    assert kept == [OPEN] * (AUCTIONS // PER_SLICE)
+    assert max(held) < 300
+
+
+def test_string_ids_leave_one_each_which_are_counted_and_nothing_goes_wrong(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.operators.test_long_runs.AUCTIONS", 20_000)
+    monkeypatch.setattr("tests.operators.test_long_runs.PER_SLICE", 5_000)
+    pairs, kept, held = run(spark, tmp_path, "STRING", "auction{}")
+    assert pairs == 2 * 20_000
+    assert kept == [OPEN] * 4
+    assert held[-1] - held[0] > 15_000 * 2
