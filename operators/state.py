@@ -125,8 +125,8 @@ class OperatorState:
 
     @property
     def punctuations_held(self) -> int:
-        """Punctuations in all sets, each set minimal."""
-        return sum(len(held.set) for held in self._sets.values())
+        """What all sets hold: ranges, single values, and punctuations that restrict several attributes."""
+        return sum(held.set.extent for held in self._sets.values())
 
     def record(self, whole: bool) -> dict[str, Any]:
         """What the slice changed (`whole`: everything), for its commit."""

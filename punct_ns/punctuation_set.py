@@ -73,11 +73,15 @@ class PunctuationSet:
         new = [p for p in ps if not (self.covers(p) if self else p.is_empty)]
         if not new:
             return []
-        said = PunctuationSet(self.schema) if self else self
+        if not self:
+            self._take(new)
+            return list(self)
+        said = PunctuationSet(self.schema)
         said._take(new)
-        if said is not self:
-            self._take(said)
-        return list(said)
+        # A list may come apart, when it is written anew, into what was said before and what was not.
+        found = [p for p in said if not self.covers(p)]
+        self._take(said)
+        return found
 
     def covers(self, p: Punctuation) -> bool:
         """Whether every tuple that p matches is matched here, by one punctuation or by several together.
@@ -218,6 +222,20 @@ class PunctuationSet:
         if self._all:
             return 1
         return sum(len(single.patterns()) for single in self._singles.values()) + len(self._entries)
+
+    @property
+    def extent(self) -> int:
+        """How many ranges and single values it holds, and punctuations that restrict several attributes.
+
+        >>> schema = Schema.of(seller="STRING")
+        >>> closed = PunctuationSet(schema, [Punctuation.of(schema, seller=name) for name in ("ann", "bob", "eve")])
+        >>> len(closed), closed.extent
+        (1, 3)
+        """
+        if self._all:
+            return 1
+        sets = [single.value_set() for single in self._singles.values()]
+        return sum(-(-len(closed.cuts) // 2) + closed.null for closed in sets) + len(self._entries)
 
     def __bool__(self) -> bool:
         return self._all or bool(self._entries.shelves) or any(not s.is_empty for s in self._singles.values())

@@ -191,7 +191,8 @@ def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], root: N
         return int(table.num_rows) if table is not None else 0
     if slice_.tuples.exact:
         return slice_.tuples.at_most
-    return int(observed[node].get["tuples"])
+    # Where Spark saw that nothing would come of them, it has not counted them.
+    return int(observed[node].get.get("tuples", 0))
 
 
 def _table(result: Slice, root: Node) -> pa.Table | None:

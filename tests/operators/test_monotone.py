@@ -73,7 +73,7 @@ def test_spark_computes_them_in_order(spark: SparkSession) -> None:
     table = """
         SELECT CAST(id - 20 AS INT) AS i, id * 7 - 100 AS b, CAST((id - 20) / 8.0 AS DECIMAL(5,2)) AS d,
           CAST(id - 20 AS DOUBLE) / 8 AS x, CAST(CAST(id - 20 AS DOUBLE) / 3 AS FLOAT) AS f,
-          timestamp_seconds(1066998000 + (id - 20) * 1700) AS at, day, CAST(day AS TIMESTAMP_NTZ) AS clock
+          timestamp_seconds(1066998000 + (id - 20) * 3500000) AS at, day, CAST(day AS TIMESTAMP_NTZ) AS clock
         FROM (SELECT id, DATE'2003-05-15' + CAST(id * 13 AS INT) AS day FROM range(40)) ORDER BY id
     """
     known = [*RISING, *FALLING, *LOCAL]

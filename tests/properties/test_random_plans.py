@@ -100,7 +100,7 @@ def examples(draw: st.DrawFn) -> Example:
 
 def test_any_plan_answers_as_spark_does_and_says_only_what_is_true(spark: SparkSession) -> None:
     @settings(
-        max_examples=max(6, settings().max_examples // 25),
+        max_examples=max(10, settings().max_examples // 25),
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

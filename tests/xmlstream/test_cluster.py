@@ -5,24 +5,30 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import xmlstream as xs
 from sources.sensors import generate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def run(sensors: Path, out: Path, master: str, checkpoint: Path) -> dict[str, bytes]:
-    command = [sys.executable, "-m", "xmlstream", "run", "data/warehouse.sql", "-D", f"SENSORS={sensors}"]
-    command += ["-o", str(out), "--checkpoint", str(checkpoint), "--master", master]
-    subprocess.run(command, check=True, timeout=300)
+def written(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("slice-*.xml")}
 
 
-def test_two_executor_processes_write_what_one_process_writes(tmp_path: Path) -> None:
+def test_two_executor_processes_write_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
     generate(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=60, seed=4)
-    alone = run(tmp_path / "in", tmp_path / "alone", "local[2]", tmp_path / "checkpoint-alone")
-    apart = run(tmp_path / "in", tmp_path / "apart", "local-cluster[2,1,2048]", tmp_path / "checkpoint-apart")
+    query = xs.from_sql(spark, Path("data/warehouse.sql").read_text(), {"SENSORS": str(tmp_path / "in")})
+    query.run(tmp_path / "alone", tmp_path / "checkpoint-alone")
+    command = [sys.executable, "-m", "xmlstream", "run", "data/warehouse.sql", "-D", f"SENSORS={tmp_path / 'in'}"]
+    command += ["-o", str(tmp_path / "apart"), "--checkpoint", str(tmp_path / "checkpoint-apart")]
+    subprocess.run([*command, "--master", "local-cluster[2,1,2048]"], check=True, timeout=300)
+    alone, apart = written(tmp_path / "alone"), written(tmp_path / "apart")
     assert alone
     assert apart == alone

@@ -163,7 +163,7 @@ WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [
     (lambda q: q.group_by().agg(), "nothing to group by", None),
     (lambda q: q.group_by().agg("hour"), "no aggregate", None),
     (lambda q: q.drop("sid", "hour", "min", "currtmp"), "nothing is left", None),
-    (lambda q: q.union(q.select("hour")), "4 attributes with 1", None),
+    (lambda q: q.union(q.select("hour")), "4 attributes beside 1", None),
 ]
 
 
