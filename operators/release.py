@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from operators.kept import Kept
 from operators.state import OperatorState
 from punct_ns.domain import Value
-from punct_ns.pattern import Constant, Pattern, patterns, values
+from punct_ns.pattern import Constant, Pattern, matches, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -94,13 +94,46 @@ def _parted(
     points = _points(whole.dropDuplicates().limit(MOST + 1), places, schema)
     if len(points) > MOST:
         return _outside(said, places, whole, schema)
+    if len(places) == 1:
+        return _without(said, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
+    inside = _by_punctuation(said, places, points)
     free: list[Punctuation] = []
     for p in said:
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
-        inside = [point for point in points if all(box[i].contains(v) for i, v in zip(places, point, strict=True))]
-        free += (Punctuation.at(schema, part) for part in _cut(box, places, inside))
-    blocked = [Punctuation.at(schema, {i: Constant(v) for i, v in zip(places, point, strict=True)}) for point in points]
-    return free, list(PunctuationSet(schema, blocked)) if len(places) == 1 else blocked
+        free += (Punctuation.at(schema, part) for part in _cut(box, places, inside.get(p, ())))
+    return free, [Punctuation.at(schema, _constants(places, point)) for point in points]
+
+
+def _without(said: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
+    """What is said of one attribute without some values, and the rest of it."""
+    domain = said.schema[place].domain
+    spoken = ValueSet.everything(domain) if said.is_all else said.values(said.schema[place].name)
+    parts = spoken.difference(kept), spoken.intersection(kept)
+    free, blocked = ([Punctuation.at(said.schema, {place: pattern}) for pattern in patterns(part)] for part in parts)
+    return free, blocked
+
+
+def _by_punctuation(
+    said: PunctuationSet, places: Sequence[int], points: Sequence[Point]
+) -> dict[Punctuation, list[Point]]:
+    """The points that each of the punctuations matches, where it speaks."""
+    found: dict[Punctuation, list[Point]] = {}
+    wide = [Punctuation.at(said.schema, {i: p}) for i, single in said.singles.items() for p in single.patterns()]
+    if said.is_all:
+        wide = [Punctuation.all(said.schema)]
+    for point in points:
+        at = dict(zip(places, point, strict=True))
+        for entry in said.several({i: Constant(value) for i, value in at.items()}):
+            if all(matches(entry.punctuation.patterns[i], value) for i, value in at.items()):
+                found.setdefault(entry.punctuation, []).append(point)
+        for p in wide:
+            if all(matches(p.patterns[i], value) for i, value in at.items()):
+                found.setdefault(p, []).append(point)
+    return found
+
+
+def _constants(places: Sequence[int], point: Point) -> dict[int, Pattern]:
+    return {i: Constant(value) for i, value in zip(places, point, strict=True)}
 
 
 def _points(frame: DataFrame, places: Sequence[int], schema: Schema) -> list[Point]:
@@ -139,12 +172,5 @@ def _outside(
     column = F.col(quoted(schema[i].name))
     ends: list[Any] = [c.to_pylist()[0] for c in points.agg(F.min(column), F.max(column)).toArrow().columns]
     low, high = (domain.normal(end) for end in ends)
-    between = ValueSet.of_intervals(
-        domain, [(domain.cut(low, after=False), domain.cut(high, after=True))], null=domain.nullable
-    )
-    closed = PunctuationSet(schema, said)
-    whole = closed.open_part(i, Punctuation.all(schema).patterns[i]).complement() if not closed.is_all else None
-    spoken = ValueSet.everything(domain) if whole is None else whole
-    parts = (spoken.difference(between), spoken.intersection(between))
-    free, blocked = ([Punctuation.at(schema, {i: p}) for p in patterns(part)] for part in parts)
-    return free, blocked
+    ends_too = [(domain.cut(low, after=False), domain.cut(high, after=True))]
+    return _without(said, i, ValueSet.of_intervals(domain, ends_too, null=domain.nullable))

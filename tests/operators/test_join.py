@@ -76,7 +76,7 @@ def test_the_end_of_one_side_is_cut_at_the_keys_that_it_still_keeps(spark: Spark
     join = running(spark, tmp_path, on_id("inner"))
     done = join.slice(([(1, 10), (4, 0)], auctions("<*, *>")), ([], bids("<4, *>")))
     assert said(done) == [
-        "<(,0], *, *, *>", "<*, *, (,0], *>", "<*, *, [2,), *>", "<*, *, {4,null}, *>",
+        "<(,0], *, *, *>", "<*, *, (,0], *>", "<*, *, [2,), *>",
         "<[2,), *, *, *>", "<null, *, *, *>",
     ]  # fmt: skip
     assert any(p.matches((None, 3, 5, 1)) for p in done.punctuations)

@@ -50,12 +50,12 @@ class Run:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
-    """Any run."""
+def runs(draw: st.DrawFn, number: int = STREAMS) -> Run:
+    """Any run of so many streams."""
     among = [small for small in SMALL if small.domain.type not in ("TIMESTAMP", "DATE")]
     space = draw(small_schemas(most=2, among=among))
-    drawn = [[draw(sliced_streams(space, most=4)) for _ in range(2)] for _ in range(STREAMS)]
-    return Run(space, drawn, draw(st.integers(0, 2)))
+    drawn = [[draw(sliced_streams(space, most=3)) for _ in range(2)] for _ in range(number)]
+    return Run(space, drawn, draw(st.integers(0, 1)))
 
 
 def said_of(number: int, p: Punctuation, schema: Schema) -> Punctuation:
@@ -154,7 +154,7 @@ def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = Tru
 
 # An example is a run of many streams and names the one that fails: shrinking it would take minutes and tell no more.
 FEW = settings(
-    max_examples=3,
+    max_examples=max(3, settings().max_examples // 50),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -15,7 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
+from punct_ns.scheme import Scheme, Term
 from tests import framework, oracle
 from tests.oracle import Tuple
 from tests.properties.catalogue import CATALOGUE
@@ -118,6 +120,32 @@ def test_closed_inputs_are_answered_as_by_the_relational_operator_and_nothing_is
         closed = [[Punctuation.all(prefix.space.schema)] for _ in ts]
         assert oracle.same_bag(case.invariants.cpass(ts, closed), case.invariants.relation(ts))
         assert not case.invariants.ckeep(ts, closed)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_schemes_promise_is_said_in_the_end(name: str) -> None:
+    """Each input promises a punctuation for every value of one of its attributes, or nothing."""
+
+    @settings(fewer(4))
+    @given(prefixes(), st.data())
+    def holds(prefix: Prefix, data: st.DataObject) -> None:
+        space = prefix.space
+        case = CATALOGUE[name](space)
+        ts, _ = prefix.so_far(len(case.inputs))
+        chosen = [data.draw(st.sampled_from([None, *range(len(space.schema))])) for _ in ts]
+        promised = case.operator.schemes(
+            *(
+                () if at is None else (Scheme((Term(schema.names[0]), Term(schema.names[at + 1]))),)
+                for at, schema in zip(chosen, case.inputs, strict=True)
+            )
+        )
+        ps = [
+            [] if at is None else [Punctuation.at(space.schema, {at: Constant(v)}) for v in space.smalls[at].universe]
+            for at in chosen
+        ]
+        assert not promised or all(case.invariants.cprop(u, ts, ps) for u in case.outputs)
 
     holds()
 
