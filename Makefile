@@ -31,8 +31,8 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@echo "… all of it: $(DEMO)/result.xml"
 	@$(BIN)/python -m xmlstream.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
 
-test: setup ## run the tests, two at a time
-	$(PYTEST) -n 2 --dist worksteal
+test: setup ## run the tests, those without Spark first
+	$(PYTEST)
 
 check: .venv/installed ## format, rules, types, floors
 	$(BIN)/ruff format --check .
