@@ -26,7 +26,7 @@ class Case:
     `inputs` are the schemas of the inputs, with the number; the streams drawn for the small schema are read with them.
     `outputs` are the possible output tuples as the specification writes them; `kept` counts what is kept by the tuples
     that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together. With `cuts`,
-    punctuations are cut at tuples, or moved, so that what they say anew may be of tuples that `outputs` do not hold.
+    punctuations are cut, moved or mapped, so that what they say anew may be of tuples that `outputs` do not hold.
     """
 
     operator: Operator

@@ -60,7 +60,8 @@ def computing(space: SmallSchema) -> Case:
     images = oracle.distinct([(None if a is None else f(a),) for a in space.smalls[0].universe])
     outputs = [(*t, *u) for t, u in product(product(*(s.universe for s in space.smalls[1:])), images)]
     specified = invariants.projecting(project, space.universe)
-    return Case(Project((*copies, y)), one(space), specified, outputs)
+    # What it says of an unbounded y may be new of values that no x of the small universe is mapped to.
+    return Case(Project((*copies, y)), one(space), specified, outputs, cuts=True)
 
 
 def excluding(space: SmallSchema) -> Case:
