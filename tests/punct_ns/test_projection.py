@@ -121,3 +121,12 @@ def test_a_slice_of_an_old_stream_costs_no_more_than_one_of_a_young_one() -> Non
     seconds = time.process_time() - started
     print(f"a slice beside 2,000 half-closed hours: {seconds * 10:.2f} ms")
     assert seconds < 5
+
+
+def test_of_the_two_groupings_of_figure_3_one_can_be_covered() -> None:
+    """Tucker et al. 2007, Fig. 3: by bidder and hour; an hour ends with its bidders, a bidder's hours never end."""
+    bids = Schema.parse("bidder INT NOT NULL, hour INT NOT NULL", domains="bidder 0..2, hour 0..")
+    said = [Punctuation.parse(f"<{bidder}, {hour}>", bids) for bidder in range(3) for hour in range(10)]
+    assert [str(p) for p in project(said, ["hour"], Schema.parse("hour INT"))] == ["<(,9]>"]  # from the first hour on
+    assert [str(p) for p in project(said[:-1], ["hour"], Schema.parse("hour INT"))] == ["<(,8]>"]
+    assert project(said, ["bidder"], Schema.parse("bidder INT")) == []
