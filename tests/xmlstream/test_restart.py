@@ -37,7 +37,7 @@ def documents(out: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(out.glob("slice-*.xml"))}
 
 
-class Crash(BaseException):
+class Crash(Exception):
     """What stands for the end of the process, where a process of its own would take too long."""
 
 
@@ -75,6 +75,6 @@ def crash(asked: xs.Query, out: Path, checkpoint: Path, point: str, slice_id: in
     with pytest.MonkeyPatch.context() as patch:
         for owner, name, replacement in deadly(point, slice_id, die):
             patch.setattr(owner, name, replacement)
-        with pytest.raises(BaseException):  # noqa: B017, PT011  however it comes back through Spark
+        with pytest.raises(Exception):  # noqa: B017, PT011  however it comes back through Spark
             asked.run(out, checkpoint)
     assert died
