@@ -165,14 +165,13 @@ FEW = settings(
 LARGE = [
     "distinct",
     "group_by",
-    "group_by, tuples kept",
     "join, full, with a condition",
-    "anti join, with a condition",
     "difference",
 ]
 
 TWINS = {
     "join, full",
+    "join, right",
     "join, inner, with a condition",
     "join, left, with a condition",
     "join, right, with a condition",
