@@ -7,10 +7,10 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from operators.describe import Describe
 from operators.join import Kind
@@ -29,7 +29,8 @@ from xmlstream.plan import Node, tree
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Relation
 from xmlstream.rules import optimized
-from xmlstream.runner import Settings, Summary
+from xmlstream.run_options import RunOptions, settings
+from xmlstream.runner import Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -191,7 +192,7 @@ class Query:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        return runner.run(self.spark, self.plan, _settings(output, checkpoint, follow=False, **options))
+        return runner.run(self.spark, self.plan, settings(output, checkpoint, follow=False, **options))
 
     def start(self, output: str | Path, checkpoint: str | Path, **options: Unpack[RunOptions]) -> StreamingQuery:
         """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
@@ -201,7 +202,7 @@ class Query:
         Raises:
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        return runner.start(self.spark, self.plan, _settings(output, checkpoint, follow=True, **options))
+        return runner.start(self.spark, self.plan, settings(output, checkpoint, follow=True, **options))
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""
@@ -244,26 +245,6 @@ class Groups:
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
 
-class RunOptions(TypedDict, total=False):
-    """How a query is run.
-
-    Attributes:
-        row_tag: Tag of the result's tuples, `row` by default.
-        root_tag: Tag of the result's documents, `rows` by default.
-        keep_open: The end of the input does not close the query: a later run goes on.
-        metrics: A file that gets one JSON object per slice.
-        overwrite: Remove the documents of an earlier query from the output.
-        on_slice: Called with the report of each committed slice.
-    """
-
-    row_tag: str
-    root_tag: str
-    keep_open: bool
-    metrics: str | Path | None
-    overwrite: bool
-    on_slice: Callable[[dict[str, Any]], None] | None
-
-
 def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None = None, **options: Any) -> Query:
     """A punctuated XML source as a query.
 
@@ -289,14 +270,3 @@ def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None
         QueryError: It is no SQL, uses what is not supported, or does not fit its tables.
     """
     return Query(spark, sql.read(text, variables).plan(spark))
-
-
-def _settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
-    metrics = options.pop("metrics", None)
-    return Settings(
-        output=str(output),
-        checkpoint=None if checkpoint is None else str(checkpoint),
-        follow=follow,
-        metrics=None if metrics is None else str(metrics),
-        **options,
-    )
