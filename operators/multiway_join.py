@@ -26,7 +26,7 @@ from operators.join_graph import Equality, JoinGraph
 from operators.kept import Kept
 from operators.moving import placed, placed_schemes
 from operators.release import released
-from operators.rows import HASHED
+from operators.rows import joined
 from operators.state import OperatorState
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
@@ -34,8 +34,6 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
-
-_MANY = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +111,19 @@ class MultiwayJoin:
 
     def _combined(self, first: int, given: Sequence[Tuples | None], state: OperatorState) -> Tuples | None:
         """One of each of the given tuples, joined from the first one on along the join graph."""
-        joined = given[first]
+        whole = given[first]
         known = self.graph.keys(first)
         for i in self.graph.order(first):
             part = given[i]
-            if joined is None or part is None:
+            if whole is None or part is None:
                 return None
             names = self.graph.keys(i)
             same = [f"{quoted(known[key])} = {quoted(names[key])}" for key in names if key in known]
-            joined = _joined(joined, part, " AND ".join(same))
+            whole = joined(whole, part, " AND ".join(same))
             known = {**names, **known}
-        assert joined is not None
-        frame = joined.frame.select(*map(quoted, self.schema(*state.inputs).names))
-        return replace(joined, frame=frame.where(self.residual) if self.residual else frame)
+        assert whole is not None
+        frame = whole.frame.select(*map(quoted, self.schema(*state.inputs).names))
+        return replace(whole, frame=frame.where(self.residual) if self.residual else frame)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: an inner join does not block."""
@@ -212,15 +210,3 @@ class MultiwayJoin:
 
 def _all_of(log: Kept) -> Tuples | None:
     return None if log.is_empty else Tuples(log.frame(), log.at_most)
-
-
-def _joined(left: Tuples, right: Tuples, on: str) -> Tuples:
-    """The pairs that satisfy a condition; the smaller side is sent to the other, unless it is large too."""
-    from pyspark.sql import functions as F
-
-    frame, other = left.frame, right.frame
-    if right.at_most <= min(left.at_most, HASHED):
-        other = F.broadcast(other)
-    elif left.at_most <= HASHED:
-        frame = F.broadcast(frame)
-    return Tuples(frame.join(other, F.expr(on)), min(left.at_most * right.at_most, _MANY), exact=False)

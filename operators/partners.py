@@ -12,15 +12,13 @@ from functools import cached_property
 
 from operators.behaviour import Slice, Tuples, together
 from operators.completion import closed_so_far, completed
-from operators.rows import HASHED
+from operators.rows import joined
 from operators.state import OperatorState
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching, quoted
-
-_MANY = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -101,31 +99,20 @@ class Equal:
         found = []
         later = [part for part in (kept[1], new[1]) if part is not None]
         if new[0] is not None and later:
-            found.append(self._joined(new[0], _whole(later), "inner"))
+            found.append(joined(new[0], _whole(later), self.condition))
         if kept[0] is not None and new[1] is not None:
-            found.append(self._joined(kept[0], new[1], "inner"))
+            found.append(joined(kept[0], new[1], self.condition))
         return together(found)
 
     def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
         """The tuples that have a partner among the others, each as often as it is there."""
         there = [part for part in others if part is not None]
-        return self._joined(tuples, _whole(there), "left_semi") if there else None
+        return joined(tuples, _whole(there), self.condition, "left_semi") if there else None
 
     def without_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples:
         """The tuples that have none."""
         there = [part for part in others if part is not None]
-        return self._joined(tuples, _whole(there), "left_anti") if there else tuples
-
-    def _joined(self, tuples: Tuples, others: Tuples, how: str) -> Tuples:
-        from pyspark.sql import functions as F
-
-        frame, other = tuples.frame, others.frame
-        if others.at_most <= HASHED and (how != "inner" or others.at_most <= tuples.at_most):
-            other = F.broadcast(other)
-        elif how == "inner" and tuples.at_most <= HASHED:
-            frame = F.broadcast(frame)
-        at_most = min(tuples.at_most * others.at_most, _MANY) if how == "inner" else tuples.at_most
-        return Tuples(frame.join(other, F.expr(self.condition), how), at_most, exact=False)
+        return joined(tuples, _whole(there), self.condition, "left_anti") if there else tuples
 
 
 def _whole(parts: Sequence[Tuples]) -> Tuples:
