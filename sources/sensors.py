@@ -6,10 +6,10 @@ its own stream, as punctuations. All sensors of one seed are repeatable, byte fo
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from heapq import merge
 from itertools import accumulate, chain, pairwise, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,12 @@ import pyarrow.compute
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
+from sources.live import Line, write_live
 
 pc: Any = pyarrow.compute
 
 HOURS_AT_ONCE = 500
 """Hours whose reports are made in one go; bounds the memory, and moves no byte."""
-
-SECONDS_BETWEEN_WRITES = 0.05
-"""How often a live sensor writes."""
 
 
 def generate(
@@ -75,7 +73,8 @@ def generate(
             with path.open("wb") as file:
                 file.writelines(block for _, block in stream)
     else:
-        _write_live(paths, [_lines(stream) for stream in streams], rate / sensors)
+        due = [_due(number, _lines(stream), rate / sensors) for number, stream in enumerate(streams)]
+        write_live(paths, merge(*due, key=itemgetter(0)))
     return paths
 
 
@@ -141,31 +140,7 @@ def _lines(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         yield from zip(chain(repeat(1, reports), repeat(0)), block.splitlines(keepends=True), strict=False)
 
 
-def _write_live(
-    paths: list[Path],
-    streams: list[Iterator[tuple[int, bytes]]],
-    rate: float,
-    clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Write each stream's lines as they fall due, `rate` reports a second in each file."""
-    with ExitStack() as stack:
-        # All files are there before the first report, so that a reader finds every sensor.
-        files = [stack.enter_context(path.open("wb", buffering=0)) for path in paths]
-        due = [_with_due_time(stream, rate) for stream in streams]
-        waiting = [next(lines, None) for lines in due]
-        start = clock()
-        while any(line is not None for line in waiting):
-            now = clock() - start
-            for number, file in enumerate(files):
-                ready = []
-                while (line := waiting[number]) is not None and line[0] <= now:
-                    ready.append(line[1])
-                    waiting[number] = next(due[number], None)
-                if ready:
-                    file.write(b"".join(ready))
-            time.sleep(SECONDS_BETWEEN_WRITES)
-
-
-def _with_due_time(lines: Iterator[tuple[int, bytes]], rate: float) -> Iterator[tuple[float, bytes]]:
+def _due(number: int, lines: Iterator[tuple[int, bytes]], rate: float) -> Iterator[Line]:
+    """The lines of one sensor's file, `rate` reports a second."""
     for total, line in accumulate(lines, lambda done, line: (done[0] + line[0], line[1]), initial=(0, b"")):
-        yield total / rate, line
+        yield total / rate, number, line
