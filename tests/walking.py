@@ -11,7 +11,7 @@ from operators.behaviour import Slice, advance
 from operators.segments import SegmentStore
 from operators.state import OperatorState
 from tests.operators.running import Done, Items, Row, rows_of, tuples_of
-from xmlstream.plan import Node, Scan, names, topological
+from xmlstream.plan import Node, Results, Scan, Static, names, topological
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ class Walk:
         for node in self.nodes:
             self._stores[node].begin(self._slice)
             self._states[node].begin(datetime.now(UTC))
-            assert not isinstance(node.operator, Scan)
+            assert not isinstance(node.operator, Scan | Static | Results)
             slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
         tuples, said = slices[self.root].tuples, slices[self.root].punctuations
         rows: list[Row] = [] if tuples is None else rows_of(tuples, self.root.schema)

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
+    from xmlstream.inserts import Insert, inserts_from_sql, run, start
     from xmlstream.multiway import multiway_join
-    from xmlstream.query import Groups, Query, from_sql, read
+    from xmlstream.query import Groups, Query
+    from xmlstream.reading import from_dataframe, from_sql, read
     from xmlstream.runner import Summary
     from xmlstream.session import open_session
 
@@ -40,6 +42,7 @@ __all__ = [
     "ByRoster",
     "Groups",
     "InputError",
+    "Insert",
     "MalformedInput",
     "Query",
     "QueryError",
@@ -48,10 +51,14 @@ __all__ = [
     "UngrammaticalStream",
     "UsageError",
     "XmlStreamError",
+    "from_dataframe",
     "from_sql",
+    "inserts_from_sql",
     "multiway_join",
     "open_session",
     "read",
+    "run",
+    "start",
 ]
 
 _MODULES = {
@@ -61,7 +68,9 @@ _MODULES = {
     "operators.punctuate_predicate": ("ByPredicate",),
     "operators.punctuate_roster": ("ByRoster",),
     "xmlstream.multiway": ("multiway_join",),
-    "xmlstream.query": ("Groups", "Query", "from_sql", "read"),
+    "xmlstream.inserts": ("Insert", "inserts_from_sql", "run", "start"),
+    "xmlstream.query": ("Groups", "Query"),
+    "xmlstream.reading": ("from_dataframe", "from_sql", "read"),
     "xmlstream.runner": ("Summary",),
     "xmlstream.session": ("open_session",),
 }

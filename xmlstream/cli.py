@@ -78,8 +78,9 @@ def generate_sensors(
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Directory for the result's documents; - for standard output.")
-    ],
+        str | None,
+        typer.Option("--output", "-o", help="Directory for the documents of a SELECT's result; - for standard output."),
+    ] = None,
     define: Annotated[
         list[str] | None,
         typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
@@ -107,20 +108,18 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = False,
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
-    from xmlstream import sql
+    from xmlstream import script as scripts
     from xmlstream.spark_errors import first_cause
 
     variables, configuration = _pairs(define, "-D", "NAME=VALUE"), _pairs(conf, "--conf", "KEY=VALUE")
     text, name = _text(query)
     try:
-        script = sql.read(text, variables, name)
+        script = scripts.read(text, variables, name)
         _run(
             script,
             {
-                "output": output,
+                "targets": script.targets(output, row_tag, root_tag),
                 "checkpoint": checkpoint,
-                "row_tag": row_tag,
-                "root_tag": root_tag,
                 "follow": follow,
                 "keep_open": keep_open,
                 "metrics": metrics,

@@ -1,8 +1,9 @@
-"""CREATE TABLE … USING punctuated_xml OPTIONS (…): what a query reads."""
+"""CREATE TABLE … USING … OPTIONS (…): what a query reads, and what it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -14,11 +15,68 @@ from xmlstream.dialect import StreamSql, offset
 from xmlstream.plan import Node, Scan
 from xmlstream.query_text import QueryText
 from xmlstream.refusals import called, place_of
+from xmlstream.static_table import STATIC_FORMATS, static_table
 from xmlstream.supported import require_type
 
 FORMAT = "punctuated_xml"
 _CREATE = {"this", "kind", "properties"}
 _COLUMN = {"this", "kind", "constraints"}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What CREATE TABLE says, before anyone asks what it means; `columns` is Spark DDL, None without any."""
+
+    name: str
+    columns: str | None
+    using: str
+    options: Mapping[str, str]
+    text: QueryText
+    at: int | None
+
+    @staticmethod
+    def of(tree: exp.Create, text: QueryText) -> Declaration:
+        """The statement, taken apart.
+
+        Raises:
+            QueryError: It declares anything but a table with columns, a format and options.
+        """
+        if str(tree.args.get("kind")).upper() != "TABLE":
+            what = f"CREATE {tree.args.get('kind')} is not supported"
+            raise text.error(what, offset(tree), "a query declares tables and views")
+        _require_only(tree, _CREATE, text)
+        is_list = isinstance(tree.this, exp.Schema)
+        table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
+        _require_only(table, {"this"}, text)
+        name, at = table.name, offset(table)
+        ddl = ", ".join(_column(column, text) for column in columns) or None
+        using, options = _properties(tree.args.get("properties"), text, name, at)
+        if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
+            hint = f"leave out the option {twice[0]}"
+            raise text.error(f"table {name} has its columns twice", offset(columns[0]), hint)
+        return Declaration(name, ddl, using, options, text, at)
+
+    def error(self, what: str, hint: str | None = None) -> QueryError:
+        """An error that points at the table's name."""
+        return self.text.error(f"table {self.name}: {what}", self.at, hint)
+
+
+def declared(declaration: Declaration) -> Node:
+    """The source that a table is.
+
+    Raises:
+        QueryError: Its format is unknown, or its options do not fit it.
+    """
+    using, name = declaration.using, declaration.name
+    try:
+        if using.lower() == FORMAT:
+            return scan(name, declaration.options, declaration.columns)
+        if using.lower() in STATIC_FORMATS:
+            return static_table(name, using.lower(), declaration.options, declaration.columns)
+    except (UsageError, InputError) as error:
+        raise declaration.error(error.what, error.hint) from None
+    hint = f"a stream is read USING {FORMAT}, a static table USING {', '.join(STATIC_FORMATS)}"
+    raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
 
 
 def scan(name: str, options: Mapping[str, str], schema: str | None) -> Node:
@@ -31,28 +89,6 @@ def scan(name: str, options: Mapping[str, str], schema: str | None) -> Node:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
     return Node(Scan(name, SourceOptions.parse(options, schema)), (), name)
-
-
-def declared(tree: exp.Create, text: QueryText) -> tuple[str, Node]:
-    """The name of the table that the statement declares, and the source that it is.
-
-    Raises:
-        QueryError: It declares anything but a punctuated XML source.
-    """
-    if str(tree.args.get("kind")).upper() != "TABLE":
-        raise text.error(f"CREATE {tree.args.get('kind')} is not supported", offset(tree), "a query declares tables")
-    _require_only(tree, _CREATE, text)
-    table, columns = (tree.this.this, tree.this.expressions) if isinstance(tree.this, exp.Schema) else (tree.this, [])
-    _require_only(table, {"this"}, text)
-    name = table.name
-    ddl = ", ".join(_column(column, text) for column in columns) or None
-    options = dict(_options(tree.args.get("properties"), text, name, offset(table)))
-    if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
-        raise text.error(f"table {name} has its columns twice", offset(columns[0]), f"leave out the option {twice[0]}")
-    try:
-        return name, scan(name, options, ddl)
-    except (UsageError, InputError) as error:
-        raise _at(error, text, offset(table), f"table {name}: ") from None
 
 
 def _column(column: exp.Expr, text: QueryText) -> str:
@@ -74,23 +110,22 @@ def _column(column: exp.Expr, text: QueryText) -> str:
     return f"{quoted(column.name)} {kind.sql(dialect=StreamSql)}{ends}"
 
 
-def _options(
+def _properties(
     properties: exp.Properties | None, text: QueryText, table: str, at: int | None
-) -> Iterator[tuple[str, str]]:
-    using = None
+) -> tuple[str, dict[str, str]]:
+    using, options = None, {}
     for part in properties.expressions if properties else ():
         match part:
             case exp.FileFormatProperty():
                 using = part.name
-                if using.lower() != FORMAT:
-                    raise text.error(f"USING {using} is not supported", at, f"a table is read USING {FORMAT}")
             case exp.OptionsProperty():
-                yield from _pairs(part, text, table)
+                options = dict(_pairs(part, text, table))
             case _:
                 what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
                 raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
     if using is None:
         raise text.error(f"table {table} does not say what it is", at, f"write USING {FORMAT} OPTIONS (…)")
+    return using, options
 
 
 def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:
@@ -118,7 +153,3 @@ _CREATES = {
     "replace": ("OR REPLACE is not supported", "a query declares each table once"),
     "exists": ("IF NOT EXISTS is not supported", "a query declares each table once"),
 }
-
-
-def _at(error: UsageError | InputError, text: QueryText, at: int | None, before: str) -> QueryError:
-    return text.error(before + error.what, at, error.hint)

@@ -66,10 +66,16 @@ def render(tree: exp.Expr) -> str:
 class Statement:
     """One statement of a text: its tree, and the offsets of its first character and of the one after its last."""
 
-    __slots__ = ("end", "start", "text", "tree")
+    __slots__ = ("_query", "end", "start", "text", "tree")
 
-    def __init__(self, tree: exp.Expr, text: QueryText, start: int, end: int) -> None:
+    def __init__(self, tree: exp.Expr, text: QueryText, start: int, end: int, query: int | None = None) -> None:
         self.tree, self.text, self.start, self.end = tree, text, start, end
+        self._query = query
+
+    def query(self) -> Statement:
+        """The query in CREATE VIEW … AS or INSERT INTO …, as a statement of its own."""
+        assert self._query is not None
+        return Statement(self.tree.expression, self.text, self._query, self.end)
 
 
 def parse_statements(text: QueryText) -> list[Statement]:
@@ -106,7 +112,17 @@ def _statement(tokens: list[Token], text: QueryText) -> Statement:
     except ParseError as error:
         raise _unreadable(error, tokens, text) from None
     assert tree is not None
-    return Statement(tree.transform(_with_unit, copy=False), text, start, end)
+    return Statement(tree.transform(_with_unit, copy=False), text, start, end, _query_in(tokens))
+
+
+def _query_in(tokens: list[Token]) -> int | None:
+    """Where a query begins, with the brackets that are around all of it."""
+    at = next((i for i, token in enumerate(tokens) if token.token_type in {TokenType.SELECT, TokenType.WITH}), None)
+    if at is None:
+        return None
+    while at and tokens[at - 1].token_type == TokenType.L_PAREN:
+        at -= 1
+    return tokens[at].start
 
 
 def _with_unit(node: exp.Expr) -> exp.Expr:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,8 @@ from sources.staging import StagedRange
 from xmlstream.commit_log import CommitLog, write_atomically
 from xmlstream.intake import Intake, write_letters
 from xmlstream.metrics import OperatorReport, SliceReport
-from xmlstream.plan import Node, Scan, fingerprint, names, topological
+from xmlstream.plan import Node, Results, Scan, Static, fingerprint, names, results, topological
+from xmlstream.static_table import StaticIntake
 from xmlstream.xml_sink import Sink
 
 if TYPE_CHECKING:
@@ -42,13 +44,13 @@ class Execution:
         spark: SparkSession,
         root: Node,
         checkpoint: Path,
-        sink: Sink,
+        sinks: Sequence[Sink],
         on_slice: Callable[[dict[str, Any]], None],
         dead_letters: Path,
     ) -> None:
         self.failure: BaseException | None = None
         self.busy = threading.Lock()
-        self._root, self._sink, self._on_slice = root, sink, on_slice
+        self._results, self._sinks, self._on_slice = results(root), sinks, on_slice
         self._dead_letters = dead_letters
         self._log = CommitLog(checkpoint / "commits")
         self._stage = checkpoint / "staged"
@@ -61,17 +63,24 @@ class Execution:
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         committed = latest["operators"] if latest else {}
         self._states: dict[Node, OperatorState] = {}
-        self._intakes: dict[Node, Intake] = {}
+        self._intakes: dict[Node, Intake | StaticIntake] = {}
         self._stores: dict[Node, SegmentStore] = {}
-        for node in topological(root):
+        whole = topological(root)
+        consumers = Counter(below for node in whole for below in node.inputs)
+        self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
+        for node in whole:
+            if isinstance(node.operator, Results):
+                continue
             name = self._names[node]
             store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
             inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
             state = self._states[node] = OperatorState(store, inputs, committed.get(name))
             if isinstance(node.operator, Scan):
                 self._intakes[node] = Intake(spark, node.operator, state, dead_letters)
+            elif isinstance(node.operator, Static):
+                self._intakes[node] = StaticIntake(spark, node.operator, state)
         if latest:
-            sink.publish(latest["output"])
+            self._publish(latest["outputs"])
             on_slice(latest["report"])
 
     @property
@@ -103,26 +112,21 @@ class Execution:
         for node, state in self._states.items():
             self._stores[node].begin(slice_id)
             state.begin(now)
-            if isinstance(node.operator, Scan):
-                mine = [r for r in ranges if r.source == self._names[node]]
-                slices[node] = self._intakes[node].slice(slice_id, mine)
-            else:
-                slices[node] = advance(node.operator, [slices[n] for n in node.inputs], state)
-                letters = [{"source": self._names[node], **letter} for letter in state.letters]
-                write_letters(self._dead_letters, self._names[node], slice_id, letters)
-            slices[node] = _counted(slices[node], node, observed)
-        result = slices[self._root]
-        table = _table(result, self._root)
-        output = self._sink.draft(slice_id, table, result.punctuations)
+            slices[node] = _counted(self._advanced(node, slice_id, slices, ranges), node, observed)
+        tables = {node: _table(slices[node], node) for node in self._results}
+        outputs = [
+            sink.draft(slice_id, tables[node], slices[node].punctuations)
+            for sink, node in zip(self._sinks, self._results, strict=True)
+        ]
         closed = all(intake.closed for intake in self._intakes.values())
-        outs = {node: _count(slices[node], node, observed, self._root, table) for node in slices}
+        outs = {node: _count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
         whole = self._log.is_whole(slice_id)
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
             items_in=sum(intake.items for intake in self._intakes.values()),
-            tuples_out=outs[self._root],
+            tuples_out=sum(outs[node] for node in self._results),
             operators=operators,
             set_aside=sum(intake.set_aside for intake in self._intakes.values())
             + sum(state.set_aside for state in self._states.values()),
@@ -134,16 +138,38 @@ class Execution:
             "time": now.isoformat(),
             "whole": whole,
             "operators": states,
-            "output": output,
+            "outputs": outputs,
             "report": report.json(),
         }
         self._log.commit(slice_id, record)
         self._time = now
         self._committed(record, ranges)
 
+    def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
+        """The slice that a source or an operator hands on."""
+        state, name = self._states[node], self._names[node]
+        match self._intakes.get(node), node.operator:
+            case Intake() as intake, _:
+                return intake.slice(slice_id, [r for r in ranges if r.source == name])
+            case StaticIntake() as intake, _:
+                return intake.slice()
+            case _, Scan() | Static() | Results():
+                raise AssertionError(f"{name} is no operator")
+            case _, operator:
+                slice_ = advance(operator, [slices[n] for n in node.inputs], state)
+        write_letters(self._dead_letters, name, slice_id, [{"source": name, **letter} for letter in state.letters])
+        if node in self._shared and slice_.tuples is not None:
+            # What several read is computed once.
+            return Slice(state.computed(slice_.tuples), slice_.punctuations)
+        return slice_
+
+    def _publish(self, outputs: Sequence[str | None]) -> None:
+        for sink, name in zip(self._sinks, outputs, strict=True):
+            sink.publish(name)
+
     def _committed(self, record: dict[str, Any], ranges: Sequence[StagedRange]) -> None:
         self.committed, self.closed = record["slice"], record["report"]["closed"]
-        self._sink.publish(record["output"])
+        self._publish(record["outputs"])
         for node, store in self._stores.items():
             kept = record["operators"][self._names[node]]["kept"].values()
             segments = [segment for log in kept for part in log["segments"] for segment in (part, *part["removed"])]
@@ -184,11 +210,11 @@ def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Sl
     return Slice(Tuples(frame, slice_.tuples.at_most, exact=False), slice_.punctuations)
 
 
-def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], root: Node, table: pa.Table | None) -> int:
+def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], tables: dict[Node, pa.Table | None]) -> int:
     if slice_.tuples is None:
         return 0
-    if node == root:
-        return int(table.num_rows) if table is not None else 0
+    if (table := tables.get(node)) is not None:
+        return int(table.num_rows)
     if slice_.tuples.exact:
         return slice_.tuples.at_most
     # Where Spark saw that nothing would come of them, it has not counted them.
@@ -196,7 +222,7 @@ def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], root: N
 
 
 def _table(result: Slice, root: Node) -> pa.Table | None:
-    """The root's tuples, computed."""
+    """The tuples of a result, computed."""
     if result.tuples is None:
         return None
     frame = result.tuples.frame

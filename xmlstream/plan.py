@@ -10,9 +10,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from operators.describe import Describe
 from operators.difference import Difference
@@ -31,6 +31,9 @@ from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.source import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _RESERVED = re.compile(r"_position|_punctuation|_kept\d+|_[anp]\d+")
 """Columns that operators and slices have beside the attributes."""
@@ -51,10 +54,28 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class Static:
+    """A static input, read once: files of one of Spark's formats, or a frame."""
+
+    name: str
+    schema: Schema
+    format: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    frame: DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The end of a plan that has several results: its inputs, under these names."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One operator over its inputs, or a source without any; `label` is what metrics call it."""
 
-    operator: Operator | Scan
+    operator: Operator | Scan | Static | Results
     inputs: tuple[Node, ...]
     label: str
     schema: Schema = field(init=False, repr=False, compare=False)
@@ -65,6 +86,10 @@ class Node:
         # Computed once: a part that is used twice would otherwise be walked twice at every level above it.
         if isinstance(self.operator, Scan):
             schema, schemes = self.operator.options.schema, self.operator.options.schemes
+        elif isinstance(self.operator, Static):
+            schema, schemes = self.operator.schema, ()
+        elif isinstance(self.operator, Results):
+            schema, schemes = Schema(()), ()
         else:
             schema = self.operator.schema(*(node.schema for node in self.inputs))
             schemes = self.operator.schemes(*(node.schemes for node in self.inputs))
@@ -77,6 +102,16 @@ class Node:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def results(root: Node) -> tuple[Node, ...]:
+    """The nodes whose tuples are a plan's results: several, or the root itself."""
+    return root.inputs if isinstance(root.operator, Results) else (root,)
+
+
+def together(roots: Sequence[Node], called: Sequence[str]) -> Node:
+    """The plan with these results, under these names; the root itself where there is but one."""
+    return roots[0] if len(roots) == 1 else Node(Results(tuple(called)), tuple(roots), "results")
 
 
 def topological(root: Node) -> list[Node]:
@@ -152,46 +187,3 @@ def _plain(value: Any) -> Any:
             parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
             return {"": type(value).__name__, **parts}
     return str(value)
-
-
-def tree(root: Node) -> str:
-    """The plan as text, a node a line, its inputs below it and indented."""
-    called = names(root)
-    lines: list[str] = []
-
-    def write(node: Node, depth: int) -> None:
-        lines.append(f"{'  ' * depth}{called[node]}: {described(node)}")
-        for below in node.inputs:
-            write(below, depth + 1)
-
-    write(root, 0)
-    return "\n".join(lines)
-
-
-def described(node: Node) -> str:
-    """An operator's parameters in a line."""
-    match node.operator:
-        case Scan(options=options):
-            text = f"{options.path} ({', '.join(options.columns)})"
-        case Select(predicate=predicate):
-            text = predicate
-        case Project(columns=columns):
-            text = ", ".join(f"{c.expression} AS `{c.attribute.name}`" for c in columns)
-        case GroupBy(keys=keys, aggregates=aggregates):
-            answers = [f"{a.expression} AS `{a.attribute.name}`" for a in aggregates]
-            text = f"({', '.join(keys)}) {', '.join(answers)}"
-        case Join(kind=kind):
-            text = f"{kind}: {node.operator.equal.condition}"
-        case SemiJoin(anti=anti):
-            text = f"{'anti' if anti else 'semi'}: {node.operator.equal.condition}"
-        case MultiwayJoin(equalities=equalities, purge=purge):
-            text = f"{purge}: {' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in equalities)}"
-        case Sort(keys=keys):
-            text = ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)
-        case Describe(attributes=attributes, watch=watch):
-            text = ", ".join(attributes) + (f" watching {', '.join(watch)}" if watch else "")
-        case Punctuate(rule=rule):
-            text = str(rule)
-        case _:
-            text = ", ".join(node.schema.names)
-    return text

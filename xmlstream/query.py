@@ -6,11 +6,10 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Unpack, get_args
 
 from operators.describe import Describe
 from operators.join import Kind
@@ -23,14 +22,16 @@ from xmlstream import runner, sql
 from xmlstream.analysis import SparkAnalyst
 from xmlstream.arguments import argument, has_aggregate, listed, separated, sort_key
 from xmlstream.compose import difference, distinct, intersect, merge
-from xmlstream.declaration import scan
 from xmlstream.dialect import parse_statements
-from xmlstream.plan import Node, tree
+from xmlstream.inserts import Insert
+from xmlstream.plan import Node
+from xmlstream.plan_text import tree
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Relation
 from xmlstream.rules import optimized
 from xmlstream.run_options import RunOptions, settings
 from xmlstream.runner import Summary
+from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +43,7 @@ _JOINS = {how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for ho
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query over punctuated streams, and the Spark session it will run in; made by `read` and `sql`."""
+    """A query over punctuated streams, and the Spark session it will run in; made by `read` and `from_sql`."""
 
     spark: SparkSession = field(repr=False, compare=False)
     root: Node
@@ -204,6 +205,10 @@ class Query:
         """
         return runner.start(self.spark, self.plan, settings(output, checkpoint, follow=True, **options))
 
+    def insert_into(self, output: str | Path, row_tag: str = "row", root_tag: str = "rows") -> Insert:
+        """This query with the place of its result, to be run together with others by `xmlstream.run`."""
+        return Insert(self.spark, self.root, Target(str(output), row_tag, root_tag))
+
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""
         statement = parse_statements(QueryText.joined(parts))[0]
@@ -243,30 +248,3 @@ class Groups:
         if not numbers and not any(map(has_aggregate, aggregates)):
             raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
-
-
-def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None = None, **options: Any) -> Query:
-    """A punctuated XML source as a query.
-
-    Args:
-        spark: The session that the query will run in.
-        path: A file, a directory or a glob.
-        schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`.
-        name: What metrics call the source; by default its path's last part without its suffix.
-        options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
-
-    Raises:
-        UsageError: An option is unknown, missing or cannot be read.
-    """
-    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-    called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**texts, "path": str(path)}, schema))
-
-
-def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> Query:
-    """The query that SQL text declares and asks, as `xmlstream run` takes it.
-
-    Raises:
-        QueryError: It is no SQL, uses what is not supported, or does not fit its tables.
-    """
-    return Query(spark, sql.read(text, variables).plan(spark))

@@ -24,7 +24,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.describing import describe_keys
 from xmlstream.dialect import expression, render
-from xmlstream.plan import Node, Scan, topological
+from xmlstream.plan import Node, Results, Scan, topological
 
 
 def collapse_projections(root: Node) -> Node:
@@ -60,7 +60,7 @@ def prune_columns(root: Node) -> Node:
     needed[root] = set(root.schema.names)
     for node in reversed(topological(root)):
         # A tuple without attributes could not be told from another, nor closed by a punctuation.
-        if not needed[node] and not isinstance(node.operator, Scan):
+        if not needed[node] and not isinstance(node.operator, Scan | Results):
             needed[node] = {node.schema.names[0]}
         for below in node.inputs:
             needed[below] |= _wanted(node, needed[node], below)

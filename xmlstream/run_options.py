@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 from xmlstream.runner import Settings
+from xmlstream.xml_sink import Target
 
 
-class RunOptions(TypedDict, total=False):
-    """How a query is run.
+class CommonOptions(TypedDict, total=False):
+    """How queries are run.
 
     Attributes:
-        row_tag: Tag of the result's tuples, `row` by default.
-        root_tag: Tag of the result's documents, `rows` by default.
         keep_open: The end of the input does not close the query: a later run goes on.
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output.
         on_slice: Called with the report of each committed slice.
     """
 
-    row_tag: str
-    root_tag: str
     keep_open: bool
     metrics: str | Path | None
     overwrite: bool
     on_slice: Callable[[dict[str, Any]], None] | None
 
 
+class RunOptions(CommonOptions, total=False):
+    """How a query with one result is run.
+
+    Attributes:
+        row_tag: Tag of the result's tuples, `row` by default.
+        root_tag: Tag of the result's documents, `rows` by default.
+    """
+
+    row_tag: str
+    root_tag: str
+
+
 def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
-    """What the runner is told."""
+    """What the runner is told of one result."""
+    tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
+    return settings_of([Target(str(output), **tags)], checkpoint, follow=follow, **options)
+
+
+def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
+    """What the runner is told of several results."""
     metrics = options.pop("metrics", None)
     return Settings(
-        output=str(output),
+        targets=tuple(targets),
         checkpoint=None if checkpoint is None else str(checkpoint),
         follow=follow,
         metrics=None if metrics is None else str(metrics),

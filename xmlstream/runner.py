@@ -15,12 +15,12 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from punct_ns.errors import StateError, UsageError, XmlStreamError
+from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from sources import xml_files
 from xmlstream.execution import Execution
 from xmlstream.metrics import MetricsFile
-from xmlstream.plan import Node, Scan, topological
-from xmlstream.xml_sink import DocumentForm, require_fresh, sink
+from xmlstream.plan import Node, Scan, results, topological
+from xmlstream.xml_sink import Target, require_fresh
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,9 +32,8 @@ class Settings:
     """How a query is run.
 
     Attributes:
-        output: a directory that gets one document per slice, or `-` for standard output.
+        targets: where each result of the plan goes, in the plan's order.
         checkpoint: where the query's state lives; None for a state that goes with the run.
-        row_tag, root_tag: the elements of the result.
         follow: wait for more input at its end, instead of ending there.
         keep_open: the end of the input does not close the query; a later run goes on.
         metrics: a file that gets one JSON object per slice.
@@ -42,10 +41,8 @@ class Settings:
         on_slice: called with the report of each committed slice.
     """
 
-    output: str
+    targets: tuple[Target, ...]
     checkpoint: str | None = None
-    row_tag: str = "row"
-    root_tag: str = "rows"
     follow: bool = False
     keep_open: bool = False
     metrics: str | None = None
@@ -128,18 +125,24 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     Raises:
         StateError, UsageError, QueryError: it cannot be started so.
     """
-    form = DocumentForm(root.schema, settings.row_tag, settings.root_tag)
+    scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
+    if not scans:
+        raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
+    outputs = _outputs(settings)
     checkpoint = _checkpoint(settings)
     if not (checkpoint / "query.json").exists():
-        require_fresh(settings.output, overwrite=settings.overwrite)
+        for output in outputs:
+            require_fresh(output, overwrite=settings.overwrite)
     tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
-    target = sink(settings.output, form)
-    beside = checkpoint if settings.output == "-" else Path(settings.output)
-    execution = Execution(spark, root, checkpoint, target, tally.slice, beside / "_dead_letters")
+    sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
+    directories = [Path(output) for output in outputs if output != "-"]
+    beside = directories[0] if directories else checkpoint
+    execution = Execution(spark, root, checkpoint, sinks, tally.slice, beside / "_dead_letters")
     tally.begin()
 
     def end() -> None:
-        target.close()
+        for sink in sinks:
+            sink.close()
         if settings.checkpoint is None:
             shutil.rmtree(checkpoint, ignore_errors=True)
 
@@ -148,21 +151,34 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         return Launched(execution, None, tally, once)
     xml_files.register(spark)
     frames = []
-    for node in topological(root):
-        if isinstance(node.operator, Scan):
-            name = execution.source_name(node)
-            options = node.operator.options.replace(
-                stage=str(execution.stage),
-                source=name,
-                documentLog=str(checkpoint / "documents" / name),
-                **_ends(settings),
-            )
-            frames.append(spark.readStream.format("punctuated_xml").options(**dict(options.given)).load())
+    for node in scans:
+        assert isinstance(node.operator, Scan)
+        name = execution.source_name(node)
+        options = node.operator.options.replace(
+            stage=str(execution.stage),
+            source=name,
+            documentLog=str(checkpoint / "documents" / name),
+            **_ends(settings),
+        )
+        frames.append(spark.readStream.format("punctuated_xml").options(**dict(options.given)).load())
     staged = reduce(lambda one, other: one.unionAll(other), frames)
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
     if not settings.follow:
         writer = writer.trigger(availableNow=True)
     return Launched(execution, writer.start(), tally, once)
+
+
+def _outputs(settings: Settings) -> list[str]:
+    """Where the results go, each somewhere else.
+
+    Raises:
+        UsageError: Two go to one place.
+    """
+    outputs = [target.output for target in settings.targets]
+    places = ["-" if output == "-" else str(Path(output).absolute()) for output in outputs]
+    if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
+        raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
+    return outputs
 
 
 def _ends(settings: Settings) -> Mapping[str, str]:

@@ -18,9 +18,9 @@ from xmlstream.inputs import require_found
 from xmlstream.progress import shown
 from xmlstream.rules import optimized
 from xmlstream.runner import Launched, Settings, Summary, launch
+from xmlstream.script import Script
 from xmlstream.session import open_session, quiet_java
 from xmlstream.spark_errors import reason_in
-from xmlstream.sql import Script
 from xmlstream.xml_sink import require_fresh
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark is started what would stop the query soon after."""
     goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
     if not goes_on and not settings.overwrite:
-        require_fresh(settings.output, overwrite=False)
+        for target in settings.targets:
+            require_fresh(target.output, overwrite=False)
     for source in script.sources:
         require_found(source.options)
 

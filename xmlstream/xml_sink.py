@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -123,9 +124,29 @@ class StreamSink:
         self._out.flush()
 
 
-def sink(output: str, form: DocumentForm) -> Sink:
-    """A directory, or standard output for `-`."""
-    return StreamSink(sys.stdout.buffer, form) if output == "-" else DirectorySink(Path(output), form)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a result goes, and how it is spelt there.
+
+    Attributes:
+        output: A directory that gets one document per slice, or `-` for standard output.
+        row_tag: The element of each tuple.
+        root_tag: The element around them.
+    """
+
+    output: str
+    row_tag: str = "row"
+    root_tag: str = "rows"
+
+    def sink(self, schema: Schema) -> Sink:
+        """The sink for tuples of this schema.
+
+        Raises:
+            QueryError: An attribute cannot be written as XML.
+            UsageError: A tag is no XML name.
+        """
+        form = DocumentForm(schema, self.row_tag, self.root_tag)
+        return StreamSink(sys.stdout.buffer, form) if self.output == "-" else DirectorySink(Path(self.output), form)
 
 
 def require_fresh(output: str, *, overwrite: bool) -> None:

@@ -21,7 +21,7 @@ from tests.strategies import Small, SmallSchema, sliced_streams
 from tests.walking import Walk
 from xmlstream.plan import Node
 from xmlstream.rules import optimized
-from xmlstream.sql import read
+from xmlstream.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

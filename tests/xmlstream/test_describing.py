@@ -26,10 +26,12 @@ from tests.operators.saying import NO_STORE
 from tests.strategies import SMALL, SmallSchema, small_punctuations
 from xmlstream.declaration import scan
 from xmlstream.describing import describe_keys
-from xmlstream.plan import Node, Scan, topological, tree
+from xmlstream.plan import Node, Results, Scan, Static, topological
+from xmlstream.plan_text import tree
 from xmlstream.rules import optimized
 from xmlstream.runner import Settings, run
-from xmlstream.sql import read
+from xmlstream.script import read
+from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +142,7 @@ class Flow:
             if isinstance(node.operator, Scan):
                 out[node] = Slice(None, tuple(said[node.operator.name]))
                 continue
+            assert not isinstance(node.operator, Static | Results)
             inputs, state = [out[below] for below in node.inputs], self.states[node]
             assert node.operator.pass_(inputs, state) is None
             out[node] = Slice(None, tuple(node.operator.propagate(inputs, state)))
@@ -229,7 +232,7 @@ def test_a_query_by_hours_of_minutes_answers_slice_by_slice_and_the_same_when_de
     answers = []
     for name, root in (("plain", plain), ("described", described)):
         out = tmp_path / name
-        run(spark, root, Settings(str(out), str(tmp_path / f"{name}-state")))
+        run(spark, root, Settings((Target(str(out)),), str(tmp_path / f"{name}-state")))
         documents = [etree.parse(path).getroot() for path in sorted(out.glob("slice-*.xml"))]
         answers.append([[etree.tostring(item, method="c14n") for item in document] for document in documents])
         rows = [[tuple(leaf.text for leaf in row) for row in document.findall("row")] for document in documents]

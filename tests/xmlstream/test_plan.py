@@ -14,10 +14,11 @@ from operators.project import Project
 from punct_ns.errors import QueryError
 from xmlstream.analysis import NamesOnly
 from xmlstream.declaration import scan
-from xmlstream.plan import Node, Scan, fingerprint, names, topological, tree
+from xmlstream.plan import Node, Scan, fingerprint, names, topological
+from xmlstream.plan_text import tree
 from xmlstream.relation import Relation
 from xmlstream.rules import RULES, collapse_projections, flatten_merges, optimized, prune_columns
-from xmlstream.sql import Script, read
+from xmlstream.script import Script, read
 from xmlstream.translation import Translation
 
 TABLES = """
@@ -37,7 +38,8 @@ def plan(query: str, tables: str = TABLES) -> Node:
 
 def planned(script: Script) -> Node:
     reach = {name: Relation.of(node) for name, node in script.tables.items()}
-    return Translation(script.query.text, NamesOnly()).plan(script.query.tree, reach)
+    query = script.answers[0].query
+    return Translation(query.text, NamesOnly()).plan(query.tree, reach)
 
 
 def labels(root: Node) -> list[str]:

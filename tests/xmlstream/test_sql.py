@@ -19,7 +19,7 @@ from tests.relational import TABLES, computed, views
 from xmlstream.functions import AGGREGATES, REFUSED, SCALARS
 from xmlstream.plan import Scan
 from xmlstream.rules import optimized
-from xmlstream.sql import Script, read
+from xmlstream.script import Script, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -398,7 +398,7 @@ def test_what_is_understood_is_what_spark_computes_or_refused(
 @pytest.mark.spark
 def test_two_parsers_that_differ_are_found_out(spark: SparkSession) -> None:
     read_query = script("SELECT hour + 1 AS x FROM s1")
-    read_query.query.tree.expressions[0].this.set("expression", exp.Literal.number(2))
+    read_query.answers[0].query.tree.expressions[0].this.set("expression", exp.Literal.number(2))
     with pytest.raises(QueryError, match="would not compute"):
         read_query.plan(spark)
 

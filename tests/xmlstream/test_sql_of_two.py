@@ -15,7 +15,7 @@ from punct_ns.errors import QueryError
 from tests.relational import TABLES, computed, views
 from xmlstream.plan import Scan, topological
 from xmlstream.rules import optimized
-from xmlstream.sql import read
+from xmlstream.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

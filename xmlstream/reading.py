@@ -1,0 +1,56 @@
+"""Where a query of the builder begins: a punctuated source, a DataFrame, SQL text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xmlstream import script
+from xmlstream.declaration import scan
+from xmlstream.plan import results
+from xmlstream.query import Query
+from xmlstream.static_table import static_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None = None, **options: Any) -> Query:
+    """A punctuated XML source as a query.
+
+    Args:
+        spark: The session that the query will run in.
+        path: A file, a directory or a glob.
+        schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`.
+        name: What metrics call the source; by default its path's last part without its suffix.
+        options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
+
+    Raises:
+        UsageError: An option is unknown, missing or cannot be read.
+    """
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
+    return Query(spark, scan(called, {**texts, "path": str(path)}, schema))
+
+
+def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
+    """A DataFrame of Spark's as a static input: read once, by the first slice, and closed from then on.
+
+    Raises:
+        UsageError: Two of its columns have one name.
+    """
+    return Query(frame.sparkSession, static_frame(name, frame))
+
+
+def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> Query:
+    """The query that SQL text declares and asks, as `xmlstream run` takes it.
+
+    Raises:
+        QueryError: It is no SQL, uses what is not supported, does not fit its tables, or holds several queries.
+    """
+    answers = (read_text := script.read(text, variables)).answers
+    if len(answers) > 1:
+        raise answers[1].query.text.error("a second query", answers[1].query.start, "take them by inserts_from_sql")
+    return Query(spark, results(read_text.plan(spark))[0])
