@@ -21,46 +21,23 @@ from typing import TYPE_CHECKING
 from operators.behaviour import Slice, Tuples
 from operators.completion import closed_so_far, completed
 from operators.kept import Kept
+from operators.sort_key import SortKey, once, total
 from operators.state import OperatorState
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.prefix import Direction, covered_prefix
+from punct_ns.prefix import covered_prefix
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 ALONE = 100_000
 """Tuples up to which one task sorts a slice; more are sorted by several."""
 
 _EACH = 1 << 33
 """How far the numbers that Spark gives to the rows of one partition are from those of the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class SortKey:
-    """An attribute to sort by; without `nulls_first`, null comes first when ascending and last when descending."""
-
-    attribute: str
-    descending: bool = False
-    nulls_first: bool | None = None
-
-    @property
-    def direction(self) -> Direction:
-        """The order of its values."""
-        return Direction(self.descending, not self.descending if self.nulls_first is None else self.nulls_first)
-
-    @property
-    def column(self) -> Column:
-        """The key as Spark's."""
-        from pyspark.sql import functions as F
-
-        column, direction = F.col(quoted(self.attribute)), self.direction
-        if direction.descending:
-            return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
-        return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +49,7 @@ class Sort:
     def __post_init__(self) -> None:
         if not self.keys:
             raise UsageError("sort without a key", hint="name an attribute to sort by")
-        each: dict[str, SortKey] = {}
-        for key in self.keys:
-            each.setdefault(key.attribute.lower(), key)
-        object.__setattr__(self, "keys", tuple(each.values()))
+        object.__setattr__(self, "keys", once(self.keys))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The input's.
@@ -142,9 +116,7 @@ class Sort:
         """The tuples in order, with positions behind those of all slices before."""
         from pyspark.sql import functions as F
 
-        keys = {key.attribute.lower() for key in self.keys}
-        others = [a.name for a in state.inputs[0] if a.name.lower() not in keys and not a.domain.opaque]
-        order = [*(key.column for key in self.keys), *(F.col(quoted(name)).asc_nulls_first() for name in others)]
+        order = total(self.keys, state.inputs[0])
         begin = state.notes.get("position", 0)
         if tuples.at_most <= ALONE:
             frame = tuples.frame.coalesce(1).sortWithinPartitions(*order)

@@ -101,6 +101,32 @@ def grouping(
     )
 
 
+def leading(
+    key: Callable[[Tuple], Tuple],
+    ranked: Callable[[list[Tuple]], list[Tuple]],
+    n: int,
+    universe: Sequence[Tuple],
+    *,
+    shown: bool,
+) -> Invariants:
+    """Of complete groups the tuples of rank n at the most, which stands behind them; kept are such of the others."""
+
+    def complete(k: Tuple, ps: Sequence[Punctuation]) -> bool:
+        return all(oracle.set_match(t, ps) for t in universe if oracle.same_tuple(key(t), k))
+
+    def first(ts: Sequence[Tuple]) -> list[Tuple]:
+        keys = oracle.distinct([key(t) for t in ts])
+        groups = [[t for t in ts if oracle.same_tuple(key(t), k)] for k in keys]
+        return [t if shown else t[:-1] for group in groups for t in ranked(group) if t[-1] <= n]
+
+    return Invariants(
+        cpass=lambda ts, ps: first([t for t in ts[0] if complete(key(t), ps[0])]),
+        cprop=lambda u, ts, ps: complete(key(u), ps[0]),
+        ckeep=lambda ts, ps: first([t for t in ts[0] if not complete(key(t), ps[0])]),
+        relation=lambda ts: first(ts[0]),
+    )
+
+
 def sorting(keys: Sequence[oracle.Key], universe: Sequence[Tuple]) -> Invariants:
     """A tuple is out once every possible tuple that is sorted before it, or beside it, is covered."""
     return Invariants(

@@ -145,6 +145,22 @@ def sort(keys: Sequence[Key], ts: Sequence[Tuple]) -> list[Tuple]:
     return sorted(ts, key=cmp_to_key(by))
 
 
+def ranked(rank: str, keys: Sequence[Key], ts: Sequence[Tuple]) -> list[Tuple]:
+    """Each tuple with SQL's rank behind it: its number in order; or one more than tuples, or values, before it."""
+
+    def counted(number: int, t: Tuple) -> int:
+        before_it = [u for u in ts if compare(keys, u, t) < 0]
+        match rank:
+            case "row_number":
+                return number
+            case "rank":
+                return len(before_it) + 1
+            case _:
+                return len(distinct([tuple(u[key.place] for key in keys) for u in before_it])) + 1
+
+    return [(*t, counted(number, t)) for number, t in enumerate(sort(keys, ts), start=1)]
+
+
 def init(keys: Sequence[Key], universe: Sequence[Tuple], ps: Sequence[Punctuation]) -> Callable[[Tuple], bool]:
     """Whether nothing more comes that is sorted before a tuple or beside it (Tucker et al. 2003, §5.2)."""
     still = [t for t in universe if not set_match(t, ps)]

@@ -15,6 +15,7 @@ from operators.project import Project
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
+from operators.top_n import TopN
 from xmlstream.plan import Node, Scan, topological
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def computed(root: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
     """An operator of one input; or a merge."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     frame = inputs[0]
@@ -89,6 +91,11 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             return groups.agg(*answers) if answers else frame.select(*(f"`{k}`" for k in keys)).distinct()
         case Sort(keys):
             return frame.orderBy(*(key.column for key in keys))
+        case TopN(n, keys, groups, rank, number):
+            order = [key.column for key in keys]
+            rank_ = F.expr(f"{rank}()").over(Window.partitionBy(*(f"`{name}`" for name in groups)).orderBy(*order))
+            first = frame.withColumn("_rank", rank_).where(f"_rank <= {n}")
+            return first.withColumnRenamed("_rank", number.name) if number else first.drop("_rank")
     raise NotImplementedError(node.label)
 
 

@@ -13,7 +13,8 @@ from operators.intersect import Intersect
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
-from operators.sort import Sort, SortKey
+from operators.sort import Sort
+from operators.sort_key import SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from xmlstream.analysis import Analyst

@@ -27,6 +27,7 @@ from operators.punctuate import Punctuate
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
+from operators.top_n import TopN
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _RESERVED = re.compile(r"_position|_punctuation|_kept\d+|_[anp]\d+")
 """Columns that operators and slices have beside the attributes."""
 
-Unary: TypeAlias = Select | Project | Distinct | GroupBy | Sort | Describe | Punctuate
+Unary: TypeAlias = Select | Project | Distinct | GroupBy | TopN | Sort | Describe | Punctuate
 Operator: TypeAlias = Unary | Merge | Join | SemiJoin | MultiwayJoin | Intersect | Difference
 
 

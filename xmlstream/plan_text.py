@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from operators.describe import Describe
 from operators.group_by import GroupBy
 from operators.join import Join
@@ -11,6 +13,8 @@ from operators.punctuate import Punctuate
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
+from operators.sort_key import SortKey
+from operators.top_n import TopN
 from xmlstream.plan import Node, Results, Scan, Static, names
 
 
@@ -47,7 +51,9 @@ def described(node: Node) -> str:
         case MultiwayJoin(equalities=equalities, purge=purge):
             text = f"{purge}: {' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in equalities)}"
         case Sort(keys=keys):
-            text = ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)
+            text = _ordered(keys)
+        case TopN(n, keys, groups, rank):
+            text = f"({', '.join(groups)}) {rank} <= {n} by {_ordered(keys)}"
         case Describe(attributes=attributes, watch=watch):
             text = ", ".join(attributes) + (f" watching {', '.join(watch)}" if watch else "")
         case Punctuate(rule=rule):
@@ -67,3 +73,7 @@ def _end(operator: Scan | Static | Results, node: Node) -> str:
             return f"{where} ({', '.join(node.schema.names)})"
         case Results(names=names_):
             return ", ".join(names_)
+
+
+def _ordered(keys: Sequence[SortKey]) -> str:
+    return ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)

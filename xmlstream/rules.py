@@ -7,6 +7,7 @@ punctuations promise to speak of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -20,6 +21,7 @@ from operators.project import Column, Project
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
+from operators.top_n import TopN
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.describing import describe_keys
@@ -153,6 +155,9 @@ def _wanted(node: Node, needed: set[str], below: Node) -> set[str]:
             return {name for name in below.schema.names if name in used | needed}
         case Sort(keys):
             return needed | {below.schema.attribute(key.attribute).name for key in keys}
+        case TopN(_, keys, groups, number=number):
+            used = {below.schema.attribute(name).name for name in (*groups, *(key.attribute for key in keys))}
+            return used | needed - ({number.name} if number else set())
         case Describe(attributes, watch):
             return needed | {below.schema.attribute(name).name for name in (*attributes, *watch)}
     return set(below.schema.names)
@@ -171,13 +176,15 @@ def _pruned(node: Node, needed: set[str], inputs: list[Node]) -> Node:
         case Merge(schema):
             operator = Merge(Schema(tuple(attribute for attribute in schema if attribute.name in needed)))
             inputs = [_exactly(below, operator.attributes.names) for below in inputs]
-        case Join() | SemiJoin() | MultiwayJoin() | Sort():
+        case Join() | SemiJoin() | MultiwayJoin() | Sort() | TopN():
             # What they keep are whole tuples: a source's attributes that are not read must not be among them.
             wanted = [_wanted(node, needed, below) for below in node.inputs]
             inputs = [
                 _exactly(below, tuple(name for name in below.schema.names if name in names))
                 for below, names in zip(inputs, wanted, strict=True)
             ]
+    if isinstance(operator, TopN) and operator.number is not None and operator.number.name not in needed:
+        operator = replace(operator, number=None)
     return Node(operator, tuple(inputs), node.label)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from operators.sort import SortKey
+from operators.sort_key import SortKey
 from punct_ns.errors import QueryError
 from xmlstream.analysis import Analyst
 from xmlstream.compose import Item, difference, distinct, finished, intersect, merge, ordered, project

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.sort import Sort, SortKey
+from operators.sort import Sort
+from operators.sort_key import SortKey
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

@@ -12,6 +12,8 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
+from operators.sort_key import SortKey
+from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute
 from punct_ns.slices import literal
@@ -118,6 +120,40 @@ def grouping_tuples(space: SmallSchema) -> Case:
     return _grouping(space, aggregates, answer)
 
 
+def _topping(space: SmallSchema, topped: TopN, key: oracle.Key, groups: slice) -> Case:
+    """The first tuples of the groups by these attributes of a stream's own, in order of one of them."""
+    shown = topped.number is not None
+    specified = invariants.leading(
+        lambda t: t[: len(space.schema)][groups],
+        lambda ts: oracle.ranked(topped.rank, [key], ts),
+        topped.n,
+        space.universe,
+        shown=shown,
+    )
+    return Case(topped, one(space), specified, [(*t, 1) if shown else t for t in space.universe])
+
+
+def topping(space: SmallSchema) -> Case:
+    """The two greatest first values of the groups by all other attributes, numbered."""
+    first, *others = space.schema.names
+    number = Attribute("number", Domain("INT", nullable=False))
+    topped = TopN(2, (SortKey(first, descending=True),), ("stream", *others), number=number)
+    return _topping(space, topped, oracle.Key(0, descending=True, nulls_first=False), slice(1, None))
+
+
+def topping_all(space: SmallSchema) -> Case:
+    """Of each stream the three tuples that are least by the last attribute, null last, and then by the others."""
+    topped = TopN(3, (SortKey(space.schema.names[-1], nulls_first=False),), ("stream",))
+    return _topping(space, topped, oracle.Key(len(space.schema) - 1, nulls_first=False), slice(0))
+
+
+def topping_with_ties(space: SmallSchema) -> Case:
+    """All tuples of a first value that have less than two before them by the last attribute, with their ranks."""
+    number = Attribute("rank", Domain("INT", nullable=False))
+    topped = TopN(2, (SortKey(space.schema.names[-1]),), ("stream", space.schema.names[0]), "rank", number)
+    return _topping(space, topped, oracle.Key(len(space.schema) - 1), slice(1))
+
+
 CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "select": selecting,
     "project": projecting,
@@ -125,6 +161,9 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "merge": merging,
     "group_by": grouping,
     "group_by, tuples kept": grouping_tuples,
+    "top_n": topping,
+    "top_n, of all": topping_all,
+    "top_n, with ties": topping_with_ties,
     **PUNCTUATIONS,
     **PAIRS,
 }

@@ -165,6 +165,7 @@ FEW = settings(
 LARGE = [
     "distinct",
     "group_by",
+    "top_n",
     "join, full, with a condition",
     "difference",
 ]
@@ -210,9 +211,10 @@ def test_the_same_holds_for_state_too_large_to_rewrite(
 ) -> None:
     force_large_state(monkeypatch)
 
-    @settings(FEW, max_examples=1)
-    @given(runs())
+    # The first example is the simplest there is, and no large state.
+    @settings(FEW, max_examples=2)
+    @given(runs(25))
     def holds(example: Run) -> None:
-        run(spark, CATALOGUE[name], example, count_kept=name != "group_by")
+        run(spark, CATALOGUE[name], example, count_kept=name not in ("group_by", "top_n"))
 
     holds()

@@ -14,10 +14,12 @@ from operators.project import Column, Project
 from operators.punctuate import Punctuate
 from operators.punctuate_roster import ByRoster
 from operators.select import Select
-from operators.sort import Sort, SortKey
+from operators.sort import Sort
+from operators.sort_key import SortKey
 from xmlstream.declaration import scan
 from xmlstream.plan import Node, Operator
 from xmlstream.runner import Settings, run
+from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +54,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     done: list[dict[str, Any]] = []
     checkpoint = tmp_path / "checkpoint"
     started = datetime.now(UTC)
-    run(spark, root, Settings(str(tmp_path / "out"), str(checkpoint), on_slice=done.append))
+    run(spark, root, Settings((Target(str(tmp_path / "out")),), str(checkpoint), on_slice=done.append))
 
     written = [etree.parse(path).getroot() for path in sorted((tmp_path / "out").glob("slice-*.xml"))]
     rows = [[(row.findtext("hour"), row.findtext("t")) for row in document.findall("row")] for document in written]

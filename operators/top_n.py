@@ -1,0 +1,129 @@
+"""top_n: of each group the first n tuples in an order, as soon as the group is complete.
+
+Meaning:    top_{A; K; n}(R) = {| t ∈ R | rank(t) ≤ n |}, rank(t) that of t among {| u ∈ R | u.A = t.A |} in the order
+            of the keys K: its number; or one more than there are tuples, or values of K, before it (SQL's ROW_NUMBER,
+            RANK and DENSE_RANK). Null is a group. Without A all tuples are one group.
+Step:       –
+Pass:       {t ∈ kept ∪ new | t.A is complete, rank(t) ≤ n}: every possible tuple of the group is covered.
+Propagate:  exactly the punctuations that made that cover, on A, with wildcards for all else.
+Keep:       {t ∈ kept ∪ new | t.A is not complete, rank(t) ≤ n}: what is behind n others stays behind them.
+Safe when:  the schemes cover every group with finitely many punctuations; n tuples are kept of each that is open.
+Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs): group_by, with several tuples of each group for an answer.
+
+To SQL the number of tuples with equal keys is anyone's choice. Here the remaining attributes decide, ascending, null
+first, as in sort, so that the answer does not depend on how tuples come. Of RANK and DENSE_RANK equal tuples are all
+kept: state is bounded by n and the ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from operators import kept
+from operators.behaviour import Slice, Tuples
+from operators.completion import completed
+from operators.sort_key import SortKey, once, total
+from operators.state import OperatorState
+from punct_ns.errors import UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Rank = Literal["row_number", "rank", "dense_rank"]
+"""How tuples are counted: each for itself, or equal ones alike, with gaps behind them or without."""
+
+_RANK = "_n0"
+
+
+@dataclass(frozen=True, slots=True)
+class TopN:
+    """The tuples whose rank among those that agree on `groups`, by `keys`, is `n` at the most.
+
+    `number` is the attribute that the rank becomes, behind the input's; None where nobody asks for it.
+    """
+
+    n: int
+    keys: tuple[SortKey, ...]
+    groups: tuple[str, ...] = ()
+    rank: Rank = "row_number"
+    number: Attribute | None = None
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise UsageError(f"the first {self.n} tuples are none", hint="ask for one, or more")
+        if not self.keys:
+            raise UsageError("the first tuples of no order", hint="name an attribute to order by")
+        object.__setattr__(self, "keys", once(self.keys))
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's, and the rank.
+
+        Raises:
+            QueryError: the input has no such attribute as a key or a group names.
+        """
+        for name in (*self.groups, *(key.attribute for key in self.keys)):
+            inputs[0].attribute(name)
+        return inputs[0] if self.number is None else Schema((*inputs[0].attributes, self.number))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those on groups alone, and those whose other terms tile what they speak of."""
+        groups = {name.lower(): name for name in self.groups}
+        return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing goes out; new tuples compete with those that are kept of their groups."""
+        if (new := inputs[0].tuples) is not None:
+            frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), self._kept(state)
+            # Few are ranked together with what is kept, in any case.
+            first = frame if log.at_most + new.at_most <= kept.SMALL else self._first(frame, state)
+            log.add(Tuples(first, new.at_most, exact=False))
+        return None
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The first tuples of the groups that are complete now."""
+        closing = state.closing[0] = completed(inputs[0].punctuations, self.groups, state)
+        log = self._kept(state)
+        if not closing or log.is_empty:
+            return None
+        taken = log.take(closing)
+        if self.number is None:
+            return taken
+        ranked = self._ranked(taken.frame, state).withColumnRenamed(_RANK, self.number.name)
+        return Tuples(ranked, taken.at_most, taken.exact)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What completed them."""
+        output = self.schema(*state.inputs)
+        places = [output.index(name) for name in self.groups]
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in state.closing[0]]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """The complete groups left with `pass_`; the first tuples of the others are computed once."""
+        self._kept(state).settle()
+
+    def _kept(self, state: OperatorState) -> kept.Kept:
+        groups = Schema(tuple(state.inputs[0].attribute(name) for name in self.groups))
+        return state.kept("tuples", groups, lambda frame: self._first(frame, state))
+
+    def _first(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """Of each group the first tuples; those of several parts are among the first of each."""
+        return self._ranked(tuples, state).where(f"{_RANK} <= {self.n}").drop(_RANK)
+
+    def _ranked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        group = Window.partitionBy(*map(quoted, self.groups)).orderBy(*self._order(state))
+        return tuples.withColumn(_RANK, F.expr(f"{self.rank}()").over(group))
+
+    def _order(self, state: OperatorState) -> list[Column]:
+        """The keys; where each tuple counts for itself with what tells ties apart."""
+        if self.rank == "row_number":
+            return total(self.keys, state.inputs[0], self.groups)
+        return [key.column for key in self.keys]
