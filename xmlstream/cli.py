@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, format_error
+from xmlstream.generate import generators
 
 app = typer.Typer(
     help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
@@ -25,7 +26,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-generators = typer.Typer(help="Write punctuated streams to try things on.", no_args_is_help=True)
 app.add_typer(generators, name="generate")
 
 
@@ -44,34 +44,6 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     sys.exit(0)
-
-
-@generators.command("sensors")
-def generate_sensors(
-    out: Annotated[Path, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")],
-    sensors: Annotated[int, typer.Option(help="How many sensors.")] = 2,
-    hours: Annotated[int, typer.Option(help="How many hours each of them reports.")] = 60,
-    punctuations_per_hour: Annotated[
-        int, typer.Option(help="Punctuations in each hour, the last one for the whole hour; 0 for none.")
-    ] = 1,
-    reports_per_hour: Annotated[int, typer.Option(help="Reports of each sensor in each hour.")] = 60,
-    seed: Annotated[int, typer.Option(help="Of the temperatures: the same seed, the same bytes.")] = 0,
-    rate: Annotated[float | None, typer.Option(help="Write live, so many reports a second.", metavar="REPORTS")] = None,
-) -> None:
-    """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
-    from sources.sensors import generate
-
-    paths = generate(
-        out,
-        sensors=sensors,
-        hours=hours,
-        punctuations_per_hour=punctuations_per_hour,
-        reports_per_hour=reports_per_hour,
-        seed=seed,
-        rate=rate,
-    )
-    for path in paths:
-        typer.echo(path)
 
 
 @app.command()
