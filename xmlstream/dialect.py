@@ -75,7 +75,7 @@ class Statement:
     def query(self) -> Statement:
         """The query in CREATE VIEW … AS or INSERT INTO …, as a statement of its own."""
         assert self._query is not None
-        return Statement(self.tree.expression, self.text, self._query, self.end)
+        return Statement(self.tree.expression.copy(), self.text, self._query, self.end)
 
 
 def parse_statements(text: QueryText) -> list[Statement]:

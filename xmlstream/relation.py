@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute, Schema
 from xmlstream.dialect import named, offset
 from xmlstream.functions import REFUSED, reason_to_refuse
 from xmlstream.plan import Node
@@ -24,22 +26,44 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRank:
+    """A rank among a relation's attributes, of which nothing says yet how many tuples it is to leave of each group.
+
+    Attributes:
+        attribute: The rank's.
+        at: Where it is written in the query's text.
+        first: The relation's node, with so many tuples of each group.
+    """
+
+    attribute: str
+    at: int | None
+    first: Callable[[int], Node]
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
-    """A node and its fields, in the order in which `*` lists them."""
+    """A node and its fields, in the order in which `*` lists them; with an open `rank` the node is any of those."""
 
     node: Node
     fields: tuple[Field, ...]
+    rank: OpenRank | None = None
 
     @staticmethod
     def of(node: Node, table: str | None = None) -> Relation:
         """All attributes of a node under their own names."""
         return Relation(node, tuple(Field(name, name, table) for name in node.schema.names))
 
+    @property
+    def schema(self) -> Schema:
+        """The fields as attributes, under their own names; no two may have one name."""
+        domains = (self.node.schema.attribute(field.attribute).domain for field in self.fields)
+        return Schema(tuple(Attribute(f.name, domain) for f, domain in zip(self.fields, domains, strict=True)))
+
     def called(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
         """The same under a table's alias, and perhaps with other column names."""
         names = columns or tuple(field.name for field in self.fields)
         pairs = zip(names, self.fields, strict=True)
-        return Relation(self.node, tuple(Field(name, field.attribute, table) for name, field in pairs))
+        return replace(self, fields=tuple(Field(name, field.attribute, table) for name, field in pairs))
 
     def fields_of(self, table: str | None) -> tuple[Field, ...]:
         """The fields of a table; all fields for None."""

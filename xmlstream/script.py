@@ -98,6 +98,8 @@ class Script:
             if view.columns and len(view.columns) != len(node.schema):
                 what = f"view {view.name} names {len(view.columns)} columns of a query that has {len(node.schema)}"
                 raise view.query.text.error(what, view.query.start)
+            if len({column.lower() for column in view.columns}) < len(view.columns):
+                raise view.query.text.error(f"view {view.name} names a column twice", view.query.start)
             tables[view.name] = Relation.of(node).called(view.name, view.columns)
         roots = []
         for answer in self.answers:
@@ -119,7 +121,6 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     declarations = _declarations(statements, whole)
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
     sinks = {name: SinkTable.of(declaration) for name, declaration in declarations.items() if name in targets}
-    tables = {d.name: declared(d) for name, d in declarations.items() if name not in targets}
     views: list[View] = []
     answers: list[Answer] = []
     for statement in statements:
@@ -139,6 +140,9 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
                 raise _no_query(statement)
     if not answers:
         raise QueryError("there is no query", hint="after the tables write SELECT … FROM …")
+    tables = {d.name: declared(d) for name, d in declarations.items() if name not in targets}
+    for query in (*(view.query for view in views), *(answer.query for answer in answers)):
+        _require_unread(query, targets)
     script = Script(tables, tuple(views), tuple(answers))
     scans = (node.operator for node in topological(script.sketch()))
     return Script(tables, script.views, script.answers, tuple(scan for scan in scans if isinstance(scan, Scan)))
@@ -205,6 +209,13 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
     if sink.name in taken:
         raise text.error(f"a second INSERT INTO {sink.name}", offset(table), "put both queries together with UNION ALL")
     return Answer(statement.query(), sink)
+
+
+def _require_unread(query: Statement, sinks: set[str]) -> None:
+    for table in query.tree.find_all(exp.Table):
+        if table.name.lower() in sinks:
+            hint = "CREATE VIEW gives a query a name; what was written can be read by a query that is run by itself"
+            raise query.text.error(f"{table.name} is written here, and cannot be read, too", offset(table), hint)
 
 
 def _no_query(statement: Statement) -> QueryError:

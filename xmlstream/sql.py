@@ -36,7 +36,7 @@ def planned(query: Statement, tables: Mapping[str, Relation], spark: SparkSessio
         QueryError: An expression has no type, or Spark takes the query for another.
     """
     analyst = SparkAnalyst(spark)
-    types = analyst.require_faithful(query, {name: relation.node.schema for name, relation in tables.items()})
+    types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
     root = _translated(query, tables, Translation(query.text, analyst))
     if (found := [attribute.domain.type for attribute in root.schema]) != types:
         raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)

@@ -127,7 +127,7 @@ USAGE = [
     (["run", "nowhere.sql", "-o", "out"], "nowhere.sql", None),
     (["run", "-", "-o", "out", "-D", "X"], "-D X", "NAME=VALUE"),
     (["run", "-", "-o", "out", "--conf", "=1"], "--conf =1", "KEY=VALUE"),
-    (["run", "-"], "-o", None),
+    (["run", "-"], "without FROM", None),
     (["run", "-", "-o", "out", "--folow"], "--folow", None),
     (["cat", "nowhere"], "nowhere", "run -o"),
     (["generate", "sensors", "--out", "out", "--sensors", "0"], "sensors", None),

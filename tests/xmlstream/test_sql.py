@@ -108,7 +108,6 @@ REFUSALS = [
     ("SELECT 1", "without FROM", "SELECT"),
     ("SELECT a FROM n WHERE a = :p", "parameter", None),
     ("WITH RECURSIVE x AS (SELECT a FROM n) SELECT a FROM x", "WITH RECURSIVE", "WITH"),
-    ("INSERT INTO n SELECT a FROM n", "INSERT", "INSERT"),
     ("DROP TABLE n", "DROP", "DROP"),
     ("SET x = 1", "SET", "SET"),
     ("EXPLAIN SELECT a FROM n", "EXPLAIN", "EXPLAIN"),
@@ -171,10 +170,18 @@ def test_what_is_wrong_is_said_with_its_place_and_a_hint(
 
 
 DECLARATIONS = [
-    ("CREATE TABLE t (a INT) USING parquet OPTIONS (path 'x')", "USING parquet"),
+    ("CREATE TABLE t (a INT) USING delta OPTIONS (path 'x')", "USING delta"),
+    ("CREATE TABLE t (a INT) USING parquet OPTIONS (header 'true')", "no path"),
+    ("CREATE TABLE t USING parquet OPTIONS (path 'x')", "no columns"),
+    ("CREATE TABLE t (a INT NOT NULL) USING csv OPTIONS (path 'x')", "NOT NULL of a"),
     ("CREATE TABLE t (a INT) OPTIONS (path 'x')", "what it is"),
     ("CREATE TABLE t (a INT)", "what it is"),
-    ("CREATE VIEW t AS SELECT 1", "CREATE VIEW"),
+    ("CREATE VIEW t AS SELECT 1", "without FROM"),
+    ("CREATE VIEW t AS SELECT hour FROM s1 ORDER BY hour", "ORDER BY"),
+    ("CREATE VIEW t (a, b) AS SELECT hour FROM s1", "view t names 2 columns"),
+    ("CREATE VIEW s1 AS SELECT hour FROM s2", "s1 is declared twice"),
+    ("CREATE OR REPLACE VIEW t AS SELECT hour FROM s1", "OR REPLACE"),
+    ("CREATE VIEW t COMMENT 'x' AS SELECT hour FROM s1", "SCHEMACOMMENT of view t"),
     ("CREATE TEMPORARY TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "TEMPORARY"),
     ("CREATE OR REPLACE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "OR REPLACE"),
     ("CREATE TABLE IF NOT EXISTS t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "IF NOT EXISTS"),
