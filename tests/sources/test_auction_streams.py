@@ -1,0 +1,67 @@
+"""The declarations of an auction house's streams read both of its XML forms, and read the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from punct_ns.slices import POSITION
+from sources import auctions
+from sources.auction_house import House
+from sources.auction_streams import STREAMS, Form, Stream, documents
+from sources.ranges import Range
+from sources.source import SourceOptions
+from sources.xml_parser import XmlParser
+from tests.sources.auction_items import BRISK, items
+
+Row = dict[str, Any]
+
+
+def parsed(path: Path, stream: Stream, form: Form) -> tuple[list[Row], list[Row]]:
+    """What the source reads, by the stream's own declaration: tuples, punctuations."""
+    options = SourceOptions.parse(stream.options(form, path), stream.schema)
+    rows: tuple[list[Row], list[Row]] = ([], [])
+    for part in XmlParser(options).parse(Range(str(path), 0, 0, path.stat().st_size, ends="root")):
+        assert not part.malformed
+        assert not part.dropped
+        rows[0].extend(part.tuples.to_pylist())
+        rows[1].extend(part.punctuations.to_pylist())
+    return rows
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=lambda stream: stream.name)
+def test_both_forms_are_read_alike_and_as_lxml_reads_the_flat_one(tmp_path: Path, stream: Stream) -> None:
+    forms: tuple[Form, Form] = ("flat", "nested")
+    for form in forms:
+        auctions.generate(tmp_path / form, 3000, House(seed=16, form=form, **BRISK))
+    path = tmp_path / "flat" / f"{stream.name}.xml"
+    flat = parsed(path, stream, "flat")
+    assert parsed(tmp_path / "nested" / f"{stream.name}.xml", stream, "nested") == flat
+    seen: tuple[list[Row], list[Row]] = ([], [])
+    for position, item in enumerate(items(path)):
+        if item.is_punctuation:
+            texts = dict.fromkeys(stream.attributes) | item.leaves
+            seen[1].append({POSITION: position, **texts})
+        else:
+            assert list(item.leaves) == list(stream.attributes)
+            numbers = ("creditCard", "extra", "name", "itemName", "description")
+            values = {name: item.leaves[name] if name in numbers else item[name] for name in stream.attributes}
+            seen[0].append({**values, POSITION: position})
+    assert flat == seen
+
+
+def test_nested_documents_are_in_the_manner_of_xmark(tmp_path: Path) -> None:
+    auctions.generate(tmp_path, 100, House(form="nested", schemes="all", pace=1))
+    lots = (tmp_path / "auction.xml").read_text().splitlines()
+    assert lots[2].startswith('<auction id="1000"><itemName>')
+    assert '<seller person="1000"/>' in lots[2]
+    assert "<interval><start>2015-07-15T00:00:01.000Z</start><end>" in lots[2]
+    assert lots[3] == '<punct:auction id="1000"></punct:auction>'
+    assert "<address><city>" in (tmp_path / "person.xml").read_text().splitlines()[2]
+
+
+def test_documents_have_the_names_of_their_tables() -> None:
+    assert [name for name, _ in documents(1)] == ["person", "auction", "bid"]
+    assert [name for name, _ in documents(2)] == ["person", "auction", "bid1", "bid2"]
