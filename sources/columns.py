@@ -15,7 +15,7 @@ import pyarrow.compute
 from punct_ns.domain import Domain
 from punct_ns.slices import arrow_type
 from sources.arrow_text import Mask, characters, trimmed
-from sources.formats import IsoRewriting
+from sources.formats import IsoRewriting, PrefixRewriting
 from sources.source import SourceOptions
 
 pc: Any = pyarrow.compute
@@ -25,7 +25,13 @@ class Column:
     """Reads the texts of one attribute."""
 
     def __init__(
-        self, name: str, domain: Domain, null_value: str | None, *, trim: bool, rewriting: IsoRewriting | None = None
+        self,
+        name: str,
+        domain: Domain,
+        null_value: str | None,
+        *,
+        trim: bool,
+        rewriting: IsoRewriting | PrefixRewriting | None = None,
     ) -> None:
         """`trim` says whether blanks around a string are no part of it; of other types they never are."""
         self._name = name
@@ -42,12 +48,15 @@ class Column:
         attribute = options.schema[index]
         formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
         pattern = formats.get(attribute.domain.type.removesuffix("_NTZ"))
+        rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
+        if options.prefixes[index]:
+            rewriting = PrefixRewriting(options.prefixes[index])
         return Column(
             attribute.name,
             attribute.domain,
             options.null_value,
             trim=options.ignore_surrounding_spaces,
-            rewriting=IsoRewriting.of(pattern) if pattern else None,
+            rewriting=rewriting,
         )
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:

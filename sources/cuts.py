@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sources.head import local_name, one_line
 
 Offsets = npt.NDArray[np.int64]
+Names = frozenset[bytes]
 
 _LT, _GT, _SLASH, _BANG, _QUERY = b"<>/!?"
 _BLOCK = 1 << 18  # bytes of which the masks stay in the cache
@@ -40,25 +41,25 @@ class Cut:
     open: tuple[bytes, ...]
 
 
-def last_cut(text: bytes, cut: Cut, item: bytes) -> Cut:
+def last_cut(text: bytes, cut: Cut, uncut: Names) -> Cut:
     """The last proven cut in a text.
 
     Args:
         text: Content of a document from the cut on, in an encoding whose ASCII is ASCII; it may end anywhere.
         cut: Where it begins.
-        item: Local name of the items' elements: none of them is cut.
+        uncut: Local names of the elements that are never cut: those of items, and what belongs together around them.
 
     Returns:
         The cut behind the root's end tag if it has come; the same cut if there is none after it.
     """
-    return _quickly(text, cut, item) or _by_all_tags(text, cut, item)
+    return _quickly(text, cut, uncut) or _by_all_tags(text, cut, uncut)
 
 
-def _quickly(text: bytes, cut: Cut, item: bytes) -> Cut | None:
+def _quickly(text: bytes, cut: Cut, uncut: Names) -> Cut | None:
     """The end of the last item if depth one is proven there by numbers alone; None if that cannot be told."""
-    if len(cut.open) != 1 or local_name(cut.open[0]) == item:
+    if len(cut.open) != 1 or local_name(cut.open[0]) in uncut:
         return None
-    end = last_item_end(text, item)
+    end = last_item_end(text, uncut)
     # Depth one can only be the root's, so that what is open is the same without a look at any name.
     return Cut(cut.offset + end, cut.open) if end and _is_level(text, end) else None
 
@@ -81,9 +82,9 @@ def _is_level(text: bytes, end: int) -> bool:
     return tags == tag_ends and tags == 2 * end_tags + empty
 
 
-def last_item_end(text: bytes, item: bytes) -> int:
-    """Offset behind the last thing that looks like the end tag of an item; 0 if there is none in reach."""
-    end_tag = re.compile(rb"</(?:[^\s<>/:]+:)?" + re.escape(item) + rb"[ \t\r\n]*>")
+def last_item_end(text: bytes, names: Names) -> int:
+    """Offset behind the last thing that looks like an end tag of one of these; 0 if there is none in reach."""
+    end_tag = re.compile(rb"</(?:[^\s<>/:]+:)?(?:" + b"|".join(map(re.escape, sorted(names))) + rb")[ \t\r\n]*>")
     at = len(text)
     for _ in range(_TRIES):
         at = text.rfind(b"</", 0, at)
@@ -161,7 +162,7 @@ def _tags(text: bytes, byte: npt.NDArray[np.uint8]) -> tuple[Offsets, Offsets]:
     return spans[:, 0], spans[:, 1]
 
 
-def _by_all_tags(text: bytes, cut: Cut, item: bytes) -> Cut:
+def _by_all_tags(text: bytes, cut: Cut, uncut: Names) -> Cut:
     tags = Tags.of(text, len(cut.open))
     last = len(tags.start) - 1
     if last < 0:
@@ -170,7 +171,7 @@ def _by_all_tags(text: bytes, cut: Cut, item: bytes) -> Cut:
         return Cut(cut.offset + int(tags.end[last]), ())
     open_ = tags.open_at(last, text, cut)
     for level, (index, tag) in enumerate(open_):
-        if local_name(tag) == item:
+        if local_name(tag) in uncut:
             if index < 0:
                 return cut  # the root itself is an item
             return Cut(cut.offset + int(tags.start[index]), tuple(one_line(tag) for _, tag in open_[:level]))
@@ -187,6 +188,7 @@ class Piece:
         open: Start tags of the elements open where it begins.
         after: Start tags of those open where it ends.
         tag: The start tag of the item; empty between items.
+        parent: What tells the element around the item from others: offset of its start tag, or where it is in `open`.
     """
 
     start: int
@@ -194,12 +196,14 @@ class Piece:
     open: tuple[bytes, ...]
     after: tuple[bytes, ...]
     tag: bytes = b""
+    parent: int = 0
 
 
 def pieces(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Piece]:
     """All of a text between two cuts, item by item; what is not well-formed ends up in one piece or another."""
     tags = Tags.of(text, len(open_))
     stack = list(open_)
+    begun = [-1 - level for level in range(len(open_))]
     before, start = tuple(stack), 0
     depth, tag = 0, b""  # of the item we are in
     for begin, end, opens in zip(tags.start.tolist(), tags.end.tolist(), tags.opens.tolist(), strict=True):
@@ -210,10 +214,12 @@ def pieces(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item
             start, before, tag, depth = begin, tuple(stack), text[begin:end], len(stack)
         if opens:
             stack.append(one_line(text[begin:end]))
+            begun.append(begin)
         elif closes and stack:
             stack.pop()
+            begun.pop()
         if tag and len(stack) <= depth:
-            yield Piece(start, end, before, tuple(stack), tag)
+            yield Piece(start, end, before, tuple(stack), tag, begun[-1] if begun else 0)
             start, before, tag = end, tuple(stack), b""
     if start < len(text) or before != after:
         yield Piece(start, len(text), before, after, tag)

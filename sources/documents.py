@@ -13,7 +13,7 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from punct_ns.errors import InputError, StateError, UsageError
-from sources.source import SourceOptions
+from sources.source import MANY, ONE, SourceOptions
 
 LOG = "documents.jsonl"
 
@@ -25,10 +25,13 @@ class Documents:
         """Take up what the log says, if `log` is set.
 
         Raises:
-            UsageError: A directory or glob without a place for the log, or a path of no file system.
+            UsageError: A directory or glob without a place for the log, or one that is closed by the structure of its
+                documents; or a path of no file system.
         """
         self._pattern = local_path(options.path)
         self.single = not has_magic(self._pattern) and not Path(self._pattern).is_dir()
+        if options.closings and not self.single:
+            raise UsageError(MANY, hint=ONE)
         self._log: Path | None = None
         self.paths: list[str] = [self._pattern] if self.single else []
         if log and not self.single:

@@ -57,14 +57,23 @@ class ItemReader:
         self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
-        self.needs_ancestors = bool(self._outer)
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
+        self._numbers = [index for index in wanted if options.paths[index].function == "position"]
+        self._numbered: dict[etree._Element | None, int] = {}
+        self._unit = options.unit_tag
+        self.needs_ancestors = bool(self._outer)
+        self.needs_siblings = bool(self._numbers)
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
         """The elements of the items below an element, in document order; none lies within another."""
+        self.begin()
         for element in root.iter("{*}" + self.local):
             if self.is_item(element) and not any(self.is_item(outer) for outer in element.iterancestors()):
                 yield element
+
+    def begin(self) -> None:
+        """Another tree comes: what was numbered in the last one is forgotten."""
+        self._numbered = {}
 
     def is_item(self, element: etree._Element) -> bool:
         """Whether the element is a tuple or a punctuation of this source."""
@@ -87,19 +96,28 @@ class ItemReader:
                 self._kinds[element.tag] = known
         return known
 
-    def values(self, element: etree._Element) -> list[str | None]:
+    def values(self, element: etree._Element, number: int | None = None) -> list[str | None]:
         """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
 
+        Args:
+            element: The tuple's.
+            number: Which it is among the tuples of its parent, from 1, where it does not stand among them; where it
+                does, the tuples are read in their order, each once.
+
         Raises:
-            UnreadableError: A leaf is there twice.
+            UnreadableError: A leaf is there twice, or it has no number.
         """
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)
+        if self._numbers:
+            counted = self._number(element)
+            for index in self._numbers:
+                texts[index] = str(number or counted)
         seen: set[int] = set()
         self._read(element, self._wanted, texts, seen)
         for index, path in self._wanted_outer:
-            texts[index] = _of_ancestor(element, path)
+            texts[index] = of_ancestor(element, path)
         return texts
 
     def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> list[str | None]:
@@ -131,6 +149,15 @@ class ItemReader:
                     for below in _below(node, str(child.tag)):
                         self._read(child, below, texts, seen)
 
+    def _number(self, element: etree._Element) -> int:
+        parent = element.getparent()
+        if parent not in self._numbered and not any(
+            _local(str(above.tag)) == self._unit for above in element.iterancestors()
+        ):
+            raise UnreadableError(f"a position is known inside of {self._unit} only")
+        self._numbered[parent] = self._numbered.get(parent, 0) + 1
+        return self._numbered[parent]
+
     def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
         for index in columns:
             if index in seen:
@@ -153,7 +180,7 @@ class ItemReader:
         if restricted:
             raise DroppedError
         for index, path in self._outer:
-            value = _of_ancestor(element, path)
+            value = of_ancestor(element, path)
             texts[index] = "null" if value is None else as_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
@@ -196,7 +223,7 @@ def _tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> _Node:
     root = _Node()
     for index in wanted:
         path = paths[index]
-        if path.up:
+        if path.is_outside:
             continue
         node = root
         for step in path.steps:
@@ -211,7 +238,7 @@ def _tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> _Node:
 def _flat(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
     """The attributes by the names of their elements, if each is a child of its own."""
     names = {paths[index].steps: index for index in wanted}
-    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.up for path in paths)
+    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.is_outside for path in paths)
     if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
         return None
     return {name: index for (name,), index in names.items()}
@@ -239,8 +266,11 @@ def as_constant(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def _of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
+def of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
+    """What an ancestor says, an XML attribute or its name; None if there is none."""
     ancestor: etree._Element | None = element
     for _ in range(path.up):
         ancestor = ancestor.getparent() if ancestor is not None else None
-    return None if ancestor is None or path.attribute is None else ancestor.get(path.attribute)
+    if ancestor is None:
+        return None
+    return _local(str(ancestor.tag)) if path.attribute is None else ancestor.get(path.attribute)

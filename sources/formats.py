@@ -1,4 +1,4 @@
-"""Dates and timestamps in other forms than ISO 8601: the patterns of `dateFormat` and `timestampFormat`."""
+"""Values in other forms than their types': patterns of dates and timestamps, prefixes of numbers."""
 
 from __future__ import annotations
 
@@ -76,6 +76,43 @@ class IsoRewriting:
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
         rewritten: pa.StringArray = pc.if_else(fits, pc.replace_substring_regex(texts, self.regex, self.iso), refused)
         return rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRewriting:
+    """Takes a prefix off texts: `person17` is 17; what does not begin with it is left so that no type can read it."""
+
+    prefix: str
+
+    def rewrite(self, texts: Any) -> pa.StringArray:
+        """The texts without it; blank ones and nulls as they are.
+
+        >>> PrefixRewriting("person").rewrite(pa.array(["person17", "17", "person", "", None])).to_pylist()
+        ['17', '17 does not begin with person', 'person ends behind person', '', None]
+        """
+        bare = pc.utf8_slice_codeunits(texts, len(self.prefix))
+        fits = pc.starts_with(texts, self.prefix)
+        refused = pc.binary_join_element_wise(texts, f"does not begin with {self.prefix}", " ")
+        ended = pc.binary_join_element_wise(texts, f"ends behind {self.prefix}", " ")
+        rewritten: pa.StringArray = pc.if_else(
+            pc.equal(texts, self.prefix), ended, pc.if_else(pc.or_(fits, pc.equal(texts, "")), bare, refused)
+        )
+        return rewritten
+
+    def of_pattern(self, pattern: str) -> str:
+        """The text of a pattern whose every constant has the prefix, without it; ValueError if one has not.
+
+        >>> PrefixRewriting("person").of_pattern('{person1,"person2"}'), PrefixRewriting("a").of_pattern("[a1,)")
+        ('{"1","2"}', '["1",)')
+        """
+        bare = pattern.strip()
+        if bare in ("*", "null", "{}"):
+            return bare
+        constant = re.compile(rf"(\"?){re.escape(self.prefix)}([\w.+:\-]+)\1(?=\s*[,)\]}}]|\s*\Z)")
+        rest = constant.sub("", bare)
+        if re.search(r"[^\[\](){},\s]", rest.replace("null", "")):
+            raise ValueError(f"{pattern} does not begin with {self.prefix}")
+        return constant.sub(r'"\2"', bare)
 
 
 _HINT = "yyyy, MM, dd, HH, mm, ss, S…, XXX and text in between, as in MM/dd/yyyy"

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sources.arrow_text import in_order, one_line, repeated, slots
 from sources.malformed import Malformed
 from sources.peel import Peeled
+from sources.sections import Ended
 from sources.shape import Found, Offsets, Window
 
 UNKNOWN = -1
@@ -45,6 +46,7 @@ class Items:
         punctuations: The pattern texts of all attributes.
         malformed: What could not be read; positions are ordinals, offsets those of the text.
         dropped: How many punctuations say nothing, since they restrict what is not declared.
+        ended: The sections that end among them.
     """
 
     count: int
@@ -52,6 +54,7 @@ class Items:
     punctuations: Texts
     malformed: list[Malformed] = field(default_factory=list)
     dropped: int = 0
+    ended: list[Ended] = field(default_factory=list)
 
 
 @dataclass(slots=True)

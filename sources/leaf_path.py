@@ -1,12 +1,18 @@
-"""Paths from a row element to the leaf that holds an attribute: `hour`, `bidder/person_ref/@person`, `../@id`."""
+"""Paths from a row element to the leaf that holds an attribute: `hour`, `bidder/person_ref/@person`, `../@id`.
+
+Two things that are no leaves have a path, too: the name of an ancestor, `name(..)`, and the row's number among the rows
+of its parent, `position()`.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from punct_ns.errors import UsageError
 
+_CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
 
 
@@ -18,23 +24,34 @@ class LeafPath:
         up: How many ancestors up it begins; 0 is the row element itself.
         steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one.
         attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
+        function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1.
     """
 
     up: int
     steps: tuple[str, ...]
     attribute: str | None = None
+    function: Literal["name", "position"] | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether what it leads to is no part of the row element."""
+        return self.up > 0 or self.function is not None
 
     @staticmethod
     def parse(text: str) -> LeafPath:
         """Read a path; UsageError with the reason if it is none.
 
         >>> LeafPath.parse("bidder/person_ref/@person")
-        LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person')
+        LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person', function=None)
         >>> LeafPath.parse("../@id")
-        LeafPath(up=1, steps=(), attribute='id')
-        >>> LeafPath.parse(".")
-        LeafPath(up=0, steps=(), attribute=None)
+        LeafPath(up=1, steps=(), attribute='id', function=None)
+        >>> LeafPath.parse("name(../..)")
+        LeafPath(up=2, steps=(), attribute=None, function='name')
         """
+        if called := _CALL.fullmatch(text):
+            if not called["up"]:
+                return LeafPath(0, (), function="position")
+            return LeafPath(called["up"].count(".."), (), function="name")
         # A namespace URI has slashes of its own.
         parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text.strip())
         names = [part.strip() for part in parts[::2]]
@@ -47,7 +64,9 @@ class LeafPath:
         while names and names[0] in (".", ".."):
             up += names.pop(0) == ".."
         if up and (names or attribute is None):
-            raise UsageError(f"'{text}' is no path", hint="of an ancestor only an attribute can be named, as in ../@id")
+            raise UsageError(
+                f"'{text}' is no path", hint="of an ancestor only an attribute or the name can be had: ../@id, name(..)"
+            )
         for name in [*names, *([attribute] if attribute is not None else [])]:
             if ":" in re.sub(r"\{.*\}", "", name):
                 raise UsageError(f"'{text}' names a prefix", hint="a namespace is written {uri}name, or left out")
@@ -58,9 +77,11 @@ class LeafPath:
     def __str__(self) -> str:
         """The path as it is written.
 
-        >>> str(LeafPath.parse("./a/b")), str(LeafPath.parse("."))
-        ('a/b', '.')
+        >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()")]
+        ['a/b', '.', 'name(..)', 'position()']
         """
+        if self.function is not None:
+            return f"{self.function}({'/'.join(['..'] * self.up)})"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
         return "/".join(ends) or "."
 

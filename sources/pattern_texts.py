@@ -12,6 +12,7 @@ from punct_ns.domain import BLANKS
 from punct_ns.xml_form import punctuation_from_texts
 from sources.arrow_text import has_blank_ends
 from sources.elements import UnreadableError, as_constant
+from sources.formats import PrefixRewriting
 from sources.source import SourceOptions
 
 pc: Any = pyarrow.compute
@@ -31,11 +32,16 @@ class PatternTexts:
     def __init__(self, options: SourceOptions) -> None:
         self._schema = options.schema
         self._trims = options.ignore_surrounding_spaces
+        self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
 
     def check(self, texts: Sequence[str | None]) -> None:
         """Of one punctuation; UnreadableError with the reason."""
         try:
-            punctuation_from_texts(texts, self._schema, trim=self._trims)
+            bare = list(texts)
+            for place, prefix in self._prefixes.items():
+                text = texts[place]
+                bare[place] = None if text is None else prefix.of_pattern(text)
+            punctuation_from_texts(bare, self._schema, trim=self._trims)
         except ValueError as error:
             raise UnreadableError(str(getattr(error, "what", error))) from None
 
@@ -54,19 +60,33 @@ class PatternTexts:
     def _doubtful(self, index: int, texts: Any) -> list[str]:
         if not len(texts):
             return []
-        plain = _PLAIN.get(self._schema[index].domain.type)
+        plain = None if index in self._prefixes else _PLAIN.get(self._schema[index].domain.type)
         if plain is not None:
             texts = texts.filter(pc.invert(pc.match_substring_regex(texts, plain)))
         return [text for text in texts.unique().to_pylist() if text is not None and text != "*"]
 
     def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
-        """The texts with quotes around constants whose blanks count: in the notation none do outside of quotes."""
+        """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
+
+        Where the values have a prefix, it is taken off.
+        """
+        columns = [
+            _without(self._prefixes[place], texts) if place in self._prefixes else texts
+            for place, texts in enumerate(columns)
+        ]
         if self._trims:
             return list(columns)
         return [
             _quoted(texts) if attribute.domain.type == "STRING" and has_blank_ends(texts) else texts
             for texts, attribute in zip(columns, self._schema, strict=True)
         ]
+
+
+def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    bare = [prefix.of_pattern(text) for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(bare, pa.string()).take(distinct.indices)
+    return result
 
 
 def _quoted(texts: Any) -> pa.StringArray:

@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from sources.cuts import Cut, last_cut, last_item_end
+from sources.cuts import Cut, Names, last_cut, last_item_end
 from sources.head import Charset, FlawError, head_of
 
 PIECE = 1 << 20
@@ -59,13 +59,13 @@ class Text:
 class Feed:
     """The content of a range, from one cut to the next."""
 
-    def __init__(self, file: BinaryIO, range_: Range, item: bytes, encoding: str | None, limit: int) -> None:
+    def __init__(self, file: BinaryIO, range_: Range, uncut: Names, encoding: str | None, limit: int) -> None:
         """Begin at the range's start, behind the document's head.
 
         Args:
             file: The document.
             range_: What to read of it.
-            item: Local name of the items' elements.
+            uncut: Local names of the elements that no piece ends in.
             encoding: What the document is encoded in, whatever it says.
             limit: The longest item, in bytes.
 
@@ -76,7 +76,7 @@ class Feed:
         assert head is not None
         self._charset = head.charset if head.charset.cuttable else Charset()
         self._source = _Bytes(file, range_, head.charset)
-        self._item, self._limit, self._ends = item, limit, range_.ends
+        self._uncut, self._limit, self._ends = uncut, limit, range_.ends
         self._ahead = b""
         if range_.start == 0:
             self._source.skip(head.content)
@@ -109,7 +109,7 @@ class Feed:
         if not self._cut.open:
             return b""
         self._read_ahead()
-        self._taken = last_item_end(self._ahead, self._item)
+        self._taken = last_item_end(self._ahead, self._uncut)
         try:
             return self._charset.utf8(self._ahead[: self._taken])
         except FlawError:
@@ -132,7 +132,7 @@ class Feed:
             return None
         more = True
         while self._cut.open:
-            found = last_cut(self._ahead, self._cut, self._item) if self._ahead else self._cut
+            found = last_cut(self._ahead, self._cut, self._uncut) if self._ahead else self._cut
             if found != self._cut:
                 return self._piece(found.offset - self._cut.offset, found)
             if len(self._ahead) > self._limit:

@@ -127,7 +127,7 @@ def _cuts(
     file: BinaryIO, cut: Cut, size: int, budget: int | None, options: SourceOptions, charset: Charset
 ) -> Iterator[Cut]:
     """Proven cuts one after the other, to the end of the root, of what is there, or of the budget."""
-    item = options.row_tag.rpartition("}")[2].encode()
+    uncut = options.uncut
     start, text = cut.offset, b""
     file.seek(start)
     while cut.open and not _is_spent(cut.offset - start, budget):
@@ -136,7 +136,7 @@ def _cuts(
         wanted = max(wanted - len(text), len(text), SMALLEST_WINDOW)
         more = file.read(max(0, min(wanted, size - cut.offset - len(text))))
         text += more
-        found = last_cut(text, cut, item)
+        found = last_cut(text, cut, uncut)
         if found != cut and _is_text(found.open, charset):
             text = text[found.offset - cut.offset :]
             cut = found
@@ -197,10 +197,9 @@ def _whole(place: Place, size: int, file: BinaryIO, head: Head, options: SourceO
     """A document that can only be read from its start: one range, once it is complete."""
     file.seek(head.charset.mark)
     text = file.read(size - head.charset.mark).decode(head.charset.codec, "replace").encode()
-    item = options.row_tag.rpartition("}")[2].encode()
     cut = Cut(head.content, () if head.empty else (head.root,))
     while cut.open:
-        found = last_cut(text[cut.offset :], cut, item)
+        found = last_cut(text[cut.offset :], cut, options.uncut)
         if found == cut:
             break
         cut = found

@@ -7,17 +7,19 @@ Spark's own XML source where the meaning is the same.
 from __future__ import annotations
 
 import difflib
-import re
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from glob import has_magic
 from typing import Any, Literal, get_args
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.xml_form import PUNCT_NS
-from sources.formats import IsoRewriting
+from sources.closings import Closings
 from sources.leaf_path import LeafPath, default_path
+from sources.option_values import choice, count, date_pattern, flag, names, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 Ungrammatical = Literal["fail", "drop", "divert"]
@@ -32,7 +34,10 @@ class SourceOptions:
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
-        schemes: What the source promises to punctuate.
+        prefixes: For each attribute, what its texts begin with and its values do not; empty for nothing.
+        schemes: What the source promises to punctuate, its closings included.
+        closings: What a document closes by its structure.
+        unit_tag: Local name of elements that are never cut, so that a row in one can be numbered; empty for none.
         namespace: The namespace URI that makes an element a punctuation.
         null_value: Text of a leaf that stands for null, beside `xsi:nil`; none by default.
         mode: What bad input does: stop the query, divert it, or leave it out and count it.
@@ -50,6 +55,8 @@ class SourceOptions:
         stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.
+        beside: Other streams of the same documents, which are read along in one pass.
+        merged: Whether each of many documents is an input of its own, and what goes out are the meets.
         given: The options as they were given, under their proper names: `parse(dict(given))` is this source again.
     """
 
@@ -57,7 +64,10 @@ class SourceOptions:
     row_tag: str
     schema: Schema
     paths: tuple[LeafPath, ...]
+    prefixes: tuple[str, ...]
     schemes: tuple[Scheme, ...] = ()
+    closings: Closings = field(default_factory=Closings)
+    unit_tag: str = ""
     namespace: str = PUNCT_NS
     null_value: str | None = None
     mode: Mode = "FAILFAST"
@@ -77,6 +87,8 @@ class SourceOptions:
     stage: str | None = None
     source: str = "source"
     columns: tuple[str, ...] = ()
+    beside: tuple[SourceOptions, ...] = ()
+    merged: bool = False
     given: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @staticmethod
@@ -96,11 +108,6 @@ class SourceOptions:
         for needed in ("path", "rowTag", "schema"):
             if not given.get(needed):
                 raise UsageError(f"the source has no {needed}", hint=_HINTS[needed])
-        if "documents" in given:
-            raise UsageError(
-                f"documents '{given['documents']}' is not supported",
-                hint="a source of many documents is their sequence",
-            )
         declared = Schema.parse(given["schema"], given.get("domains", ""))
         for attribute in declared:
             if attribute.domain.opaque:
@@ -108,19 +115,42 @@ class SourceOptions:
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
                     hint="a string, a number, a boolean, a date or a timestamp is",
                 )
-        schemes = parse_schemes(given.get("schemes", ""), declared)
+        paths = _paths(given, declared)
+        closings = Closings.parse(given.get("uniqueIds", ""), given.get("sectionEnds", ""), declared, paths)
+        schemes = tuple(
+            dict.fromkeys([*parse_schemes(given.get("schemes", ""), declared), *closings.schemes(declared)])
+        )
         read = {spec.attribute: spec.read(name, given[name]) for name, spec in _SPECS.items() if name in given}
         columns = tuple(declared.attribute(name).name for name in read.pop("columns", ()))
-        return SourceOptions(
+        source = SourceOptions(
             path=given["path"],
             row_tag=given["rowTag"],
             schema=implied(declared, schemes),
-            paths=_paths(given, declared),
+            paths=paths,
+            prefixes=_prefixes(given, declared),
             schemes=schemes,
+            closings=closings,
             columns=columns or declared.names,
             given=tuple(sorted(given.items())),
             **read,
         )
+        source._require_sense()
+        return source
+
+    @property
+    def uncut(self) -> frozenset[bytes]:
+        """Local names of the elements that no cut lies in."""
+        names = {self.row_tag.rpartition("}")[2].encode(), self.unit_tag.encode()} - {b""}
+        return frozenset(names).union(*(other.uncut for other in self.beside))
+
+    def _require_sense(self) -> None:
+        if not self.unit_tag and (numbers := [path for path in self.paths if path.function == "position"]):
+            raise UsageError(
+                f"{numbers[0]} needs the option unitTag",
+                hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
+            )
+        if self.closings and not self.merged and has_magic(self.path):
+            raise UsageError(MANY, hint=ONE)
 
     def replace(self, **options: str | None) -> SourceOptions:
         """The same source with other options, under their proper names; None takes one away."""
@@ -132,15 +162,31 @@ class SourceOptions:
         return SourceOptions.parse(given)
 
 
+def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
+    found = [""] * len(schema)
+    for name, prefix in given.items():
+        if name.startswith("prefix."):
+            place = _place(name, schema)
+            if schema[place].domain.type == "STRING":
+                raise UsageError(f"{name} of a STRING", hint="a prefix is taken off what is no string, as in person17")
+            found[place] = prefix
+    return tuple(found)
+
+
+def _place(option: str, schema: Schema) -> int:
+    """The attribute that an option is for."""
+    column = option.partition(".")[2]
+    if column.lower() not in [known.lower() for known in schema.names]:
+        raise UsageError(f"{option} names no attribute", hint=f"the attributes are {', '.join(schema.names)}")
+    return schema.index(column)
+
+
 def _paths(given: Mapping[str, str], schema: Schema) -> tuple[LeafPath, ...]:
     prefix, value_tag = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
     paths = [default_path(name, prefix, value_tag) for name in schema.names]
-    for name, text in given.items():
+    for name, path in given.items():
         if name.startswith("path."):
-            column = name.removeprefix("path.")
-            if column.lower() not in [known.lower() for known in schema.names]:
-                raise UsageError(f"{name} names no attribute", hint=f"the attributes are {', '.join(schema.names)}")
-            paths[schema.index(column)] = LeafPath.parse(text)
+            paths[_place(name, schema)] = LeafPath.parse(path)
     return tuple(paths)
 
 
@@ -149,8 +195,9 @@ def _named(options: Mapping[str, str]) -> dict[str, str]:
     given = {}
     for name, value in options.items():
         proper = _NAMES.get(name.lower())
-        if proper is None and name.lower().startswith("path."):
-            proper = "path." + name[len("path.") :]
+        group, dot, column = name.partition(".")
+        if proper is None and dot and group.lower() in ("path", "prefix"):
+            proper = f"{group.lower()}.{column}"
         if proper is None:
             near = difflib.get_close_matches(name.lower(), _NAMES, n=1, cutoff=0.5)
             hint = f"did you mean {_NAMES[near[0]]}?" if near else f"the options are {', '.join(_NAMES.values())}"
@@ -167,74 +214,48 @@ class _Spec:
     read: Callable[[str, str], Any]
 
 
-def _text(name: str, text: str) -> str:
-    return text
+def _beside(name: str, given: str) -> tuple[SourceOptions, ...]:
+    return tuple(SourceOptions.parse(options) for options in json.loads(given))
 
 
-def _choice(*choices: str) -> Callable[[str, str], str]:
-    def read(name: str, text: str) -> str:
-        for choice in choices:
-            if choice.lower() == text.strip().lower():
-                return choice
-        raise UsageError(f"{name} '{text}'", hint=f"one of {', '.join(choices)}")
-
-    return read
-
-
-def _bool(name: str, text: str) -> bool:
-    return _choice("true", "false")(name, text) == "true"
-
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-def _size(name: str, text: str) -> int:
-    match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)b?\s*", text, re.IGNORECASE | re.ASCII)
-    if not match or int(match[1]) == 0:
-        raise UsageError(f"{name} '{text}' is no size", hint="a number of bytes such as 100000, 512k or 64m")
-    return int(match[1]) * _UNITS[match[2].lower()]
-
-
-def _count(name: str, text: str) -> int:
-    if not re.fullmatch(r"\s*0*[1-9]\d*\s*", text, re.ASCII):
-        raise UsageError(f"{name} '{text}' is no number above 0")
-    return int(text)
-
-
-def _format(name: str, text: str) -> str:
-    IsoRewriting.of(text)
-    return text
-
-
-def _list(name: str, text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+def _merged(name: str, given: str) -> bool:
+    return choice("sequence", "merge")(name, given) == "merge"
 
 
 _SPECS = {
-    "punctuationNamespace": _Spec("namespace", _text),
-    "nullValue": _Spec("null_value", _text),
-    "mode": _Spec("mode", _choice(*get_args(Mode))),
-    "ungrammatical": _Spec("ungrammatical", _choice(*get_args(Ungrammatical))),
-    "encoding": _Spec("encoding", _text),
-    "timestampFormat": _Spec("timestamp_format", _format),
-    "dateFormat": _Spec("date_format", _format),
-    "ignoreSurroundingSpaces": _Spec("ignore_surrounding_spaces", _bool),
-    "maxBytesPerSlice": _Spec("max_bytes_per_slice", _size),
-    "maxBytesPerPartition": _Spec("max_bytes_per_partition", _size),
-    "maxFilesPerSlice": _Spec("max_files_per_slice", _count),
-    "maxItemBytes": _Spec("max_item_bytes", _size),
-    "follow": _Spec("follow", _bool),
-    "keepOpen": _Spec("keep_open", _bool),
-    "close": _Spec("close", _bool),
-    "documentLog": _Spec("document_log", _text),
-    "stage": _Spec("stage", _text),
-    "source": _Spec("source", _text),
-    "columns": _Spec("columns", _list),
+    "punctuationNamespace": _Spec("namespace", text),
+    "nullValue": _Spec("null_value", text),
+    "unitTag": _Spec("unit_tag", text),
+    "mode": _Spec("mode", choice(*get_args(Mode))),
+    "ungrammatical": _Spec("ungrammatical", choice(*get_args(Ungrammatical))),
+    "encoding": _Spec("encoding", text),
+    "timestampFormat": _Spec("timestamp_format", date_pattern),
+    "dateFormat": _Spec("date_format", date_pattern),
+    "ignoreSurroundingSpaces": _Spec("ignore_surrounding_spaces", flag),
+    "maxBytesPerSlice": _Spec("max_bytes_per_slice", size),
+    "maxBytesPerPartition": _Spec("max_bytes_per_partition", size),
+    "maxFilesPerSlice": _Spec("max_files_per_slice", count),
+    "maxItemBytes": _Spec("max_item_bytes", size),
+    "documents": _Spec("merged", _merged),
+    "follow": _Spec("follow", flag),
+    "keepOpen": _Spec("keep_open", flag),
+    "close": _Spec("close", flag),
+    "documentLog": _Spec("document_log", text),
+    "stage": _Spec("stage", text),
+    "source": _Spec("source", text),
+    "columns": _Spec("columns", names),
+    "beside": _Spec("beside", _beside),
 }
 assert {spec.attribute for spec in _SPECS.values()} <= {known.name for known in fields(SourceOptions)}
 
-_OTHERS = ("path", "rowTag", "schema", "schemes", "domains", "attributePrefix", "valueTag", "documents")
+_OTHERS = ("path", "rowTag", "schema", "schemes", "domains", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds")
 _NAMES = {name.lower(): name for name in (*_OTHERS, *_SPECS)}
+
+MANY = "what one document closes, another may bring again: uniqueIds and sectionEnds are of a single document"
+"""Why a source of many documents cannot be closed by their structure."""
+
+ONE = "say documents 'merge': each document is an input of its own, and what goes out is closed in all of them"
+"""What can be done about it."""
 
 _HINTS = {
     "path": "path names a file, a directory or a glob",

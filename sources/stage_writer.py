@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from punct_ns.slices import POSITION
+from sources.item_parser import ItemParser
 from sources.malformed import Malformed, as_table
+from sources.parsed import Parsed
 from sources.ranges import Range
 from sources.sieve import Sieve
 from sources.source import SourceOptions
@@ -20,43 +22,62 @@ from sources.staging import to_ipc
 from sources.xml_parser import XmlParser
 
 
-def stage(ranges: Iterable[Range], options: SourceOptions) -> dict[str, Any]:
-    """Parse ranges, write their tuples to one Parquet file in the stage's directory, and say so as a staged row.
+def stage(ranges: Iterable[Range], options: SourceOptions) -> list[dict[str, Any]]:
+    """Parse ranges, write their tuples to a Parquet file in the stage's directory, and say so as a staged row.
 
-    Nothing is raised for bad input: it is all in the row.
+    There is a file and a row for the source and for each of those beside it. Nothing is raised for bad input: it is all
+    in the rows.
     """
     ranges = list(ranges)
     parser = XmlParser(options)
-    sieve = Sieve(options, parser.tuple_schema)
-    file = _TupleFile(options, parser.tuple_schema)
-    punctuations: list[pa.RecordBatch] = []
-    malformed: list[Malformed] = []
-    dropped = 0
+    streams = [_Stream(each, stream) for each, stream in zip((options, *options.beside), parser.streams, strict=True)]
     for range_ in ranges:
-        for parsed in parser.parse(range_):
-            if (table := sieve.add(parsed.tuples, parsed.punctuations, range_.path)) is not None:
-                file.write(table)
-            if parsed.punctuations.num_rows:
-                punctuations.append(parsed.punctuations)
-            malformed += parsed.malformed
-            dropped += parsed.dropped
-    file.write(sieve.rest(ranges[-1].path))
-    said = pa.Table.from_batches(punctuations, parser.punctuation_schema)
-    positions = [*file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-    wrong = pa.concat_tables([as_table(malformed, options.encoding), sieve.table()]).sort_by(POSITION)
-    positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
-    return {
-        "source": options.source,
-        "path": file.close(),
-        "tuples": file.tuples,
-        "bytes": sum(range_.end - range_.start for range_ in ranges),
-        "first_position": min(positions, default=None),
-        "last_position": max(positions, default=None),
-        "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
-        "dropped": dropped,
-        "punctuations": to_ipc(_encoded(said)),
-        "malformed": to_ipc(wrong),
-    }
+        for each in parser.parse_all(range_):
+            for stream, parsed in zip(streams, each, strict=True):
+                stream.add(parsed, range_)
+    return [stream.row(ranges) for stream in streams]
+
+
+class _Stream:
+    """What becomes of one source's items."""
+
+    def __init__(self, options: SourceOptions, parser: ItemParser) -> None:
+        self._options, self._schema = options, parser.punctuation_schema
+        self._sieve = Sieve(options, parser.tuple_schema)
+        self._file = _TupleFile(options, parser.tuple_schema)
+        self._punctuations: list[pa.RecordBatch] = []
+        self._malformed: list[Malformed] = []
+        self._dropped = 0
+
+    def add(self, parsed: Parsed, range_: Range) -> None:
+        """The next piece."""
+        if (table := self._sieve.add(parsed.tuples, parsed.punctuations, range_.path)) is not None:
+            self._file.write(table)
+        if parsed.punctuations.num_rows:
+            self._punctuations.append(parsed.punctuations)
+        self._malformed += parsed.malformed
+        self._dropped += parsed.dropped
+
+    def row(self, ranges: list[Range]) -> dict[str, Any]:
+        """The staged row, once all pieces have come."""
+        self._file.write(self._sieve.rest(ranges[-1].path))
+        said = pa.Table.from_batches(self._punctuations, self._schema)
+        positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
+        wrong = pa.concat_tables([as_table(self._malformed, self._options.encoding), self._sieve.table()])
+        wrong = wrong.sort_by(POSITION)
+        positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
+        return {
+            "source": self._options.source,
+            "path": self._file.close(),
+            "tuples": self._file.tuples,
+            "bytes": sum(range_.end - range_.start for range_ in ranges),
+            "first_position": min(positions, default=None),
+            "last_position": max(positions, default=None),
+            "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
+            "dropped": self._dropped,
+            "punctuations": to_ipc(_encoded(said)),
+            "malformed": to_ipc(wrong),
+        }
 
 
 def _encoded(said: pa.Table) -> pa.Table:

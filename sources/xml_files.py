@@ -102,7 +102,7 @@ class _Reading:
             if self.options.stage is None:
                 yield from rows(partition.ranges, self.options, self.schema)
             else:
-                yield pa.RecordBatch.from_pylist([stage(partition.ranges, self.options)], self.schema)
+                yield pa.RecordBatch.from_pylist(stage(partition.ranges, self.options), self.schema)
 
 
 class BatchReader(_Reading, DataSourceReader):

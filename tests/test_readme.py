@@ -53,8 +53,11 @@ def test_the_query_is_the_one_that_the_data_has() -> None:
 def test_every_option_of_a_source_is_in_its_table() -> None:
     section = README.split("\n## Sources\n")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} - {"path.<column>"}
-    internal = {"schema", "documents", "follow", "keepOpen", "close", "documentLog", "stage", "source", "columns"}
+    listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} - {
+        "path.<column>",
+        "prefix.<column>",
+    }
+    internal = {"schema", "follow", "keepOpen", "close", "documentLog", "stage", "source", "columns", "beside"}
     assert listed == set(source._NAMES.values()) - internal
 
 

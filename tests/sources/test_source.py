@@ -41,16 +41,39 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"maxBytesPerSlice": "lots"}, "no size"),
         ({"maxFilesPerSlice": "0"}, "no number above 0"),
         ({"mode": "STRICT"}, "FAILFAST"),
-        ({"documents": "merge"}, "'merge' is not supported"),
+        ({"documents": "mix"}, "one of sequence, merge"),
         ({"path.idd": "a"}, "names no attribute"),
         ({"path.id": "a//b"}, "no path"),
         ({"path.id": "p:a"}, "names a prefix"),
         ({"path.id": "../a"}, "only an attribute"),
         ({"schema": "id ARRAY<INT>"}, "ARRAY<INT>"),
         ({"dateFormat": "QQ"}, "not known"),
+        ({"path.id": "name()"}, "no path"),
+        ({"path.id": "position()"}, "unitTag"),
+        ({"prefix.idd": "person"}, "names no attribute"),
+        ({"schema": "id STRING", "prefix.id": "person"}, "of a STRING"),
+        ({"uniqueIds": "idd"}, "no attribute idd"),
+        ({"sectionEnds": "people"}, "no section's end"),
+        ({"sectionEnds": "* *"}, "no section's end"),
+        ({"sectionEnds": "people id"}, "leads to no ancestor"),
+        ({"path": "bids*.xml", "uniqueIds": "id"}, "documents 'merge'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as refusal:
         SourceOptions.parse({**GIVEN, **given})
     assert message in str(refusal.value)
+
+
+def test_what_a_document_closes_by_its_structure_is_a_promise() -> None:
+    bid = {"schema": "auction INT, region STRING, id INT", "path.auction": "../@id", "path.region": "name(../..)"}
+    ends = "auction auction; regions/* region; site *; auction auction"
+    options = SourceOptions.parse({"path": "a.xml", "rowTag": "bid", **bid, "uniqueIds": "id", "sectionEnds": ends})
+    assert [str(scheme) for scheme in options.schemes] == ["id", "auction", "region"]
+    assert [end.attributes for end in options.closings.sections] == [(0,), (1,), (), (0,)]
+
+
+def test_elements_of_rows_and_units_are_not_cut() -> None:
+    given = {**GIVEN, "rowTag": "{urn:x}bid", "unitTag": "auction"}
+    assert SourceOptions.parse(given).uncut == {b"bid", b"auction"}
+    assert SourceOptions.parse(GIVEN).uncut == {b"bid"}

@@ -1,0 +1,243 @@
+"""From a text of a document to the items of one source in it: tuples, punctuations, and what was malformed.
+
+The regular items of a text are peeled off it (`peel`); where that cannot be done, or nothing is regular, they are taken
+from libxml2's tree; and where that finds something malformed, item by item, so that a bad item takes no other with it
+and is named with its line. All three read alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from lxml import etree
+
+from punct_ns.slices import POSITION
+from sources.columns import Column
+from sources.cuts import Piece, pieces
+from sources.derived import Derivation, Places, Said
+from sources.elements import DroppedError, ItemReader, UnreadableError
+from sources.head import parse_content, tag_name
+from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
+from sources.malformed import Kind, Malformed
+from sources.parsed import Content, Parsed
+from sources.pattern_texts import PatternTexts
+from sources.peel import Peeled, Peeler
+from sources.sections import Ended, SectionWalk
+from sources.source import SourceOptions
+
+
+class ItemParser:
+    """Parses the items of one source."""
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
+        """Of tuples, the attributes `columns`."""
+        self._options = options
+        self._item = options.row_tag.rpartition("}")[2].encode()
+        hidden = [index for index in options.closings.unique if options.schema[index].name not in columns]
+        self._wanted = [*map(options.schema.index, columns), *hidden]
+        self._reader = ItemReader(options, tuple(options.schema[index].name for index in self._wanted))
+        self._walk = SectionWalk(options, self._reader)
+        self._derivation = Derivation(options) if options.closings else None
+        # A shape says nothing of what is around its items.
+        self._peels = not self._reader.needs_siblings and not options.closings.sections
+        self._peeler = Peeler(self._reader)
+        self._all = range(len(options.schema))
+        self._columns = [Column.of(options, index) for index in self._wanted]
+        self._patterns = PatternTexts(options)
+        self.tuple_schema = pa.schema(
+            [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=False)]
+            + [pa.field(POSITION, pa.int64(), nullable=False)]
+        )
+        self.punctuation_schema = pa.schema(
+            [pa.field(POSITION, pa.int64(), nullable=False)]
+            + [pa.field(name, pa.string()) for name in options.schema.names]
+        )
+
+    @property
+    def stops(self) -> bool:
+        """Whether what is malformed ends the reading."""
+        return self._options.mode == "FAILFAST"
+
+    def regular(self, content: bytes, open_: tuple[bytes, ...]) -> Items | None:
+        """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
+        peeled = self._peeler.peel(content, open_) if self._peels and content else None
+        return self._peeled(peeled) if peeled is not None else None
+
+    def _peeled(self, peeled: Peeled) -> Items | None:
+        tuples, punctuations, dropped = Rows(), Rows(), 0
+        for ordinal, element, _ in peeled.irregular:
+            try:
+                if self._reader.is_punctuation(element):
+                    punctuations.add(ordinal, UNKNOWN, self._reader.patterns(element))
+                else:
+                    tuples.add(ordinal, UNKNOWN, self._reader.values(element))
+            except DroppedError:
+                dropped += 1
+            except UnreadableError:
+                return None
+        said = together(
+            [*regular(peeled, self._all, punctuations=True), punctuations.columns(self._all)], len(self._all)
+        )
+        if not self._patterns.are_readable(said.columns):
+            return None
+        read = [*regular(peeled, self._wanted, punctuations=False), tuples.columns(self._wanted)]
+        return Items(peeled.count, together(read, len(self._wanted)), said, [], dropped)
+
+    def items(self, text: Content, root: etree._Element | None) -> Items:
+        """All the items of a text that has been parsed; `root` is None if that failed."""
+        if root is None:
+            return self._by_piece(text)
+        tuples, punctuations, dropped, count, ended = Rows(), Rows(), 0, 0, list[Ended]()
+        try:
+            for found in self._walk.walk(root, len(text.after)):
+                if isinstance(found, Ended):
+                    ended.append(found)
+                    continue
+                try:
+                    self._take(found, count, UNKNOWN, tuples, punctuations)
+                except DroppedError:
+                    dropped += 1
+                count += 1
+        except UnreadableError:
+            return self._by_piece(text)
+        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], dropped, ended)
+
+    def _by_piece(self, text: Content) -> Items:
+        """The items of a text one by one, so that a bad one takes no other with it."""
+        tuples, punctuations, malformed, dropped, count = Rows(), Rows(), list[Malformed](), 0, 0
+        ended: list[Ended] = []
+        numbers: dict[int, int] = {}
+        for piece in pieces(text.content, text.open, text.after, self._item):
+            content = text.content[piece.start : piece.end]
+            offset = piece.start
+            try:
+                root = parse_content(content, piece.open, piece.after)
+                for found in self._walk.walk(root, len(piece.after)):
+                    if isinstance(found, Ended):
+                        ended.append(replace(found, after=count))
+                        continue
+                    count += 1
+                    number = _number(numbers, piece) if not self._reader.is_punctuation(found) else None
+                    self._take(found, count - 1, piece.start, tuples, punctuations, number)
+                continue
+            except DroppedError:
+                dropped += 1
+                continue
+            except UnreadableError as error:
+                reason = str(error)
+                count -= 1
+            except etree.XMLSyntaxError as error:
+                reason = str(error.msg).partition(", line ")[0]
+                offset += _offset(error, content, piece.open)
+                _number(numbers, piece)
+            raw = content.decode("utf-8", "replace")
+            malformed.append(Malformed(count, text.path, text.place(offset), self._kind(piece), reason, raw))
+            count += 1
+        columns = tuples.columns(self._wanted), punctuations.columns(self._all)
+        return Items(count, *columns, malformed, dropped, ended)
+
+    def _take(
+        self,
+        element: etree._Element,
+        ordinal: int,
+        start: int,
+        tuples: Rows,
+        punctuations: Rows,
+        number: int | None = None,
+    ) -> None:
+        if not self._reader.is_punctuation(element):
+            tuples.add(ordinal, start, self._reader.values(element, number))
+            return
+        patterns = self._reader.patterns(element)
+        self._patterns.check(patterns)
+        punctuations.add(ordinal, start, patterns)
+
+    def _kind(self, piece: Piece) -> Kind:
+        """What a malformed piece would have been."""
+        if not piece.tag:
+            return "document"
+        empty = piece.tag if piece.tag.endswith(b"/>") else piece.tag + b"</" + tag_name(piece.tag) + b">"
+        try:
+            root = parse_content(empty, piece.open, piece.open)
+        except etree.XMLSyntaxError:
+            return "tuple"
+        return "punctuation" if any(map(self._reader.is_punctuation, self._reader.items(root))) else "tuple"
+
+    def typed(self, items: Items, at: int, text: Content) -> Parsed:
+        """The items of a text as record batches, the first at position `at`."""
+        tuples = items.tuples
+        columns: list[pa.Array[Any]] = []
+        wrong: dict[int, str] = {}
+        for column, texts in zip(self._columns, tuples.columns, strict=True):
+            values, reasons = column.read(texts)
+            columns.append(values)
+            for row, reason in reasons.items():
+                wrong.setdefault(row, reason)
+        if any(tuples.start[row] == UNKNOWN for row in wrong):
+            return self.typed(self._by_piece(text), at, text)
+        malformed, ordinals = items.malformed, tuples.ordinal
+        if wrong:
+            malformed = sorted([*malformed, *_wrong(wrong, tuples, text, self._item)], key=lambda one: one.position)
+            keep = np.ones(len(tuples), np.bool_)
+            keep[list(wrong)] = False
+            columns, ordinals = [column.filter(pa.array(keep)) for column in columns], ordinals[keep]
+        derived: list[Said] = []
+        if self._derivation is not None:
+            derived = self._derivation.of(dict(zip(self._wanted, columns, strict=True)), ordinals, items.ended)
+        places = Places(at, derived)
+        shown = columns[: len(self.tuple_schema) - 1]
+        batch = pa.RecordBatch.from_arrays([*shown, pa.array(places.of(ordinals))], schema=self.tuple_schema)
+        malformed = [replace(one, position=int(places.of(np.array(one.position)))) for one in malformed]
+        said = items.punctuations
+        punctuations = pa.RecordBatch.from_arrays(
+            [pa.array(places.of(said.ordinal)), *self._patterns.quoted(said.columns)], schema=self.punctuation_schema
+        )
+        if derived:
+            punctuations = self._with(punctuations, places.derived, derived)
+        return Parsed(batch, punctuations, malformed, items.dropped, items.count + len(derived))
+
+    def _with(self, punctuations: pa.RecordBatch, places: Sequence[int], derived: Sequence[Said]) -> pa.RecordBatch:
+        columns = [places, *zip(*(one.texts for one in derived), strict=True)]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self.punctuation_schema, strict=True)]
+        more = pa.RecordBatch.from_arrays(arrays, schema=self.punctuation_schema)
+        both = pa.Table.from_batches([punctuations, more]).sort_by(POSITION)
+        return both.combine_chunks().to_batches()[0]
+
+    def nothing(self, closed_at: int | None = None, flaw: Malformed | None = None) -> Parsed:
+        """No tuples; an all-wildcard punctuation at a position, or something malformed."""
+        said = [] if closed_at is None else [{POSITION: closed_at}]
+        return Parsed(
+            pa.RecordBatch.from_pylist([], self.tuple_schema),
+            pa.RecordBatch.from_pylist(said, self.punctuation_schema),
+            [flaw] if flaw is not None else [],
+            length=1,
+        )
+
+
+def _number(numbers: dict[int, int], piece: Piece) -> int:
+    """Which tuple of its parent a piece is."""
+    numbers[piece.parent] = numbers.get(piece.parent, 0) + 1
+    return numbers[piece.parent]
+
+
+def _wrong(wrong: Mapping[int, str], tuples: Texts, text: Content, item: bytes) -> Iterator[Malformed]:
+    """Tuples that were read but have values not of their types."""
+    ends = {piece.start: piece.end for piece in pieces(text.content, text.open, text.after, item)}
+    for row, reason in wrong.items():
+        start = int(tuples.start[row])
+        raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")
+        yield Malformed(int(tuples.ordinal[row]), text.path, text.place(start), "tuple", reason, raw)
+
+
+def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:
+    """Where in the content the parser stopped."""
+    line, column = error.position
+    start = 0
+    for _ in range(line - 1):
+        start = content.find(b"\n", start) + 1
+    before = len(b"".join(open_) or b"<x/>") if line == 1 else 0
+    return max(0, min(start + column - 1 - before, len(content)))

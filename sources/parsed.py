@@ -1,0 +1,55 @@
+"""A piece of a document before and after it was parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from lxml import etree
+
+from sources.head import parse_content
+from sources.malformed import Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a piece of a document holds; positions grow from item to item and from one piece to the next.
+
+    Attributes:
+        tuples: The wanted attributes, typed, then `_position`.
+        punctuations: `_position`, then the pattern text of every attribute, null for a wildcard.
+        malformed: What could not be read.
+        dropped: Punctuations left out, since they restrict what the schema does not declare.
+        length: How many positions the piece takes up.
+    """
+
+    tuples: pa.RecordBatch
+    punctuations: pa.RecordBatch
+    malformed: list[Malformed]
+    dropped: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A text to read, and where it stands in its document; `path`, `offset` and `codec` tell that."""
+
+    content: bytes
+    open: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+    path: str
+    offset: int
+    codec: str
+
+    def place(self, offset: int) -> int:
+        """Where an offset of the content is in the document."""
+        if self.codec == "utf-8":
+            return self.offset + offset
+        return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
+
+    def tree(self) -> etree._Element | None:
+        """The content parsed; None if it is not well-formed."""
+        try:
+            return parse_content(self.content, self.open, self.after)
+        except etree.XMLSyntaxError:
+            return None

@@ -1,0 +1,265 @@
+"""What rows take from around them, and what a document closes by its structure, however it is cut."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from punct_ns.errors import UsageError
+from punct_ns.pattern import WILDCARD, matches
+from punct_ns.punctuation import Punctuation
+from punct_ns.slices import POSITION
+from punct_ns.xml_form import punctuation_from_texts
+from sources import ranges as ranges_module
+from sources import scan as scan_module
+from sources.documents import Documents
+from sources.grammar_check import check
+from sources.planning import Offset, Planner
+from sources.source import SourceOptions
+from sources.xml_parser import XmlParser
+from tests.sources.xml_oracle import PUNCT
+
+BID = {
+    "rowTag": "bid",
+    "schema": "id INT, auction INT, place STRING, number INT, price INT",
+    "path.id": "@id",
+    "path.auction": "../@id",
+    "path.place": "name(../..)",
+    "path.number": "position()",
+    "path.price": ".",
+    "prefix.id": "bid",
+    "prefix.auction": "auction",
+    "unitTag": "auction",
+    "uniqueIds": "id",
+    "sectionEnds": "auction auction; places/* place; places *",
+}
+
+
+def source(path: Path, **options: str) -> SourceOptions:
+    return SourceOptions.parse({"path": str(path), **BID, **options})
+
+
+def document(random: Random) -> str:
+    """Places with auctions with bids, some of it empty, and other things between."""
+    places, auctions, bids = [], 0, 0
+    for name in random.sample(["here", "there", "nowhere", "bid-place"], random.randint(0, 4)):
+        inside = ""
+        for _ in range(random.randint(0, 4)):
+            row = ""
+            for _ in range(random.randint(0, 5)):
+                noise = random.choice(["", "", "<note/>", "<!-- </auction> -->", "<![CDATA[<bid/>]]>", "\n"])
+                row += f'{noise}<bid id="bid{bids}">{random.choice([7, 70, 700])}</bid>'
+                bids += 1
+            auction = f'<auction id="auction{auctions}">{row}</auction>'
+            inside += random.choice([auction, auction, f"<wrap>{auction}</wrap>"] if name == "nowhere" else [auction])
+            auctions += 1
+        places.append(f"<{name}>{inside}</{name}>" if inside else f"<{name}/>")
+    return f"<site><places>{''.join(places)}</places><more><bids/></more></site>"
+
+
+def expected(text: str) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for bid in etree.fromstring(text.encode()).iter("bid"):
+        parent = bid.getparent()
+        assert parent is not None
+        above = parent.getparent()
+        assert above is not None
+        number = sum(1 for _ in bid.itersiblings("bid", preceding=True)) + 1
+        auction = int(str(parent.get("id")).removeprefix("auction"))
+        rows.append((int(str(bid.get("id"))[3:]), auction, str(above.tag), number, int(str(bid.text))))
+    return rows
+
+
+Item = tuple[str, Any]
+
+
+def read(options: SourceOptions, budget: int | None) -> list[Item]:
+    """Tuples and notations of punctuations in order, and the reasons of what is malformed."""
+    planner = Planner(options, Documents(options, log=False))
+    at, found, last = Offset(), list[Item](), -1
+    while True:
+        after, ranges = planner.advance(at, planner.sizes(at), budget)
+        if after == at:
+            return found
+        at = after
+        for range_ in ranges:
+            for parsed in XmlParser(options).parse(range_):
+                rows: list[tuple[Any, str, Any]] = [
+                    (row.pop(POSITION), "tuple", tuple(row.values())) for row in parsed.tuples.to_pylist()
+                ]
+                for row in parsed.punctuations.to_pylist():
+                    position = row.pop(POSITION)
+                    said = str(punctuation_from_texts(list(row.values()), options.schema))
+                    rows.append((position, "punctuation", said))
+                rows += [(one.position, one.kind + "!", one.reason) for one in parsed.malformed]
+                for position, kind, what in sorted(rows, key=lambda row: row[0]):
+                    assert position > last
+                    last = position
+                    found.append((kind, what))
+                assert range_.base + range_.start <= last or not rows
+
+
+def cut_anyhow(patch: pytest.MonkeyPatch, random: Random) -> int | None:
+    patch.setattr(ranges_module, "PIECE", random.choice([1, 50, 300, 1 << 20]))
+    patch.setattr(scan_module, "WINDOW", random.choice([20, 200, 1 << 20]))
+    patch.setattr(scan_module, "SMALLEST_WINDOW", random.choice([1, 100]))
+    return random.choice([None, 1, 100, 400])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("documents")
+
+
+@given(st.integers(0, 1 << 40))
+def test_rows_and_what_is_closed_are_the_same_however_a_document_is_cut(directory: Path, seed: int) -> None:
+    random = Random(seed)
+    text = document(random)
+    path = directory / "document.xml"
+    path.write_text(text, encoding="utf-8")
+    options = source(path, follow="false", maxBytesPerPartition=random.choice(["1", "200", "16m"]))
+    with pytest.MonkeyPatch.context() as patch:
+        found = read(options, cut_anyhow(patch, random))
+        assert check(options) is None, "what is derived is no lie"
+    rows = expected(text)
+    assert [what for kind, what in found if kind == "tuple"] == rows
+    assert {kind for kind, _ in found} <= {"tuple", "punctuation"}
+    said = [punctuation(what, options) for kind, what in found if kind == "punctuation"]
+    root = etree.fromstring(text.encode())
+    ids = {int(str(bid.get("id"))[3:]) for bid in root.iter("bid")}
+    auctions = {int(str(one.get("id"))[7:]) for one in root.iter("auction")}
+    places = {str(one.tag) for one in root.xpath("places/*")}  # type: ignore[union-attr]
+    assert closed(said, 0, range(-1, 120)) == ids
+    assert closed(said, 1, range(-1, 30)) == auctions
+    assert closed(said, 2, ["here", "there", "nowhere", "bid-place", "wrap"]) == places
+    assert found[-1] == ("punctuation", "<*, *, *, *, *>")
+
+
+def punctuation(notation: str, options: SourceOptions) -> tuple[Any, ...]:
+    return Punctuation.parse(notation, options.schema).patterns
+
+
+def closed(said: list[tuple[Any, ...]], place: int, values: Any) -> set[Any]:
+    """Which values of one attribute the punctuations that restrict nothing else close."""
+    only = [p[place] for p in said if p[place] != WILDCARD and all(q == WILDCARD for q in p[:place] + p[place + 1 :])]
+    return {value for value in values if any(matches(pattern, value) for pattern in only)}
+
+
+def test_small_pieces_close_each_section_at_its_end(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = directory / "small.xml"
+    inside = "".join(f'<auction id="auction{n}"><bid id="bid{n}">1</bid></auction>\n' for n in range(3))
+    path.write_text(f"<site><places><here>{inside}</here></places></site>")
+    monkeypatch.setattr(ranges_module, "PIECE", 1)
+    monkeypatch.setattr(scan_module, "WINDOW", 1)
+    options = source(path, follow="false")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan_module, "SMALLEST_WINDOW", 1)
+        found = read(options, 1)
+    each = [
+        [("tuple", (n, n, "here", 1, 1)), ("punctuation", f"<{n}, *, *, *, *>"), ("punctuation", f"<*, {n}, *, *, *>")]
+        for n in range(3)
+    ]
+    end = [
+        ("punctuation", "<*, *, here, *, *>"),
+        ("punctuation", "<*, *, *, *, *>"),
+        ("punctuation", "<*, *, *, *, *>"),
+    ]
+    assert found == [*each[0], *each[1], *each[2], *end]
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize(
+    ("places", "offender"),
+    [
+        (
+            '<here><auction id="auction1"><bid id="bid1">1</bid><bid id="bid1">2</bid></auction></here>',
+            (1, 1, "here", 2, 2),
+        ),
+        (
+            '<here><auction id="auction1"><bid id="bid1">1</bid></auction>'
+            '<auction id="auction1"><bid id="bid2">2</bid></auction></here>',
+            (2, 1, "here", 1, 2),
+        ),
+        (
+            '<here><auction id="auction1"><bid id="bid1">1</bid></auction></here>'
+            '<here><auction id="auction2"><bid id="bid2">2</bid></auction></here>',
+            (2, 2, "here", 1, 2),
+        ),
+    ],
+)
+def test_a_document_that_breaks_its_own_promise_is_ungrammatical(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, piece: int, places: str, offender: tuple[Any, ...]
+) -> None:
+    path = directory / "broken.xml"
+    path.write_text(f"<site><places>{places}</places></site>")
+    monkeypatch.setattr(ranges_module, "PIECE", piece)
+    offence = check(source(path, maxBytesPerPartition=str(piece)))
+    assert offence is not None
+    assert offence.tuple == offender
+
+
+def test_a_bad_row_takes_no_other_with_it_and_still_counts(directory: Path) -> None:
+    texts = [("bid1", "1"), ("2", "1"), ("bid3", "x"), ("bid4", "&none;"), ("bid5", "1")]
+    rows = "".join(f'<bid id="{name}">{text}</bid>' for name, text in texts)
+    path = directory / "bad.xml"
+    path.write_text(f'<site><places><here><auction id="auction1">{rows}</auction></here></places></site>')
+    found = read(source(path, follow="false", mode="PERMISSIVE"), None)
+    assert [what for kind, what in found if kind == "tuple"] == [(1, 1, "here", 1, 1), (5, 1, "here", 5, 1)]
+    reasons = [what for kind, what in found if kind == "tuple!"]
+    assert "2 does not begin with bid" in reasons[0]
+    assert len(reasons) == 3
+    assert closed([punctuation(what, source(path)) for kind, what in found if kind == "punctuation"], 0, range(9)) == {
+        1,
+        5,
+    }
+
+
+def test_a_row_outside_of_every_unit_has_no_number(directory: Path) -> None:
+    path = directory / "outside.xml"
+    path.write_text('<site><bid id="bid1">1</bid></site>')
+    found = read(source(path, follow="false", mode="PERMISSIVE"), None)
+    assert ("tuple!", "a position is known inside of auction only") in found
+
+
+def test_ids_of_regular_rows_are_closed_in_ranges(directory: Path) -> None:
+    path = directory / "flat.xml"
+    rows = "".join(f"<t><id>{n}</id><s>x</s></t>\n" for n in range(5000))
+    path.write_text(f"<r>{rows}</r>")
+    given = {"path": str(path), "rowTag": "t", "schema": "id INT, s STRING", "uniqueIds": "id", "follow": "false"}
+    for columns in ("id,s", "s"):
+        options = SourceOptions.parse({**given, "columns": columns})
+        found = read(options, None)
+        said = [what for kind, what in found if kind == "punctuation"]
+        assert said == ["<[0,4999], *>", "<*, *>"]
+    path.write_text(f"<r>{rows}<t><id>17</id></t></r>")
+    offence = check(SourceOptions.parse(given))
+    assert offence is not None
+    assert offence.tuple == (17, None)
+
+
+def test_punctuations_in_the_text_bear_the_prefix_too(directory: Path) -> None:
+    path = directory / "said.xml"
+    items = [
+        "<p:t><id>{t1,t2}</id></p:t>",
+        "<p:t><id>[t5,t9]</id></p:t>",
+        "<p:t><id>*</id></p:t>",
+        "<p:t><id>3</id></p:t>",
+    ]
+    path.write_text(f"<r xmlns:p='{PUNCT}'><g id='t7'>{''.join(items)}</g></r>")
+    given = {"rowTag": "t", "schema": "id INT, g INT", "path.g": "../@id", "prefix.id": "t", "prefix.g": "t"}
+    found = read(SourceOptions.parse({"path": str(path), "mode": "PERMISSIVE", "follow": "false", **given}), None)
+    kinds = [(kind, [what for _, what in group]) for kind, group in groupby(found, key=lambda item: item[0])]
+    assert kinds[0] == ("punctuation", ["<[1,2], 7>", "<[5,9], 7>", "<*, 7>"])
+    assert "3 does not begin with t" in kinds[1][1][0]
+
+
+def test_the_structure_of_many_documents_closes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="single document"):
+        Documents(source(tmp_path), log=False)
