@@ -74,7 +74,7 @@ def sensors(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["generate", "sensors", "--help"], ["check", "-h"]]
+    "arguments", [["--help"], ["run", "--help"], ["generate", "auctions", "--help"], ["check", "-h"]]
 )
 def test_help_is_there_at_once(arguments: list[str]) -> None:
     program = (
@@ -132,6 +132,7 @@ USAGE = [
     (["cat", "nowhere"], "nowhere", "run -o"),
     (["generate", "sensors", "--out", "out", "--sensors", "0"], "sensors", None),
     (["generate", "sensors"], "--out", None),
+    (["generate", "auctions", "--out", "out", "--schemes", "bid.price"], "bid.price", "bid.auction"),
     (["check", "nowhere.xml", "--schema", "a INTT x", "--row-tag", "r"], "a INTT x", None),
     (["check", "nowhere.xml", "--schema", "a INT", "--row-tag", "r"], "no file nowhere.xml", None),
     (["nonsense"], "nonsense", None),

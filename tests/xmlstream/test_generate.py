@@ -1,0 +1,83 @@
+"""`xmlstream generate auctions`: every option reaches the house, and the tables that it declares are what it wrote."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from sources import auctions
+from sources.auction_house import House
+from sources.auction_streams import Form, documents
+from sources.grammar_check import check
+from sources.source import SourceOptions
+from xmlstream.cli import main
+from xmlstream.plan import Scan
+from xmlstream.script import read
+
+DEFAULT: dict[str, Any] = {"seed": 1}
+
+
+def generate(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["xmlstream", "generate", "auctions", *map(str, arguments)])
+    with pytest.raises(SystemExit) as raised:
+        main()
+    return int(str(raised.value.code))
+
+
+OPTIONS: list[tuple[str, Any, str]] = [
+    ("--seed", 2, "seed"),
+    ("--xml", "nested", "form"),
+    ("--schemes", "bid.auction; dateTime", "schemes"),
+    ("--bid-streams", 2, "bid_streams"),
+    ("--out-of-order", 2.5, "out_of_order"),
+    ("--pace", 40, "pace"),
+    ("--heartbeat", 3.5, "heartbeat"),
+    ("--in-flight", 7, "in_flight"),
+    ("--active", 5, "active"),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "name"), OPTIONS, ids=str)
+def test_each_option_is_that_parameter_of_the_house(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: object, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    assert generate(monkeypatch, "--out", "a", "--events", 900, "--seed", 1, option, value) == 0
+    made = [path.read_bytes() for path in sorted(Path("a").iterdir())]
+    auctions.generate("a", 900, House(**{**DEFAULT, name: value}))
+    assert [path.read_bytes() for path in sorted(Path("a").iterdir())] == made
+    auctions.generate("b", 900, House(**DEFAULT))
+    assert [path.read_bytes() for path in sorted(Path("b").glob("*.xml"))] != made[:-1]
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_the_tables_are_the_documents_with_what_they_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Form
+) -> None:
+    out = tmp_path / "it's"
+    some = ["--xml", form, "--events", 500, "--bid-streams", 2, "--schemes", "person.id, bid.auction, bid.dateTime"]
+    assert generate(monkeypatch, "--out", out, *some) == 0
+    names = ["person", "auction", "bid1", "bid2"]
+    assert capsys.readouterr().out.splitlines() == [
+        str(out / name) for name in ("person.xml", "auction.xml", "bid1.xml", "bid2.xml", "tables.sql")
+    ]
+    text = (out / "tables.sql").read_text()
+    union = " UNION ALL ".join(f"SELECT dateTime FROM {name}" for name in names)
+    script = read(f"{text};{union}", {}, "tables.sql")
+    promised = {"person": "id", "auction": "", "bid": "auction; dateTime prefix"}
+    for name, stream in documents(2):
+        scan = script.tables[name].operator
+        assert isinstance(scan, Scan)
+        direct = stream.options(form, out / f"{name}.xml", promised[stream.name])
+        expected = SourceOptions.parse(direct, stream.schema)
+        assert (scan.options.path, scan.options.paths, scan.options.row_tag) == (
+            str(out / f"{name}.xml"),
+            expected.paths,
+            stream.name,
+        )
+        assert (scan.options.schema, scan.options.schemes) == (expected.schema, expected.schemes)
+        assert check(scan.options) is None
