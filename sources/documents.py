@@ -29,7 +29,8 @@ class Documents:
                 documents; or a path of no file system.
         """
         self._pattern = local_path(options.path)
-        self.single = not has_magic(self._pattern) and not Path(self._pattern).is_dir()
+        # Of merged documents each is named as it is.
+        self.single = options.merged or (not has_magic(self._pattern) and not Path(self._pattern).is_dir())
         if options.closings and not self.single:
             raise UsageError(MANY, hint=ONE)
         self._log: Path | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,15 +10,24 @@ from sqlglot import exp
 from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
+from sources import xmark
 from sources.source import SourceOptions
 from xmlstream.dialect import StreamSql, offset
-from xmlstream.plan import Node, Scan
+from xmlstream.merged_documents import source
+from xmlstream.plan import Node
 from xmlstream.query_text import QueryText
 from xmlstream.refusals import called, place_of
 from xmlstream.static_table import STATIC_FORMATS, static_table
 from xmlstream.supported import require_type
 
 FORMAT = "punctuated_xml"
+
+STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, str]] | None] = {
+    FORMAT: None,
+    "xmark": xmark.options,
+}
+"""How a stream can be declared: for each format, what its options mean as those of a punctuated XML source."""
+
 _CREATE = {"this", "kind", "properties"}
 _COLUMN = {"this", "kind", "constraints"}
 
@@ -69,26 +78,31 @@ def declared(declaration: Declaration) -> Node:
     """
     using, name = declaration.using, declaration.name
     try:
-        if using.lower() == FORMAT:
-            return scan(name, declaration.options, declaration.columns)
+        if using.lower() in STREAM_FORMATS:
+            return scan(name, declaration.options, declaration.columns, using.lower())
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
     except (UsageError, InputError) as error:
         raise declaration.error(error.what, error.hint) from None
-    hint = f"a stream is read USING {FORMAT}, a static table USING {', '.join(STATIC_FORMATS)}"
+    hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
     raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
 
 
-def scan(name: str, options: Mapping[str, str], schema: str | None) -> Node:
+def scan(name: str, options: Mapping[str, str], schema: str | None, using: str = FORMAT) -> Node:
     """A source as the beginning of a plan; `schema` is Spark DDL, None where it is among the options.
 
     Raises:
         UsageError: An option is unknown, missing or cannot be read.
     """
+    written = STREAM_FORMATS[using]
+    if written is not None:
+        if schema is not None:
+            raise UsageError("it has columns of its own", hint="leave them out, as in CREATE TABLE t USING …")
+        options = written(options)
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    return Node(Scan(name, SourceOptions.parse(options, schema)), (), name)
+    return source(name, SourceOptions.parse(options, schema))
 
 
 def _column(column: exp.Expr, text: QueryText) -> str:

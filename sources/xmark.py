@@ -1,0 +1,199 @@
+"""The streams of an XMark document: `CREATE TABLE bid USING xmark OPTIONS (path 'xmark.xml', stream 'bidder')`.
+
+Each stream is a source like any other, written out once: which elements are its rows, where their values are, of which
+types, and what the structure of the document closes. Identifiers are the integers behind their prefix, dates are
+mm/dd/yyyy, text with markup in it is the text alone.
+
+Source: Schmidt et al., XMark: A Benchmark for XML Data Management, VLDB 2002; its document type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from punct_ns.errors import UsageError
+
+_MONEY = "DECIMAL(12,2)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column: its type, its path where that is not its name, and the prefix of its texts."""
+
+    type: str
+    path: str = ""
+    prefix: str = ""
+
+
+def _id(path: str, kind: str, *, null: bool = False) -> _Column:
+    """A reference to a person, item, category or auction."""
+    return _Column("INT" if null else "INT NOT NULL", path, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A stream: its columns, the columns that are unique, what the ends of its sections close, and its unit."""
+
+    columns: Mapping[str, _Column]
+    unique: str = ""
+    ends: str = ""
+    unit: str = ""
+
+
+_TEXT = _Column("STRING")
+_ANNOTATION = {
+    "author": _id("annotation/author/@person", "person", null=True),
+    "annotation": _Column("STRING", "annotation/description"),
+    "happiness": _Column("INT", "annotation/happiness"),
+}
+
+STREAMS: Mapping[str, _Stream] = {
+    "person": _Stream(
+        {
+            "id": _id("@id", "person"),
+            "name": _TEXT,
+            "emailaddress": _TEXT,
+            "phone": _TEXT,
+            **{part: _Column("STRING", f"address/{part}") for part in ("street", "city", "country", "province")},
+            "zipcode": _Column("STRING", "address/zipcode"),
+            "homepage": _TEXT,
+            "creditcard": _TEXT,
+            "income": _Column(_MONEY, "profile/@income"),
+            **{part: _Column("STRING", f"profile/{part}") for part in ("education", "gender", "business")},
+            "age": _Column("INT", "profile/age"),
+        },
+        unique="id",
+        ends="people *",
+    ),
+    "interest": _Stream(
+        {"person": _id("../../@id", "person"), "category": _id("@category", "category")},
+        ends="person person; people *",
+    ),
+    "watch": _Stream(
+        {"person": _id("../../@id", "person"), "open_auction": _id("@open_auction", "open_auction")},
+        ends="person person; people *",
+    ),
+    "item": _Stream(
+        {
+            "id": _id("@id", "item"),
+            "region": _Column("STRING NOT NULL", "name(..)"),
+            "location": _TEXT,
+            "quantity": _Column("INT"),
+            "name": _TEXT,
+            "payment": _TEXT,
+            "description": _TEXT,
+            "shipping": _TEXT,
+            "featured": _Column("STRING", "@featured"),
+        },
+        unique="id",
+        ends="regions/* region; regions *",
+    ),
+    "incategory": _Stream(
+        {
+            "item": _id("../@id", "item"),
+            "region": _Column("STRING NOT NULL", "name(../..)"),
+            "category": _id("@category", "category"),
+        },
+        ends="item item; regions/* region; regions *",
+    ),
+    "mail": _Stream(
+        {
+            "item": _id("../../@id", "item"),
+            "region": _Column("STRING NOT NULL", "name(../../..)"),
+            "sender": _Column("STRING", "from"),
+            "recipient": _Column("STRING", "to"),
+            "date": _Column("DATE"),
+            "text": _TEXT,
+        },
+        ends="item item; regions/* region; regions *",
+    ),
+    "category": _Stream(
+        {"id": _id("@id", "category"), "name": _TEXT, "description": _TEXT}, unique="id", ends="categories *"
+    ),
+    "edge": _Stream({"source": _id("@from", "category"), "target": _id("@to", "category")}, ends="catgraph *"),
+    "open_auction": _Stream(
+        {
+            "id": _id("@id", "open_auction"),
+            **{part: _Column(_MONEY) for part in ("initial", "reserve", "current")},
+            "privacy": _TEXT,
+            "itemref": _id("itemref/@item", "item", null=True),
+            "seller": _id("seller/@person", "person", null=True),
+            "quantity": _Column("INT"),
+            "type": _TEXT,
+            "starts": _Column("DATE", "interval/start"),
+            "ends": _Column("DATE", "interval/end"),
+            **_ANNOTATION,
+        },
+        unique="id",
+        ends="open_auctions *",
+    ),
+    "bidder": _Stream(
+        {
+            "open_auction": _id("../@id", "open_auction"),
+            "position": _Column("INT NOT NULL", "position()"),
+            "date": _Column("DATE"),
+            "time": _TEXT,
+            "personref": _id("personref/@person", "person", null=True),
+            "increase": _Column(_MONEY),
+        },
+        ends="open_auction open_auction; open_auctions *",
+        unit="open_auction",
+    ),
+    "closed_auction": _Stream(
+        {
+            "seller": _id("seller/@person", "person", null=True),
+            "buyer": _id("buyer/@person", "person", null=True),
+            "itemref": _id("itemref/@item", "item", null=True),
+            "price": _Column(_MONEY),
+            "date": _Column("DATE"),
+            "quantity": _Column("INT"),
+            "type": _TEXT,
+            **_ANNOTATION,
+        },
+        ends="closed_auctions *",
+    ),
+}
+"""The streams by their names, which are the tags of their rows."""
+
+_OWN = ("schema", "rowTag", "dateFormat", "unitTag", "attributePrefix", "valueTag")
+
+
+def options(given: Mapping[str, str]) -> dict[str, str]:
+    """The options of the source that an XMark stream is.
+
+    Args:
+        given: `stream`, and options of any source. Those that close something by the document's structure can be
+            given otherwise: empty, many documents are one stream that closes nothing but by its punctuations.
+
+    Raises:
+        UsageError: There is no such stream, or an option is its own to say.
+
+    >>> bid = options({"path": "xmark.xml", "stream": "bidder"})
+    >>> bid["rowTag"], bid["path.open_auction"], bid["prefix.open_auction"]
+    ('bidder', '../@id', 'open_auction')
+    """
+    rest = dict(given)
+    (name,) = [rest.pop(key) for key in given if key.lower() == "stream"] or [""]
+    stream = STREAMS.get(name.lower())
+    known = ", ".join(STREAMS)
+    if stream is None:
+        what = f"XMark has no stream {name}" if name else "the source has no stream"
+        raise UsageError(what, hint=f"its streams are {known}")
+    for key in rest:
+        if key.lower() in map(str.lower, _OWN) or key.lower().startswith(("path.", "prefix.")):
+            raise UsageError(f"the stream {name} has its own {key}", hint="USING punctuated_xml takes every option")
+    written = {
+        "rowTag": name.lower(),
+        "schema": ", ".join(f"`{column}` {declared.type}" for column, declared in stream.columns.items()),
+        **{f"path.{column}": declared.path for column, declared in stream.columns.items() if declared.path},
+        **{f"prefix.{column}": declared.prefix for column, declared in stream.columns.items() if declared.prefix},
+    }
+    if any(declared.type == "DATE" for declared in stream.columns.values()):
+        written["dateFormat"] = "MM/dd/yyyy"
+    if stream.unit:
+        written["unitTag"] = stream.unit
+    chosen = {key.lower() for key in rest}
+    closings = {"uniqueIds": stream.unique, "sectionEnds": stream.ends}
+    written |= {key: text for key, text in closings.items() if text and key.lower() not in chosen}
+    return {**written, **rest}
