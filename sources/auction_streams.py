@@ -7,7 +7,7 @@ and an interval have parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -69,22 +69,23 @@ class Stream:
         head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self.root} xmlns:punct="{PUNCT_NS}">\n'
         return head, f"</{self.root}>\n"
 
-    def options(self, form: Form, path: str | Path, schemes: str = "") -> dict[str, str]:
-        """The options that read such a document, those of `CREATE TABLE` and of `xmlstream.read`, but its schema."""
-        paths = {f"path.{attribute}": leaf for attribute, leaf in self.paths(form).items()}
-        return {"path": str(path), "rowTag": self.name, **({"schemes": schemes} if schemes else {}), **paths}
-
-    def declaration(self, form: Form, path: str | Path, schemes: str = "", table: str | None = None) -> str:
-        """The `CREATE TABLE` statement that declares such a document.
+    def options(self, form: Form, path: str | Path, schemes: str = "", slice_: str = "") -> dict[str, str]:
+        """The options that read such a document, those of `CREATE TABLE` and of `xmlstream.read`, but its schema.
 
         Args:
             form: The document's XML form.
             path: Where it is.
             schemes: What it promises to punctuate.
-            table: The table's name, if it is not the stream's.
+            slice_: How much of it one slice takes, such as `64m`.
         """
-        options = ", ".join(f"{name} '{_quoted(value)}'" for name, value in self.options(form, path, schemes).items())
-        return f"CREATE TABLE {table or self.name} ({self.schema})\nUSING punctuated_xml OPTIONS ({options});\n"
+        said = {"path": str(path), "rowTag": self.name, "schemes": schemes, "maxBytesPerSlice": slice_}
+        paths = {f"path.{attribute}": leaf for attribute, leaf in self.paths(form).items()}
+        return {name: value for name, value in said.items() if value} | paths
+
+    def declaration(self, table: str, options: Mapping[str, str]) -> str:
+        """The `CREATE TABLE` statement with these options."""
+        said = ",\n  ".join(f"{name} '{_quoted(value)}'" for name, value in options.items())
+        return f"CREATE TABLE {table} (\n  {self.schema}\n) USING punctuated_xml OPTIONS (\n  {said}\n);\n"
 
 
 PERSON = Stream(

@@ -7,7 +7,7 @@ fewer events are the beginning of more: but for the end of the documents, and tu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from heapq import merge
 from itertools import chain, repeat
@@ -33,6 +33,9 @@ LATE = 0.1
 
 TABLES = "tables.sql"
 """Beside the documents: the statements that declare them."""
+
+KILOBYTES_A_SLICE = 64 << 10
+"""How much of the largest document one slice takes, where it is declared."""
 
 
 def generate(
@@ -60,25 +63,35 @@ def generate(
     directory.mkdir(parents=True, exist_ok=True)
     streams = list(documents(house.bid_streams))
     paths = [directory / f"{name}.xml" for name, _ in streams]
-    tables = directory / TABLES
-    tables.write_text(
-        "\n".join(
-            stream.declaration(house.form, path, house.promised(stream.name), name)
-            for (name, stream), path in zip(streams, paths, strict=True)
-        ),
-        encoding="utf-8",
-    )
     heads, tails = ([stream.ends()[end].encode() for _, stream in streams] for end in (0, 1))
+    tables = directory / TABLES
     if rate is None:
-        with ExitStack() as stack:
-            files = [stack.enter_context(path.open("wb")) for path in paths]
-            goes = ([arrived.to_bytes() for arrived in go] for go in _goes(house, events))
-            for texts in chain([heads], goes, [tails]):
-                for file, text in zip(files, texts, strict=True):
-                    file.write(text)
+        goes = ([arrived.to_bytes() for arrived in go] for go in _goes(house, events))
+        _write(paths, chain([heads], goes, [tails]))
+        tables.write_text(_declared(house, paths, [path.stat().st_size for path in paths]), encoding="utf-8")
     else:
+        tables.write_text(_declared(house, paths, None), encoding="utf-8")
         write_live(paths, _lines(house, events, rate, heads, tails))
     return [*paths, tables]
+
+
+def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
+    """Write documents side by side."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("wb")) for path in paths]
+        for each in texts:
+            for file, text in zip(files, each, strict=True):
+                file.write(text)
+
+
+def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
+    """The statements that declare the documents; if their sizes are known, slices are of about the same time in all."""
+    statements = []
+    for number, ((name, stream), path) in enumerate(zip(documents(house.bid_streams), paths, strict=True)):
+        slice_ = f"{-(-sizes[number] * KILOBYTES_A_SLICE // max(sizes))}k" if sizes else ""
+        options = stream.options(house.form, path, house.promised(stream.name), slice_)
+        statements.append(stream.declaration(name, options))
+    return "\n".join(statements)
 
 
 def _goes(house: House, events: int) -> Iterator[list[Arrived]]:

@@ -81,3 +81,23 @@ def test_the_tables_are_the_documents_with_what_they_promise(
         )
         assert (scan.options.schema, scan.options.schemes) == (expected.schema, expected.schemes)
         assert check(scan.options) is None
+
+
+def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path) -> None:
+    *made, tables = auctions.generate(tmp_path, 20_000, House(seed=3, bid_streams=2))
+    script = read(f"{tables.read_text()};SELECT id FROM person", {}, "tables.sql")
+    slices = []
+    for path in made:
+        scan = script.tables[path.stem].operator
+        assert isinstance(scan, Scan)
+        slices.append(path.stat().st_size / scan.options.max_bytes_per_slice)
+    assert slices == pytest.approx([slices[0]] * 4, rel=0.01)
+
+
+def test_the_tables_of_a_live_auction_are_there_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    monkeypatch.setattr(auctions, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
+    auctions.generate(tmp_path, 10, rate=10)
+    assert there == [True]
