@@ -35,7 +35,7 @@ TABLES = "tables.sql"
 """Beside the documents: the statements that declare them."""
 
 KILOBYTES_A_SLICE = 64 << 10
-"""How much of the largest document one slice takes, where it is declared."""
+"""How much of the largest document one slice takes, as it does where nothing is said."""
 
 
 def generate(
@@ -85,10 +85,13 @@ def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
 
 
 def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
-    """The statements that declare the documents; if their sizes are known, slices are of about the same time in all."""
+    """The statements that declare the documents; if these are of several slices, of about the same time in all."""
+    largest = max(sizes or [0])
     statements = []
     for number, ((name, stream), path) in enumerate(zip(documents(house.bid_streams), paths, strict=True)):
-        slice_ = f"{-(-sizes[number] * KILOBYTES_A_SLICE // max(sizes))}k" if sizes else ""
+        slice_ = ""
+        if sizes and largest > KILOBYTES_A_SLICE << 10:
+            slice_ = f"{-(-sizes[number] * KILOBYTES_A_SLICE // largest)}k"
         options = stream.options(house.form, path, house.promised(stream.name), slice_)
         statements.append(stream.declaration(name, options))
     return "\n".join(statements)

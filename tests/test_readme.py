@@ -90,7 +90,7 @@ def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
         for i, block in enumerate(BLOCKS)
         if block.language == "python" and not block.text.startswith(">>>")
     ]
-    assert (len(shell), len(python)) == (1, 2)
+    assert (len(shell), len(python)) == (2, 2)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command, examples in ((["bash", "-euo", "pipefail", "-c"], shell), ([sys.executable, "-c"], python)):
         # One session, as the reader's: what follows builds upon what was before.
