@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.group_by import GroupBy
@@ -78,6 +79,8 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             copies = [(c.attribute.name, c.copy_of) for c in columns if c.copy_of]
             assert all(copy in node.inputs[0].schema.names for _, copy in copies)
             return frame.selectExpr(*(f"{c.expression} AS `{c.attribute.name}`" for c in columns))
+        case Describe():
+            return frame
         case Distinct():
             return frame.distinct()
         case Merge():

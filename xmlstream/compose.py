@@ -15,6 +15,7 @@ from operators.project import Column, Project
 from operators.select import Select
 from operators.sort import Sort
 from operators.sort_key import SortKey
+from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from xmlstream.analysis import Analyst
@@ -136,6 +137,32 @@ def _together(
     schema = Schema(tuple(Attribute(name, hull([a.domain for a in found])) for name, found in columns))
     fields = zip(first.fields, names, strict=True)
     return Relation(Node(operator(schema), tuple(nodes), label), tuple(Field(f.name, name) for f, name in fields))
+
+
+def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:
+    """The node with every key an attribute of it, and the keys' attributes by their SQL; an item's has its name."""
+    names: dict[str, str] = {}
+    computed: list[Item] = []
+    for key in keys:
+        tree = key.unnest()
+        text = render(tree)
+        if text in names:
+            continue
+        if isinstance(tree, exp.Column):
+            names[text] = node.schema.attribute(tree.name).name
+        else:
+            wanted = next((i.name for i in items if i.name and render(i.tree.unnest()) == text), None)
+            wanted = wanted or analyst.columns(node.schema, [text])[0][0]
+            names[text] = unique(wanted, {*node.schema.names, *names.values()})
+            computed.append(Item(names[text], tree))
+    if computed:
+        node = project(node, [*(Item(name, named(name)) for name in node.schema.names), *computed], analyst).node
+    return node, names
+
+
+def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:
+    """The first n tuples in order."""
+    return Relation(Node(TopN(n, tuple(keys)), (relation.node,), "top_n"), relation.fields)
 
 
 def ordered(node: Node, keys: Sequence[SortKey]) -> Node:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -51,6 +52,13 @@ class StreamSql(Spark):
         NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
+        }
+
+    class Generator(SparkGenerator):
+        """Writes a SELECT as it was read: QUALIFY, which Spark has, is no subquery."""
+
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
         }
 
 

@@ -79,7 +79,8 @@ _ORDERED = (
     "any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last "
     "last_value listagg max_by min_by mode percentile_approx string_agg"
 )
-_WINDOWS = "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"
+_RANKS = "dense_rank rank row_number"
+_WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
 _TIME_WINDOWS = "session_window window window_time time_bucket"
 _GENERATORS = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
 _LAMBDAS = (
@@ -99,7 +100,8 @@ _REASONS = {
     _RANDOM: "its value would be another when a slice is run again after a crash",
     _CLOCK: "its value would be another when a slice is run again after a crash; take the time from an attribute",
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
-    _WINDOWS: "window functions are not supported",
+    _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
+    _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
     _TIME_WINDOWS: "windows are not supported; group by an expression over the time, such as date_trunc('HOUR', ts)",
     _GENERATORS: "one tuple in gives one tuple out at the most",
     _LAMBDAS: "functions of functions are not supported",

@@ -11,7 +11,7 @@ from operators.aggregates import Aggregate
 from operators.group_by import GroupBy
 from punct_ns.schema import Attribute
 from xmlstream.analysis import Analyst
-from xmlstream.compose import Item, project, unique, where
+from xmlstream.compose import Item, keyed, project, unique, where
 from xmlstream.dialect import named, offset, render
 from xmlstream.functions import AGGREGATES
 from xmlstream.plan import Node
@@ -74,27 +74,10 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
 
 def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
     """The node with every key an attribute of it, and the keys' attributes by their SQL."""
-    node = grouping.node
-    names: dict[str, str] = {}
-    computed: list[Item] = []
     for key in grouping.keys:
         if (inner := next(aggregates_in(key), None)) is not None:
             raise grouping.text.error("an aggregate in GROUP BY", offset(inner), "group by attributes of a tuple")
-        tree = key.unnest()
-        text = render(tree)
-        if text in names:
-            continue
-        if isinstance(tree, exp.Column):
-            names[text] = node.schema.attribute(tree.name).name
-        else:
-            wanted = next((i.name for i in grouping.items if i.name and render(i.tree.unnest()) == text), None)
-            wanted = wanted or analyst.columns(node.schema, [text])[0][0]
-            names[text] = unique(wanted, {*node.schema.names, *names.values()})
-            computed.append(Item(names[text], tree))
-    if computed:
-        attributes = [Item(name, named(name)) for name in node.schema.names]
-        node = project(node, [*attributes, *computed], analyst).node
-    return node, names
+    return keyed(grouping.node, grouping.keys, grouping.items, analyst)
 
 
 def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: Analyst) -> dict[str, Aggregate]:

@@ -15,13 +15,15 @@ from operators.describe import Describe
 from operators.join import Kind
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuate_rule import Rule
+from operators.sort import Sort
+from operators.top_n import Rank
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream import runner, sql
 from xmlstream.analysis import SparkAnalyst
 from xmlstream.arguments import argument, has_aggregate, listed, separated, sort_key
-from xmlstream.compose import difference, distinct, intersect, merge
+from xmlstream.compose import difference, distinct, first, intersect, merge, ordered, unique
 from xmlstream.dialect import parse_statements
 from xmlstream.inserts import Insert
 from xmlstream.plan import Node
@@ -153,6 +155,17 @@ class Query:
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
 
+    def limit(self, n: int) -> Query:
+        """The first n tuples of a query with an order, in order, once the input is closed: `order_by("t").limit(10)`.
+
+        Raises:
+            QueryError: There is no order to be first in.
+        """
+        if not isinstance(self.root.operator, Sort):
+            raise QueryError("limit without an order", hint=f'order_by("…").limit({n}) says which tuples come first')
+        keys = self.root.operator.keys
+        return Query(self.spark, ordered(first(Relation.of(self.root.inputs[0]), n, keys).node, keys))
+
     def describe_punctuations(self, *attributes: str, watch: Sequence[str] = (), patterns: Sequence[str] = ()) -> Query:
         """All tuples, and only such punctuations as describe these attributes.
 
@@ -231,7 +244,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A query's tuples in groups, to be aggregated."""
+    """A query's tuples in groups, to be aggregated or ranked."""
 
     query: Query
     keys: tuple[str, ...]
@@ -248,3 +261,24 @@ class Groups:
         if not numbers and not any(map(has_aggregate, aggregates)):
             raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
+
+    def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
+        """The first n tuples of each group in an order, as soon as it is complete: `top(3, "price DESC", "ts")`.
+
+        Args:
+            n: How many there are of each group.
+            order: Attributes, each perhaps with a direction.
+            number: An attribute for the tuple's rank in its group, if it is wanted.
+            rank: How tuples are counted, as SQL's functions of that name do; `rank` and `dense_rank` keep ties.
+
+        Raises:
+            QueryError: There is no order to be first in.
+        """
+        if not order:
+            raise QueryError("the first tuples of no order", hint=f'for example top({n}, "price DESC")')
+        called = number or unique("rank", self.query.schema.names)
+        by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
+        over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
+        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
+        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
+        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")

@@ -9,10 +9,16 @@ from sqlglot import exp
 from xmlstream.dialect import offset
 from xmlstream.query_text import QueryText
 
+A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
+"""How a query asks for the first tuples of each group."""
+
+_RANKS = "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group"
+
 _NAMES = {
-    "limit": ("LIMIT", "which tuples of a stream come first is not determined"),
-    "offset": ("OFFSET", "which tuples of a stream come first is not determined"),
-    "order": ("ORDER BY", "only the whole result is put in order, at its end"),
+    "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
+    "fetch": ("FETCH", "write ORDER BY … LIMIT"),
+    "offset": ("OFFSET", "ask for the first tuples with ORDER BY … LIMIT"),
+    "order": ("ORDER BY", "only the whole result is put in order, at its end; ORDER BY … LIMIT chooses anywhere"),
     "sort": ("SORT BY", "results come out as soon as they are complete, in no order"),
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
@@ -20,9 +26,8 @@ _NAMES = {
     "laterals": ("LATERAL VIEW", "one tuple in gives one tuple out at the most"),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "hint": ("a hint in /*+ … */", "leave it out"),
-    "windows": ("WINDOW", "window functions are not supported"),
-    "window": ("OVER", "window functions are not supported"),
-    "qualify": ("QUALIFY", "window functions are not supported"),
+    "windows": ("WINDOW", "write it out behind OVER"),
+    "window": ("OVER", _RANKS),
     "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
@@ -69,6 +74,8 @@ def called(part: exp.Expr | str) -> tuple[str, str | None]:
 
 def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
     """Where a refused part stands: at its keyword, if that is found near its first leaf."""
+    if isinstance(part, exp.Window):
+        return offset(part) or 0  # its keyword stands behind the function
     inner = node.args.get(part) if isinstance(part, str) else part
     inner = inner[0] if isinstance(inner, list) and inner else inner
     name = called(part)[0].split(" is not")[0]

@@ -1,26 +1,29 @@
 """What of SQL a query may use: an allow-list of the parts of its tree. Whatever is not on it is refused by name.
 
-Nothing is ever left out silently: a clause that is parsed and not listed here, such as LIMIT, stops the query.
+Nothing is ever left out silently: a clause that is parsed and not listed here, such as OFFSET, stops the query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
-from xmlstream.functions import AGGREGATES, REFUSED, reason_to_refuse
+from xmlstream.functions import reason_to_refuse
+from xmlstream.misplaced import misplaced
 from xmlstream.query_text import QueryText
 from xmlstream.refusals import called, place_of
 
 _QUERIES: dict[type[exp.Expr], str] = {
-    exp.Select: "expressions from_ where group having distinct with_ kind joins order",
-    exp.Union: "this expression distinct with_ order",
-    exp.Intersect: "this expression distinct with_ order",
-    exp.Except: "this expression distinct with_ order",
+    exp.Select: "expressions from_ where group having distinct with_ kind joins order limit qualify",
+    exp.Union: "this expression distinct with_ order limit",
+    exp.Intersect: "this expression distinct with_ order limit",
+    exp.Except: "this expression distinct with_ order limit",
     exp.Join: "this side kind on using",
     exp.Order: "expressions",
     exp.Ordered: "this desc nulls_first",
+    exp.Limit: "expression",
+    exp.Qualify: "this",
+    # Refused where it stands, unless it is a rank.
+    exp.Window: "this partition_by order over alias spec first",
     exp.Subquery: "this alias with_",
     exp.With: "expressions",
     exp.CTE: "this alias",
@@ -140,116 +143,15 @@ def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
         return [(node, *called(node))]
     found: list[tuple[exp.Expr | str, str, str | None]]
     found = [(name, *called(name)) for name, value in node.args.items() if value and name not in allowed]
-    found += [(node, what, hint) for what, hint in _misplaced(node)]
+    found += [(node, what, hint) for what, hint in (*misplaced(node), *_refused(node))]
     return found
 
 
-def _misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
-    """Parts that are supported, but not where they stand."""
-    found = [
-        (what, hint)
-        for kind, is_misplaced, what, hint in _PLACES
-        if isinstance(node, kind) and is_misplaced(node, node.parent)
-    ]
-    if isinstance(node, exp.Cast | exp.TryCast) and (refused := _type_finding(node.args["to"])):
-        found.append(refused)
-    if isinstance(node, exp.Anonymous) and (refused := reason_to_refuse(str(node.this), len(node.expressions))):
-        found.append(refused)
-    return found
-
-
-def _is_expression(parent: exp.Expr | None) -> bool:
-    return parent is not None and not isinstance(
-        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
-    )
-
-
-def _counts_all(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "count" and len(node.expressions) == 1
-
-
-def _is_aggregate_call(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
-
-
-def _means_today(node: exp.Expr, parent: exp.Expr | None) -> bool:
-    """Whether it may be a text that Spark reads as the time at which it computes it."""
-    if not (node.is_string and isinstance(parent, exp.Cast | exp.TryCast | exp.Anonymous)):
-        return False
-    return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
-
-
-_STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
-_NO_ALL = "a tuple that comes twice counts once: leave ALL out"
-_PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool], str, str | None], ...] = (
-    (
-        exp.Query,
-        lambda node, parent: _is_expression(parent),
-        "a subquery in an expression is not supported",
-        "a condition looks at one tuple",
-    ),
-    (exp.Intersect, lambda node, parent: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
-    (exp.Except, lambda node, parent: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
-    (
-        exp.Order,
-        lambda node, parent: parent is not None and parent.parent is not None,
-        "ORDER BY is not supported here",
-        "only the whole result is put in order, at its end",
-    ),
-    (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
-    (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),
-    (
-        exp.Select,
-        lambda node, parent: node.args.get("from_") is None,
-        "SELECT without FROM is not supported",
-        "a query reads streams",
-    ),
-    (
-        exp.Star,
-        lambda node, parent: not (isinstance(parent, exp.Select | exp.Column) or _counts_all(parent)),
-        *_STAR,
-    ),
-    (
-        exp.Column,
-        lambda node, parent: isinstance(node.this, exp.Star) and not isinstance(parent, exp.Select),
-        *_STAR,
-    ),
-    (
-        exp.Distinct,
-        lambda node, parent: not (isinstance(parent, exp.Select) or _is_aggregate_call(parent)),
-        "DISTINCT is not supported here",
-        None,
-    ),
-    (
-        exp.Filter,
-        lambda node, parent: not _is_aggregate_call(node.this),
-        "FILTER belongs to an aggregate",
-        None,
-    ),
-    (
-        exp.Alias,
-        lambda node, parent: not isinstance(parent, exp.Select),
-        "AS is not supported inside an expression",
-        None,
-    ),
-    (
-        exp.ColumnDef,
-        lambda node, parent: not isinstance(parent, exp.DataType),
-        "a column's definition is not supported here",
-        None,
-    ),
-    (
-        exp.Tuple,
-        lambda node, parent: not isinstance(parent, exp.Any | exp.All),
-        "a list in brackets is not supported here",
-        "named_struct('a', …) makes a structure",
-    ),
-    (
-        exp.Any,
-        lambda node, parent: not isinstance(parent, exp.Like | exp.ILike),
-        "ANY is not supported",
-        "use bool_or(…)",
-    ),
-    (exp.All, lambda node, parent: not isinstance(parent, exp.Like | exp.ILike), "ALL is not supported", None),
-    (exp.Literal, _means_today, "a text that means the present is not supported", REFUSED["now"]),
-)
+def _refused(node: exp.Expr) -> list[tuple[str, str | None]]:
+    """Types and functions that are not supported."""
+    refused: tuple[str, str | None] | None = None
+    if isinstance(node, exp.Cast | exp.TryCast):
+        refused = _type_finding(node.args["to"])
+    elif isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Window):
+        refused = reason_to_refuse(str(node.this), len(node.expressions))
+    return [refused] if refused else []

@@ -13,12 +13,13 @@ from sqlglot import exp
 from operators.sort_key import SortKey
 from punct_ns.errors import QueryError
 from xmlstream.analysis import Analyst
-from xmlstream.compose import Item, difference, distinct, finished, intersect, merge, ordered, project
+from xmlstream.compose import Item, difference, distinct, finished, first, intersect, merge, ordered, project
 from xmlstream.dialect import named, offset
 from xmlstream.from_clause import From
 from xmlstream.grouping import Grouping, aggregates_in, grouped, is_aggregate
 from xmlstream.plan import Node
 from xmlstream.query_text import QueryText
+from xmlstream.ranking import Ranking, qualified, ranked, settled, without_bound
 from xmlstream.relation import Relation, resolve
 
 Tables = Mapping[str, Relation]
@@ -36,35 +37,53 @@ class Translation:
         Raises:
             QueryError: A name means nothing, or an expression has no type.
         """
-        relation = self._query(tree, tables)
+        relation = self._settled(tree, tables)
         node = finished(relation, self._analyst, self._text, offset(tree))
-        order = tree.args.get("order")
-        return node if order is None else ordered(node, [self._sort_key(key, node) for key in order.expressions])
+        return node if tree.args.get("order") is None else ordered(node, self._sort_keys(tree, Relation.of(node)))
 
-    def _sort_key(self, key: exp.Ordered, node: Node) -> SortKey:
+    def _sort_keys(self, tree: exp.Expr, relation: Relation) -> list[SortKey]:
+        return [self._sort_key(key, relation) for key in tree.args["order"].expressions]
+
+    def _sort_key(self, key: exp.Ordered, relation: Relation) -> SortKey:
         """An attribute of the result, by its name or its number."""
-        tree, names = key.this.unnest(), node.schema.names
+        tree, fields = key.this.unnest(), relation.fields
         if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
-            if not 1 <= int(tree.this) <= len(names):
-                raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(names)}")
-            name = names[int(tree.this) - 1]
-        elif isinstance(tree, exp.Column) and tree.name.lower() in map(str.lower, names):
-            name = node.schema.attribute(tree.name).name
+            if not 1 <= int(tree.this) <= len(fields):
+                raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
+            name = fields[int(tree.this) - 1].attribute
+        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name)):
+            if len(found) > 1:
+                raise self._error(f"{tree.name} may be several attributes", tree, "give them names of their own")
+            name = found[0].attribute
         else:
             hint = "select it under a name, and order by that"
             raise self._error("ORDER BY takes attributes of the result", tree, hint)
         return SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
+        """A query's relation, whose rank may be open."""
         reach = self._with(tree, tables)
         match tree:
             case exp.Select():
-                return self._select(tree, reach)
+                relation = self._select(tree, reach)
             case exp.SetOperation():
-                return self._set_operation(tree, reach)
+                relation = self._set_operation(tree, reach)
             case exp.Subquery() | exp.Table():
-                return self._source(tree, reach)
-        raise self._error("not a query", tree)
+                relation = self._source(tree, reach)
+            case _:
+                raise self._error("not a query", tree)
+        if tree.args.get("limit") is None:
+            return relation
+        n = int(tree.args["limit"].expression.this)
+        return first(self._bounded(relation), n, self._sort_keys(tree, relation))
+
+    def _settled(self, tree: exp.Expr, tables: Tables) -> Relation:
+        return self._bounded(self._query(tree, tables))
+
+    def _bounded(self, relation: Relation) -> Relation:
+        if relation.rank is not None:
+            raise without_bound(relation.rank, self._text)
+        return relation
 
     def _with(self, tree: exp.Expr, tables: Tables) -> Tables:
         """What is in reach, with the query's own subqueries; each sees those before it."""
@@ -96,7 +115,7 @@ class Translation:
         return relation.called(alias.name or None, columns)
 
     def _set_operation(self, tree: exp.SetOperation, reach: Tables) -> Relation:
-        left, right = self._query(tree.this, reach), self._query(tree.expression, reach)
+        left, right = self._settled(tree.this, reach), self._settled(tree.expression, reach)
         if len(left.fields) != len(right.fields):
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
             raise self._error(what, tree.expression, "both sides have as many columns, which belong together in order")
@@ -108,23 +127,33 @@ class Translation:
         return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
-        condition = tree.args.get("where")
+        joins = tree.args.get("joins") or []
+        sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
+        condition = None if tree.args.get("where") is None else tree.args["where"].this
         if condition is not None:
-            self._require_plain(condition.this)
-        relation = From(self._text, self._analyst).relation(
-            self._source(tree.args["from_"].this, reach),
-            [(join, self._source(join.this, reach)) for join in tree.args.get("joins") or ()],
-            None if condition is None else condition.this,
-        )
+            self._require_plain(condition)
+        (begin, *others), rest = settled(sources, joins, condition, self._text)
+        pairs = list(zip(joins, others, strict=True))
+        relation = From(self._text, self._analyst).relation(begin, pairs, rest)
         items: list[Item] = []
         for written in tree.expressions:
             items += self._items(written, items, relation)
         group, having = tree.args.get("group"), tree.args.get("having")
-        if group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
+        ranking = Ranking(relation, tuple(items), self._text)
+        if ranking.windows or tree.args.get("qualify") is not None:
+            selected = self._ranked(ranking, tree)
+        elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
             selected = project(relation.node, items, self._analyst)
         else:
             selected = grouped(self._grouping(relation, items, group, having), self._analyst)
-        return distinct(selected, self._analyst) if tree.args.get("distinct") else selected
+        return distinct(self._bounded(selected), self._analyst) if tree.args.get("distinct") else selected
+
+    def _ranked(self, ranking: Ranking, tree: exp.Select) -> Relation:
+        if (group := tree.args.get("group") or tree.args.get("having")) is not None:
+            raise self._error("OVER beside GROUP BY", group, "group in a subquery, and rank what that gives")
+        if tree.args.get("qualify") is not None:
+            return qualified(ranking, tree, self._analyst)
+        return ranked(ranking, self._analyst)
 
     def _items(self, written: exp.Expr, before: list[Item], relation: Relation) -> list[Item]:
         """What one entry of SELECT stands for: several items where it is a star."""
