@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from sources import xml_files
+from sources.one_pass import one_pass
 from xmlstream.execution import Execution
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, results, topological
@@ -128,6 +129,12 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
     if not scans:
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
+    merged = [node.operator for node in scans if isinstance(node.operator, Scan) and node.operator.options.merged]
+    if merged and settings.follow:
+        raise UsageError(
+            f"{merged[0].name} is one of documents that are merged: they are fixed, and no more of them is waited for",
+            hint="leave out --follow, or documents 'merge'",
+        )
     outputs = _outputs(settings)
     checkpoint = _checkpoint(settings)
     if not (checkpoint / "query.json").exists():
@@ -150,17 +157,16 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if execution.closed:
         return Launched(execution, None, tally, once)
     xml_files.register(spark)
-    frames = []
+    sources = []
     for node in scans:
         assert isinstance(node.operator, Scan)
         name = execution.source_name(node)
-        options = node.operator.options.replace(
-            stage=str(execution.stage),
-            source=name,
-            documentLog=str(checkpoint / "documents" / name),
-            **_ends(settings),
-        )
-        frames.append(spark.readStream.format("punctuated_xml").options(**dict(options.given)).load())
+        log = str(checkpoint / "documents" / name)
+        named = {"stage": str(execution.stage), "source": name, "documentLog": log}
+        sources.append(node.operator.options.replace(**named, **_ends(settings)))
+    frames = [
+        spark.readStream.format("punctuated_xml").options(**dict(reader.given)).load() for reader in one_pass(sources)
+    ]
     staged = reduce(lambda one, other: one.unionAll(other), frames)
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
     if not settings.follow:
