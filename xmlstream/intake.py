@@ -2,7 +2,7 @@
 
 Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
 against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file
-where they suffice, else by Spark.
+where they suffice, else column by column.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from operators.behaviour import Slice, Tuples
 from operators.state import OperatorState
 from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, matching, not_matching, quoted
-from punct_ns.xml_form import punctuation_from_texts
+from punct_ns.slices import POSITION, not_matching, quoted
+from sources.coalesced import punctuations
+from sources.late_tuples import late_tuples
 from sources.staging import StagedRange
 from xmlstream.plan import Scan
 from xmlstream.zones import may_match
@@ -69,7 +69,7 @@ class Intake:
                 letters += offending
                 frames.append(tuples)
             if range_.punctuations is not None:
-                new += self._said.absorb(_punctuations(range_, self._options.schema))
+                new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
         write_letters(self._dead_letters, self._name, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
@@ -119,19 +119,18 @@ class Intake:
         said = [p for p in self._said.set if self._read_places.issuperset(p.restricted)]
         if not said or not may_match(Path(range_.path), said, self._schema):
             return Tuples(frame, range_.tuples), []
-        offending = matching(frame, said)
-        if self._options.ungrammatical == "fail":
-            if first := offending.orderBy(POSITION).limit(1).collect():
-                raise self._offence(first[0].asDict(), said, range_)
+        found = late_tuples(Path(range_.path), said, self._options)
+        if not found:
             return Tuples(frame, range_.tuples), []
-        found = [row.asDict() for row in offending.collect()]
+        if self._options.ungrammatical == "fail":
+            raise self._offence(found[0], said, range_)
         self.set_aside += len(found)
         letters: list[dict[str, Any]] = []
         if self._options.ungrammatical == "divert":
             letters = [
                 {"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found
             ]
-        left = Tuples(not_matching(frame, said), range_.tuples - len(found), exact=not found)
+        left = Tuples(not_matching(frame, said), range_.tuples - len(found), exact=False)
         return left, letters
 
     def _offence(self, row: dict[str, Any], said: Sequence[Punctuation], range_: StagedRange) -> UngrammaticalStream:
@@ -155,10 +154,3 @@ def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[d
     if letters:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
-
-
-def _punctuations(range_: StagedRange, schema: Schema) -> Iterator[Punctuation]:
-    assert range_.punctuations is not None
-    columns = [range_.punctuations[name].to_pylist() for name in schema.names]
-    for texts in zip(*columns, strict=True):
-        yield punctuation_from_texts(texts, schema)
