@@ -86,15 +86,28 @@ class Column:
         """The values if Arrow can be trusted with all of the texts, else None."""
         if self._kind == "STRING":
             return trimmed(texts) if self._trim else texts
-        plain = _PLAIN.get(self._kind)
-        if plain is None or not plain[characters(texts)].all():
-            return None
         try:
+            if self._kind in _FORMS:
+                return self._moments(texts)
+            plain = _PLAIN.get(self._kind)
+            if plain is None or not plain[characters(texts)].all():
+                return None
             values = texts.cast(self.type)
         except pa.ArrowInvalid:
             return None
         # There is one zero only.
         return pc.add(values, pa.scalar(0.0, self.type)) if pa.types.is_floating(self.type) else values
+
+    def _moments(self, texts: Any) -> Any:
+        """Dates and timestamps that are all spelt in one of the usual forms, else None."""
+        for form, type_ in _FORMS[self._kind]:
+            # One is looked at before all are.
+            if (
+                pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
+                and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
+            ):
+                return texts.cast(type_).cast(self.type)
+        return None
 
     def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
         """Each distinct text by the algebra's own reading."""
@@ -147,3 +160,12 @@ _PLAIN = {
     **dict.fromkeys(("FLOAT", "DOUBLE"), _only(b"0123456789-.")),
 }
 """The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""
+
+_DATE = r"^[1-9]\d{3}-\d\d-\d\d"
+_CLOCK = _DATE + r"[T ]\d\d:\d\d:[0-5]\d(\.\d{1,6})?"
+_FORMS: dict[str, tuple[tuple[str, pa.DataType], ...]] = {
+    "DATE": ((_DATE + "$", pa.date32()),),
+    "TIMESTAMP": ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
+    "TIMESTAMP_NTZ": ((_CLOCK + "$", pa.timestamp("us")),),
+}
+"""Forms of dates and timestamps, with the type that Arrow reads them as; without a zone they are in UTC."""

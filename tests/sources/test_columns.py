@@ -31,8 +31,20 @@ TEXTS = st.one_of(
 )
 
 
-@given(st.sampled_from(TYPES), st.lists(TEXTS, max_size=6))
+CLOCKS = st.tuples(
+    *(st.integers(0, most) for most in (9999, 13, 32, 25, 61, 61)), st.sampled_from(["", ".5", ".123456"])
+)
+FORMS = ["{:04}-{:02}-{:02}", "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}Z", "{:04}-{:02}-{:02} {:02}:{:02}:{:02}{}"]
+ONE_FORM = st.tuples(st.sampled_from(FORMS), st.lists(CLOCKS, max_size=4)).map(
+    lambda drawn: [drawn[0].format(*clock) for clock in drawn[1]]
+)
+"""Dates or clocks, possible or not, all spelt alike."""
+
+
+@given(st.sampled_from(TYPES), st.lists(TEXTS, max_size=6) | ONE_FORM)
 @example("INT", ["0x1F"])
+@example("TIMESTAMP", ["2003-05-15T10:00:00Z", "2003-05-15T24:00:00Z"])
+@example("TIMESTAMP", ["0999-05-15T10:00:00Z", "2003-02-30T00:00:00Z"])
 @example("DOUBLE", ["-0.0", "0x1p3"])
 @example("DOUBLE", ["1_0"])
 @example("TIMESTAMP", ["2003-05-15T10:00:00Z", "2003-05-15"])
