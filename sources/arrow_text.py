@@ -77,6 +77,18 @@ def trimmed(texts: pa.StringArray) -> pa.StringArray:
     return pa.compute.utf8_trim(texts, characters=BLANKS) if has_blank_ends(texts) else texts
 
 
+def dereferenced(texts: Any) -> pa.StringArray:
+    """The texts with references to XML's five entities replaced; there must be no others.
+
+    >>> dereferenced(pa.array(["a &amp;lt; b", None])).to_pylist()
+    ['a &lt; b', None]
+    """
+    for reference, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        texts = pa.compute.replace_substring(texts, pattern=reference, replacement=character)
+    plain: pa.StringArray = texts
+    return plain
+
+
 def _offsets(texts: pa.StringArray) -> npt.NDArray[np.int32]:
     offsets: Any = texts.buffers()[1]
     if offsets is None or not len(texts):

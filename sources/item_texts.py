@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sources.arrow_text import in_order, one_line, repeated, slots
+from sources.arrow_text import dereferenced, in_order, one_line, repeated, slots
 from sources.malformed import Malformed
 from sources.peel import Peeled
 from sources.sections import Ended
@@ -105,4 +105,5 @@ def _column(window: Window, found: Found, index: int) -> pa.StringArray:
     if not isinstance(source, int):
         return repeated(source, len(found))
     texts = slots(window.text, *found.slot(source))
-    return one_line(texts) if found.shape.quoted[source] else texts
+    texts = one_line(texts) if found.shape.quoted[source] else texts
+    return dereferenced(texts) if window.has_references else texts

@@ -23,6 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 _LT, _QUOTE, _AMPERSAND, _BRACKET, _BLANK, _TAB, _LF = b'<"&] \t\n'
 _WORD = 8
+_PREDEFINED = (b"&lt;", b"&gt;", b"&amp;", b"&quot;", b"&apos;")
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 # Other attributes are part of the markup: a prefixed one may say nil, xmlns says what names mean.
 _PLAIN_ATTRIBUTE = re.compile(rb"(?<=[ \t\r\n])(?!xmlns=)[^\s<>\"'=:]+=\"([^\"<]*)\"")
@@ -157,6 +158,7 @@ class Window:
             delimits |= self.byte == _QUOTE
         self._delimiters: Offsets = np.flatnonzero(delimits)
         self._first = self._word[self._delimiters]
+        self.has_references = False
         self._lively = self._find_lively()
 
     def find(self, shape: Shape) -> Found:
@@ -193,12 +195,20 @@ class Window:
         return found if inert.all() else found.those(inert)
 
     def _find_lively(self) -> Offsets:
-        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA."""
+        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA.
+
+        References to the five entities that every document has are no matter: whoever takes a text undoes them.
+        """
         control = np.flatnonzero(self.byte < _BLANK)
         which = self.byte[control]
         found = [control[(which != _TAB) & (which != _LF)]]
         if b"&" in self.text:
-            found.append(np.flatnonzero(self.byte == _AMPERSAND))
+            references = np.flatnonzero(self.byte == _AMPERSAND)
+            words, predefined = self._word[references], np.zeros(len(references), np.bool_)
+            for value, mask in map(_as_word, _PREDEFINED):
+                predefined |= (words & mask) == value
+            self.has_references = bool(predefined.any())
+            found.append(references[~predefined])
         if b"]" in self.text:
             found.append(np.flatnonzero((self.byte[:-2] == _BRACKET) & (self.byte[1:-1] == _BRACKET)))
         return np.sort(np.concatenate(found))
