@@ -134,7 +134,15 @@ class Join:
             given, logs = slice_.punctuations, self._logs(side, state)
             for p in released(f"waiting-{side}", given, logs, state, state.inputs[side], self.equal.on[side]):
                 found += self._written(p, side, output, state)
+        if self.kind == "full" and self._is_over(state):
+            # Neither side could say so: of what is null on its own side it does not speak.
+            found = [Punctuation.all(output)]
         return state.punctuations("sent", output).absorb(found)
+
+    def _is_over(self, state: OperatorState) -> bool:
+        """Whether both sides are closed, and nothing waits for a partner."""
+        closed = (state.punctuations(f"input-{side}", state.inputs[side]).set.is_all for side in range(2))
+        return all(closed) and all(log.is_empty for side in range(2) for log in self._logs(side, state))
 
     def _written(self, p: Punctuation, side: int, output: Schema, state: OperatorState) -> Sequence[Punctuation]:
         """The punctuation over the output; of a side that nulls may stand for, it must not match those."""

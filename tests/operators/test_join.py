@@ -122,6 +122,9 @@ def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
     assert done.tuples == [(None, None, 2, 2)]
     # `reserve null` alone would close the bids without an auction; with an id it speaks of auctions.
     assert said(done) == ["<(,), null, *, *>", "<*, *, 3, *>", "<2, *, *, *>"]
+    # A tuple of either side may yet be alone; where both are over, there is none.
+    assert said(join.slice(([], auctions("<*, *>")), ([], []))) == ["<(,), *, *, *>"]
+    assert said(join.slice(([], []), ([], bids("<*, *>")))) == ["<*, *, *, *>"]
 
 
 def test_schemes_are_promised_where_the_other_side_is_purged() -> None:
