@@ -33,11 +33,12 @@ class DroppedError(Exception):
 
 @dataclass(slots=True)
 class _Node:
-    """What is declared at one place below the row element."""
+    """What is declared at one place below the row element; `known` are its children by the tags that were met."""
 
     columns: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, _Node] = field(default_factory=dict)
+    known: dict[str, list[_Node]] = field(default_factory=dict)
 
 
 class ItemReader:
@@ -246,7 +247,12 @@ def _flat(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, in
 
 def _below(node: _Node, tag: str) -> list[_Node]:
     """What is declared for a child: by its local name, and by its name with its namespace."""
-    return [node.children[name] for name in dict.fromkeys((_local(tag), tag)) if name in node.children]
+    found = node.known.get(tag)
+    if found is None:
+        found = [node.children[name] for name in dict.fromkeys((_local(tag), tag)) if name in node.children]
+        if len(node.known) < _MANY_TAGS:
+            node.known[tag] = found
+    return found
 
 
 def _local(tag: str) -> str:

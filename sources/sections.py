@@ -57,16 +57,22 @@ class SectionWalk:
         items, inside = 0, list[etree._Element]()
         own = {element for _, element in zip(range(open_after), _last_chain(root), strict=False)}
         self._reader.begin()
+        before, is_nested = None, False
         for element in root.iter(*self._tags(root)):
-            outer = list(element.iterancestors())
-            while inside and inside[-1] not in outer:
-                yield from self._ended(inside.pop(), items)
+            parent = element.getparent()
+            # Most stand beside the one before them: what is around them is the same.
+            if parent is None or parent is not before:
+                outer = list(element.iterancestors())
+                while inside and inside[-1] not in outer:
+                    yield from self._ended(inside.pop(), items)
+                before, is_nested = parent, any(map(self._reader.is_item, outer))
             if self._reader.is_item(element):
-                if not any(map(self._reader.is_item, outer)):
+                if not is_nested:
                     items += 1
                     yield element
             elif any(_matches(element, end) for end in self._ends):
                 inside.append(element)
+                before = None
         while inside:
             section = inside.pop()
             if section not in own:
