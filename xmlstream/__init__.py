@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from xmlstream.inserts import Insert, inserts_from_sql, run, start
     from xmlstream.multiway import multiway_join
     from xmlstream.query import Groups, Query
-    from xmlstream.reading import from_dataframe, from_sql, read
+    from xmlstream.reading import from_dataframe, from_sql, read, read_xmark
     from xmlstream.runner import Summary
     from xmlstream.session import open_session
 
@@ -57,6 +57,7 @@ __all__ = [
     "multiway_join",
     "open_session",
     "read",
+    "read_xmark",
     "run",
     "start",
 ]
@@ -70,7 +71,7 @@ _MODULES = {
     "xmlstream.multiway": ("multiway_join",),
     "xmlstream.inserts": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.query": ("Groups", "Query"),
-    "xmlstream.reading": ("from_dataframe", "from_sql", "read"),
+    "xmlstream.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
     "xmlstream.runner": ("Summary",),
     "xmlstream.session": ("open_session",),
 }

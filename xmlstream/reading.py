@@ -30,9 +30,29 @@ def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None
     Raises:
         UsageError: An option is unknown, missing or cannot be read.
     """
-    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
     called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**texts, "path": str(path)}, schema))
+    return Query(spark, scan(called, {**_texts(options), "path": str(path)}, schema))
+
+
+def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
+    """A stream of XMark documents as a query.
+
+    Args:
+        spark: The session that the query will run in.
+        path: A file; a directory or a glob under `documents="merge"`.
+        stream: Which of the streams, such as `"person"` or `"bidder"`; see `sources.xmark`.
+        name: What metrics call the source; by default the stream's name.
+        options: Those that CREATE TABLE … USING xmark takes.
+
+    Raises:
+        UsageError: There is no such stream, or an option is unknown or cannot be read.
+    """
+    given = {**_texts(options), "path": str(path), "stream": stream}
+    return Query(spark, scan(name or stream, given, None, "xmark"))
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
 
 
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
