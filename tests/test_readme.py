@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from sources import source
+from xmlstream import script
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,7 +46,7 @@ def test_the_python_examples_say_what_they_say() -> None:
 
 
 def test_the_query_is_the_one_that_the_data_has() -> None:
-    (shown,) = [block.text for block in BLOCKS if block.language == "sql"]
+    shown = next(block.text for block in BLOCKS if block.language == "sql")
     written = (ROOT / "data" / "warehouse.sql").read_text(encoding="utf-8")
     assert shown.split() == re.sub(r"--.*", "", written).split()
 
@@ -108,3 +109,8 @@ def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
         # Between two punctuations the order of tuples is free.
         lines = [line for _, shown in examples for line in shown.text.splitlines()]
         assert sorted(done.stdout.splitlines()[-len(lines) :]) == sorted(lines)
+
+
+def test_the_query_over_xmark_can_be_read() -> None:
+    (shown,) = [block.text for block in BLOCKS if "USING xmark" in block.text]
+    assert script.read(shown).sources[0].options.row_tag == "bidder"
