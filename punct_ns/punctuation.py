@@ -51,7 +51,8 @@ class Punctuation:
         >>> str(Punctuation.parse("<{2,1},*>", Schema.of(hour="INT", min="INT")))
         '<[1,2], *>'
         """
-        texts = split_patterns(text)
+        # Between the brackets of a punctuation of nothing there is nothing, rather than one empty text.
+        texts = [part for part in split_patterns(text) if part or len(schema)]
         if len(texts) != len(schema):
             raise NotationError(f"'{text}' has {len(texts)} patterns for {len(schema)} attributes")
         pairs = zip(texts, schema, strict=True)

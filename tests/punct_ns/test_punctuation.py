@@ -69,6 +69,13 @@ def test_it_is_made_of_names_and_survives_pickling() -> None:
     assert len({p, Punctuation.parse(str(p), BIDS)}) == 1
 
 
+def test_a_punctuation_of_no_attributes_is_read_as_it_was_written() -> None:
+    nothing = Punctuation.all(Schema(()))
+    assert Punctuation.parse(str(nothing), Schema(())) == nothing
+    with pytest.raises(NotationError):
+        Punctuation.parse("<*>", Schema(()))
+
+
 def test_what_does_not_fit_the_schema_is_refused() -> None:
     with pytest.raises(UsageError, match="no attribute itemId2"):
         Punctuation.of(BIDS, itemId2="3")
