@@ -263,3 +263,29 @@ def test_punctuations_in_the_text_bear_the_prefix_too(directory: Path) -> None:
 def test_the_structure_of_many_documents_closes_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="single document"):
         Documents(source(tmp_path), log=False)
+
+
+@pytest.mark.parametrize("regular", [True, False])
+def test_all_leaves_at_a_path_can_be_taken_as_an_array(directory: Path, regular: bool) -> None:
+    noise = "" if regular else "<!-- - -->"
+    rows = [("1", ["a1"]), ("2", ["a7", "a8", "a7"]), ("3", []), ("4", ["a1", "b2"]), ("5", [" "]), ("6", ["a9"])]
+    texts = ["".join(f"<w><v>{text}</v></w>{noise}" for text in those) for _, those in rows]
+    body = "".join(f"<t><id>{number}</id>{text}</t>\n" for (number, _), text in zip(rows, texts, strict=True))
+    path = directory / "arrays.xml"
+    path.write_text(f"<r>{body * 40}<p:t xmlns:p='{PUNCT}'><w><v>*</v></w></p:t></r>")
+    given = {"path": str(path), "rowTag": "t", "schema": "id INT, w ARRAY<INT>", "path.w": "w/v", "prefix.w": "a"}
+    found = read(SourceOptions.parse({**given, "mode": "PERMISSIVE", "follow": "false"}), None)
+    tuples = [what for kind, what in found if kind == "tuple"]
+    assert tuples == [(1, [1]), (2, [7, 8, 7]), (3, None), (5, [None]), (6, [9])] * 40
+    assert [what for kind, what in found if kind == "tuple!"] == ["w: 'b2 does not begin with a' is no INT"] * 40
+    assert [what for kind, what in found if kind == "punctuation"] == ["<*, *>", "<*, *>"]
+
+
+def test_of_an_array_a_punctuation_can_say_nothing(directory: Path) -> None:
+    path = directory / "said.xml"
+    path.write_text(f"<r xmlns:p='{PUNCT}'><p:t><w>1</w></p:t><p:t><w>*</w><w>*</w></p:t></r>")
+    given = {"path": str(path), "rowTag": "t", "schema": "w ARRAY<INT>", "mode": "PERMISSIVE", "follow": "false"}
+    reasons = [what for kind, what in read(SourceOptions.parse(given), None) if kind == "punctuation!"]
+    assert len(reasons) == 2
+    assert "only the patterns * and null" in reasons[0]
+    assert "there twice" in reasons[1]
