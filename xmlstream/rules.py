@@ -196,22 +196,28 @@ def _pruned(node: Node, needed: set[str], inputs: list[Node]) -> Node:
 
 
 def _narrow(node: Node, source: Scan, needed: set[str]) -> Node:
-    """The source with what is needed and what its punctuations promise to speak of; all if they promise nothing.
+    """The source with what is needed and what its punctuations promise to speak of; all without a promise.
 
-    Without a promise they may speak of any attribute, and together cover one that nobody asks for, which closes what is
-    beside it. A tuple that breaks such a punctuation would go unseen if that attribute were not read.
+    They may then speak of any attribute, and together cover one that nobody asks for, which closes what is beside it. A
+    tuple that breaks such a punctuation would go unseen if that attribute were not read. To promise that they speak of
+    none is a promise: `schemes ''`, or the end of a section alone.
     """
     options = source.options
     promised = {name.lower() for scheme in options.schemes for name in scheme.attributes}
     columns = [name for name in options.schema.names if name in needed or name.lower() in promised]
+    columns = columns or [options.schema.names[0]]
     # The option is a list with commas in it.
     if (
-        not promised
+        _PROMISES.isdisjoint(name for name, _ in options.given)
         or tuple(columns) == options.columns
         or any("," in name or name != name.strip() for name in columns)
     ):
         return node
     return Node(Scan(source.name, options.replace(columns=",".join(columns))), (), node.label)
+
+
+_PROMISES = frozenset(("schemes", "sectionEnds", "uniqueIds"))
+"""The options in which a source says what its punctuations speak of."""
 
 
 def _projection(columns: tuple[Column, ...], below: Node) -> Node:

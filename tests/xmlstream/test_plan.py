@@ -166,6 +166,13 @@ def test_a_source_without_schemes_is_read_whole() -> None:
     assert columns(prune_columns(plan("SELECT b FROM quiet"))) == {"quiet": ("a", "b", "c")}
 
 
+@pytest.mark.parametrize("promise", ["schemes ''", "sectionEnds 'rs *'"])
+def test_of_a_source_whose_punctuations_speak_of_no_attribute_only_what_is_used_is_read(promise: str) -> None:
+    tables = TABLES.replace("rowTag 'r');", f"rowTag 'r', {promise});")
+    assert columns(prune_columns(plan("SELECT b FROM quiet", tables))) == {"quiet": ("b",)}
+    assert columns(optimized(plan("SELECT count(*) AS n FROM quiet", tables))) == {"quiet": ("a",)}
+
+
 def test_what_is_read_twice_is_read_once_for_both() -> None:
     root = prune_columns(plan("SELECT sid FROM s1 UNION ALL SELECT CAST(t AS STRING) FROM s1"))
     assert columns(root) == {"s1": ("sid", "hour", "t")}
