@@ -75,6 +75,12 @@ def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
         assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
 
 
+def test_every_query_over_auctions_is_in_its_table() -> None:
+    section = README.split("\n## An online auction\n")[1].split("\n## ")[0].split("\n| what is done")[1]
+    named = re.findall(r"`(\w+)`", section)
+    assert sorted(named) == sorted(path.stem for path in (ROOT / "data" / "auctions").glob("*.sql"))
+
+
 def test_every_target_that_it_names_is_in_the_makefile() -> None:
     named = set(re.findall(r"(?:`|^\$ )make ([a-z]+)", README, re.MULTILINE))
     assert {"demo", "test", "check"} <= named
@@ -114,3 +120,10 @@ def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
 def test_the_query_over_xmark_can_be_read() -> None:
     (shown,) = [block.text for block in BLOCKS if "USING xmark" in block.text]
     assert script.read(shown).sources[0].options.row_tag == "bidder"
+
+
+def test_the_queries_that_run_at_once_can_be_read() -> None:
+    (shown,) = [block.text for block in BLOCKS if "INSERT INTO" in block.text]
+    read = script.read(shown)
+    assert [answer.sink.target.output for answer in read.answers if answer.sink] == ["highest", "owed"]
+    assert len(read.sources) == 1
