@@ -64,7 +64,7 @@ def prune_columns(root: Node) -> Node:
     for node in reversed(topological(root)):
         # A tuple without attributes could not be told from another, nor closed by a punctuation.
         if not needed[node] and not isinstance(node.operator, Scan | Results):
-            needed[node] = {node.schema.names[0]}
+            needed[node] = {_any_of(node)}
         for below in node.inputs:
             needed[below] |= _wanted(node, needed[node], below)
     pruned: dict[Node, Node] = {}
@@ -136,6 +136,12 @@ def _without_distinct(node: Node) -> Node:
     while isinstance(node.operator, Distinct):
         node = node.inputs[0]
     return node
+
+
+def _any_of(node: Node) -> str:
+    """An attribute of a node of which none is needed; one that the node itself looks at, where it does."""
+    used = references(node.operator.predicate) if isinstance(node.operator, Select) else ()
+    return node.schema.attribute(used[0]).name if used else node.schema.names[0]
 
 
 def _wanted(node: Node, needed: set[str], below: Node) -> set[str]:

@@ -171,6 +171,7 @@ def test_of_a_source_whose_punctuations_speak_of_no_attribute_only_what_is_used_
     tables = TABLES.replace("rowTag 'r');", f"rowTag 'r', {promise});")
     assert columns(prune_columns(plan("SELECT b FROM quiet", tables))) == {"quiet": ("b",)}
     assert columns(optimized(plan("SELECT count(*) AS n FROM quiet", tables))) == {"quiet": ("a",)}
+    assert columns(optimized(plan("SELECT count(*) AS n FROM quiet WHERE c > 1", tables))) == {"quiet": ("c",)}
 
 
 def test_what_is_read_twice_is_read_once_for_both() -> None:
