@@ -1,0 +1,26 @@
+-- The average of the winning bids' prices in each category.
+-- NEXMark, Query 4, as nexmark/nexmark puts it for Flink.
+-- Unique ids (auction.id) and closed auctions (bid.auction) bound the join and close the auctions' groups. Nothing
+-- closes a category before the end: five averages are kept until then.
+
+CREATE TABLE auction (
+  id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,
+  expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+
+CREATE TABLE bid (
+  auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+
+SELECT Q.category, AVG(Q.final) AS final
+FROM (
+  SELECT MAX(B.price) AS final, A.category
+  FROM auction A, bid B
+  WHERE A.id = B.auction AND B.dateTime BETWEEN A.dateTime AND A.expires
+  GROUP BY A.id, A.category
+) Q
+GROUP BY Q.category;

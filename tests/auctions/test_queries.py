@@ -1,0 +1,171 @@
+"""The queries of `data/auctions`, held to DuckDB's answers at prefixes of the input and at its end.
+
+The documents grow in steps, each stream at a pace of its own, and the queries of a family go on from where they were:
+so each step sees a known prefix. What is out by then must be what is due: nothing less, and nothing that may change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from sources.auction_house import House
+from sources.auctions import generate
+from tests.auctions.answers import BIDS, JOINS, PAPERS, SITE, TWO_STREAMS, Answer
+from tests.auctions.ledger import ledger, load, rows_of
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
+
+QUERIES = Path(__file__).parents[2] / "data" / "auctions"
+
+STEPS = ({"person": 0.3, "auction": 0.5, "bid": 0.4}, {"person": 0.7, "auction": 0.7, "bid": 0.75})
+"""How much of each stream is there at a step, before the last one; bids go ahead of auctions, and lag behind."""
+
+FAMILIES: Mapping[str, Mapping[str, Answer]] = {
+    "bids": BIDS,
+    "joins": JOINS,
+    "papers": PAPERS,
+    "two streams": TWO_STREAMS,
+}
+SMALL = House(seed=4, in_flight=30, active=12)
+HOUSES = {"two streams": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2))}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was there after a step, the last of which is the end.
+
+    Attributes:
+        database: What the documents said by then.
+        rows: What each query had written by then.
+        kept: How many tuples all their operators kept.
+        is_end: Whether the documents had ended.
+    """
+
+    database: duckdb.DuckDBPyConnection
+    rows: Mapping[str, list[tuple[str | None, ...]]]
+    kept: int
+    is_end: bool
+
+
+def shared(documents: dict[str, str]) -> None:
+    """Lets every tenth bid of the first stream be in the second, too: right behind the last one there that is older.
+
+    So it comes in front of what was said since, and the second stream stays grammatical.
+    """
+    first, second = (documents[name].splitlines(keepends=True) for name in ("bid1", "bid2"))
+    times = {
+        line: found[1] for line in [*first, *second] if (found := re.match("<bid>.*<dateTime>(.*)</dateTime>", line))
+    }
+    waiting = deque([line for line in first if line in times][::10])
+    merged: list[str] = []
+    behind: list[str] = []
+    for line in second:
+        if line in times:
+            while waiting and times[waiting[0]] < times[line]:
+                copied = waiting.popleft()
+                merged += [copied] if merged else []
+            merged += [*behind, line]
+            behind = []
+        else:
+            behind.append(line)
+    documents["bid2"] = "".join([*merged, *behind])
+
+
+def prefix(text: str, part: float) -> str:
+    """So much of a document, in whole lines."""
+    return text if part == 1 else text[: text.index("\n", int(len(text) * part)) + 1]
+
+
+def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
+    """Runs the queries of a family together while their input grows."""
+    events, house = HOUSES.get(family, (3000, SMALL))
+    generate(directory / "whole", events, house)
+    whole = {path.stem: path.read_text(encoding="utf-8") for path in (directory / "whole").glob("*.xml")}
+    if house.bid_streams == 2:
+        shared(whole)
+    (directory / "in").mkdir()
+    inserts = [
+        xs.from_sql(
+            spark, (QUERIES / f"{name}.sql").read_text(encoding="utf-8"), {"AUCTIONS": f"{directory}/in"}
+        ).insert_into(directory / name)
+        for name in FAMILIES[family]
+    ]
+    for parts in (*STEPS, dict.fromkeys(("person", "auction", "bid"), 1.0)):
+        documents = {name: prefix(text, parts[name.rstrip("12")]) for name, text in whole.items()}
+        for name, text in documents.items():
+            (directory / "in" / f"{name}.xml").write_text(text, encoding="utf-8")
+        database, is_end = ledger(documents), documents == whole
+        reports: list[dict[str, Any]] = []
+        xs.run(inserts, directory / "state", keep_open=not is_end, on_slice=reports.append)
+        rows = {
+            name: rows_of(directory / name, "row", [column[0] for column in database.sql(answer.asked).description])
+            for name, answer in FAMILIES[family].items()
+        }
+        kept = sum(operator["kept"] for operator in reports[-1]["operators"])
+        yield Step(database, rows, kept, is_end)
+
+
+@pytest.fixture(scope="module")
+def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Step]]:
+    """The steps of a family, which runs once."""
+
+    @cache
+    def run(family: str) -> list[Step]:
+        return list(grown(spark, family, tmp_path_factory.mktemp("auctions")))
+
+    return run
+
+
+def test_every_query_has_an_answer_of_its_own() -> None:
+    answered = {name for family in (*FAMILIES.values(), SITE) for name in family}
+    assert {path.stem for path in QUERIES.glob("*.sql")} == answered
+
+
+@pytest.mark.parametrize("path", sorted(QUERIES.glob("*.sql")), ids=lambda path: path.stem)
+def test_a_query_says_what_it_asks_whose_it_is_and_what_closes_it(path: Path) -> None:
+    comment = "".join(line for line in path.read_text(encoding="utf-8").splitlines(True) if line.startswith("--"))
+    assert re.search(r"(NEXMark|XMark), Query \d+|et al\. \d{4}, (Example|Query) \d", comment)
+    assert re.search(r"\(\w+\.[\w*]+|every punctuation goes on", comment)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("family", "name"), [(family, name) for family in FAMILIES for name in FAMILIES[family]])
+def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
+    family: str, name: str, runs: Callable[[str], list[Step]]
+) -> None:
+    answer, sizes = FAMILIES[family][name], []
+    for step in runs(family):
+        database = step.database
+        due = answer.asked if step.is_end else f"SELECT * FROM ({answer.asked}) WHERE {answer.due}"
+        database.execute(f"CREATE TABLE due AS {due}")
+        described = database.sql("FROM due").description
+        load(database, "written", step.rows[name], ", ".join(f"{column[0]} {column[1]}" for column in described))
+        for one, other in (("due", "written"), ("written", "due")):
+            assert database.sql(f"FROM {one} EXCEPT ALL FROM {other}").fetchmany(3) == [], f"in {one} alone"
+        sizes.append((len(step.rows[name]), len(database.sql(answer.asked))))
+        database.execute("DROP TABLE due; DROP TABLE written")
+    # Something was due in time, and not everything that could be said.
+    assert sizes[-1][0] > 0
+    if answer.due not in ("TRUE", "FALSE"):
+        assert all(0 < due < asked for due, asked in sizes[:-1])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Callable[[str], list[Step]]) -> None:
+    relations = [relation for answer in FAMILIES[family].values() for relation in answer.kept]
+    *steps, end = runs(family)
+    for step in steps:
+        assert 0 < step.kept <= sum(len(step.database.sql(relation)) for relation in relations)
+    assert end.kept == 0
