@@ -1,9 +1,9 @@
 """Where punctuations that will help nobody above are taken out, or built up, early (Tucker et al. 2007, §7).
 
-A group_by asks for nothing but what describes its keys, its grouping of interest. So a describe beneath it changes no
-result; and it is equivalent to one beneath the select, merge or project under that, in the terms of each input, since
-"for all values of the attributes not asked for" distributes over what holds for all inputs together. Every attribute
-that is not asked for is watched: what describes the keys only together with others is never lost.
+A group_by or a top_n asks for nothing but what describes its keys, its grouping of interest. So a describe beneath it
+changes no result; and it is equivalent to one beneath the select, merge or project under that, in the terms of each
+input, since "for all values of the attributes not asked for" distributes over what holds for all inputs together. Every
+attribute that is not asked for is watched: what describes the keys only together with others is never lost.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from operators.select import Select
+from operators.top_n import TopN
 from xmlstream.plan import Node, topological
 
 
 def describe_keys(root: Node) -> Node:
-    """Each group_by over a describe of its keys, as near to the sources as those are nobody else's.
+    """Each group_by and top_n over a describe of its keys, as near to the sources as those are nobody else's.
 
     Only where a scheme promises punctuations that restrict something else: without them there is nothing to take out.
     """
@@ -29,7 +30,7 @@ def describe_keys(root: Node) -> Node:
     done: dict[Node, Node] = {}
     for node in order:
         match node:
-            case Node(GroupBy(keys), (below,)):
+            case Node(GroupBy(keys=keys) | TopN(groups=keys), (below,)):
                 inputs: tuple[Node, ...] = (_described(below, keys, uses, done),)
             case _:
                 inputs = tuple(done[below] for below in node.inputs)

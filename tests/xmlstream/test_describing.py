@@ -17,7 +17,9 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
+from operators.sort_key import SortKey
 from operators.state import OperatorState
+from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -63,6 +65,14 @@ def describes(root: Node) -> list[Describe]:
 def test_a_group_by_is_given_what_describes_its_keys() -> None:
     root = describe_keys(grouped(source("a"), "hour"))
     assert labels(root) == ["group_by", "describe", "a"]
+    assert describes(root) == [Describe(("hour",), ("sid", "min"))]
+
+
+def test_a_top_n_is_given_what_describes_its_groups() -> None:
+    """What makes its groups is its grouping of interest, whatever it orders by."""
+    first = TopN(3, (SortKey("min"),), ("hour",))
+    root = describe_keys(Node(first, (Node(Select("min > 3"), (source("a"),), "select"),), "top_n"))
+    assert labels(root) == ["top_n", "select", "describe", "a"]
     assert describes(root) == [Describe(("hour",), ("sid", "min"))]
 
 
