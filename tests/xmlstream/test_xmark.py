@@ -11,12 +11,18 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
+from operators.group_by import GroupBy
 from operators.merge import Merge
 from punct_ns.errors import QueryError, UsageError
+from sources.documents import Documents
+from sources.grammar_check import check
+from sources.source import SourceOptions
 from tests.sources.xmark_documents import XMark
 from xmlstream import script
 from xmlstream.declaration import scan
-from xmlstream.plan import Scan, fingerprint
+from xmlstream.merged_documents import spread
+from xmlstream.plan import Node, Scan, fingerprint, topological
+from xmlstream.rules import optimized
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,16 +31,12 @@ DATA = Path(__file__).parents[2] / "data" / "xmark.xml"
 
 STREAMS = """
 CREATE TABLE bid USING xmark OPTIONS (path '${DOC}', stream 'bidder', maxBytesPerSlice '${SLICE}');
-CREATE TABLE person USING xmark OPTIONS (path '${DOC}', stream 'person');
-CREATE TABLE closed USING xmark OPTIONS (path '${DOC}', stream 'closed_auction');
+CREATE TABLE item USING xmark OPTIONS (path '${DOC}', stream 'item');
 CREATE TABLE counted USING punctuated_xml OPTIONS (path '${OUT}/counted', rowTag 'row');
-CREATE TABLE bought USING punctuated_xml OPTIONS (path '${OUT}/bought', rowTag 'row');
+CREATE TABLE regions USING punctuated_xml OPTIONS (path '${OUT}/regions', rowTag 'row');
 
 INSERT INTO counted SELECT open_auction, COUNT(*) AS bids, MAX(position) AS last FROM bid GROUP BY open_auction;
-
--- XMark, query 8: how many items each person has bought
-INSERT INTO bought SELECT p.id, COUNT(c.itemref) AS items
-FROM person p LEFT JOIN closed c ON c.buyer = p.id GROUP BY p.id;
+INSERT INTO regions SELECT region, COUNT(*) AS items FROM item GROUP BY region;
 """
 
 
@@ -55,12 +57,6 @@ def bids(*documents: Path) -> Counter[int]:
     return +found
 
 
-def purchases(document: Path) -> list[tuple[int, int]]:
-    site = etree.parse(document).getroot()
-    buyers = Counter(buyer.get("person") for buyer in site.iterfind("closed_auctions/closed_auction/buyer"))
-    return sorted((int(str(one.get("id"))[6:]), buyers[one.get("id")]) for one in site.iterfind("people/person"))
-
-
 @pytest.mark.spark
 def test_one_pass_answers_each_auction_once_it_is_over(spark: SparkSession, tmp_path: Path) -> None:
     variables = {"DOC": str(DATA), "OUT": str(tmp_path), "SLICE": "58k"}
@@ -70,7 +66,11 @@ def test_one_pass_answers_each_auction_once_it_is_over(spark: SparkSession, tmp_
     assert summary.closed
     counted = rows(tmp_path / "counted")
     assert sorted(row for slice_ in counted for row in slice_) == sorted((a, n, n) for a, n in bids(DATA).items())
-    assert sorted(row for slice_ in rows(tmp_path / "bought") for row in slice_) == purchases(DATA)
+    # The regions are over when the last of them has ended, a slice before the first auction.
+    (regions, *others) = (etree.parse(path).getroot() for path in sorted((tmp_path / "regions").glob("slice-*.xml")))
+    found = {row.findtext("region"): int(row.findtext("items", "")) for row in regions.iterfind("row")}
+    assert found == {str(one.tag): len(one) for one in etree.parse(DATA).iterfind("regions/*") if len(one)}
+    assert not [row for root in others for row in root.iterfind("row")]
     # Auctions come out slice by slice; none is kept, since no slice ends within one.
     assert len([slice_ for slice_ in counted if slice_]) > 1
     kept = [
@@ -96,7 +96,7 @@ def test_an_auction_of_merged_documents_is_answered_when_all_have_closed_it(
     counted = query.group_by("open_auction").agg("count(*) AS bids")
     counted.run(output=tmp_path / "out")
     assert sorted(row for slice_ in rows(tmp_path / "out") for row in slice_) == sorted(bids(*paths).items())
-    with pytest.raises(UsageError, match="merged"):
+    with pytest.raises(UsageError, match="no more of them"):
         counted.start(output=tmp_path / "more", checkpoint=tmp_path / "state")
 
 
@@ -121,7 +121,7 @@ def test_a_stream_of_xmark_is_the_source_that_it_stands_for() -> None:
         ("CREATE TABLE b (id INT) USING xmark OPTIONS (path 'x', stream 'person')", "columns of its own"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bid')", "its streams are person"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bidder', rowTag 'b')", "its own rowTag"),
-        ("CREATE TABLE b USING xmark OPTIONS (path 'none*.xml', stream 'bidder', documents 'merge')", "no document"),
+        ("CREATE TABLE b USING xmark OPTIONS (path '*.xml', stream 'bidder')", "documents 'merge'"),
         ("CREATE TABLE b USING xml_mark OPTIONS (path 'x')", "punctuated_xml or xmark"),
     ],
 )
@@ -132,20 +132,46 @@ def test_what_is_no_stream_is_refused_at_its_table(statement: str, message: str)
     assert "line 1" in str(refusal.value)
 
 
-def test_merged_documents_are_an_input_each_and_those_of_the_plan(tmp_path: Path) -> None:
-    given = {"path": str(tmp_path), "rowTag": "r", "uniqueIds": "a", "documents": "merge"}
-    for name in ("b.xml", "a[1].xml", ".hidden.xml"):
-        (tmp_path / name).write_text("<s/>")
+def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path) -> None:
+    given = {"path": str(tmp_path / "in"), "rowTag": "r", "uniqueIds": "a", "documents": "merge"}
     node = scan("t", given, "a INT")
     assert isinstance(node.operator, Merge)
-    assert [below.label for below in node.inputs] == ["t-a[1]", "t-b"]
     assert [str(scheme) for scheme in node.schemes] == ["a"]
-    sources = [below.operator for below in node.inputs if isinstance(below.operator, Scan)]
-    assert [source.options.path for source in sources] == [str(tmp_path / name) for name in ("a[1].xml", "b.xml")]
-    before = fingerprint(node)
-    (tmp_path / "c.xml").write_text("<s/>")
-    assert fingerprint(scan("t", given, "a INT")) != before
-    one = scan("t", {**given, "path": str(tmp_path / "b.xml")}, "a INT")
-    assert isinstance(one.operator, Scan)
-    with pytest.raises(UsageError, match="single document"):
-        scan("t", {**given, "path": str(tmp_path / "*.xml"), "documents": "sequence"}, "a INT")
+    with pytest.raises(UsageError, match="no file"):
+        spread(node, tmp_path / "records")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(UsageError, match="no document"):
+        spread(node, tmp_path / "records")
+    for name in ("b.xml", "a[1].xml", ".hidden.xml"):
+        (tmp_path / "in" / name).write_text("<s><r><a>1</a></r></s>")
+    first = spread(node, tmp_path / "records")
+    paths = [below.operator.options.path for below in first.inputs if isinstance(below.operator, Scan)]
+    assert paths == [str(tmp_path / "in" / name) for name in ("a[1].xml", "b.xml")]
+    (tmp_path / "in" / "c.xml").write_text("<s/>")
+    assert spread(node, tmp_path / "records") == first
+    assert fingerprint(spread(node, tmp_path / "others")) != fingerprint(first)
+    for below in first.inputs:
+        assert isinstance(below.operator, Scan)
+        assert check(below.operator.options) is None
+    with pytest.raises(UsageError, match="no more of them"):
+        spread(node, tmp_path / "records", follow=True)
+
+
+def test_what_rules_put_beneath_a_merge_is_of_each_document(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.xml").write_text("<s/>")
+    given = {"path": str(tmp_path), "rowTag": "r", "schemes": "a", "documents": "merge"}
+    source = scan("t", given, "a INT, b INT, c INT")
+    root = optimized(Node(GroupBy(("a",), ()), (source,), "group_by"))
+    spread_root = spread(root, tmp_path / "records")
+    scans = [node.operator for node in topological(spread_root) if isinstance(node.operator, Scan)]
+    assert [one.options.columns for one in scans] == [("a",), ("a",)]
+    assert spread_root.schema == root.schema
+    labels = [node.label for node in topological(spread_root)]
+    assert labels.count("t-a") == labels.count("t-b") == 1
+
+
+def test_documents_that_are_merged_are_for_queries(tmp_path: Path) -> None:
+    options = SourceOptions.parse({"path": str(tmp_path), "rowTag": "r", "schema": "a INT", "documents": "merge"})
+    with pytest.raises(UsageError, match="many streams"):
+        Documents(options, log=False)
