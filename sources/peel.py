@@ -1,5 +1,7 @@
 """Takes the regular items out of a window and leaves the rest to the XML parser, with a proof that nothing was misread.
 
+The items may be those of several sources, as long as none lies within another.
+
 The items that have a known shape are cut out; what is left, if it is more than blanks, is parsed with a processing
 instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
 all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
@@ -10,6 +12,7 @@ item), nothing is taken, and the window is parsed as it stands.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,15 +53,15 @@ class Peeled:
 
     Attributes:
         window: The window.
-        count: How many items there are.
+        count: How many items there are, of all sources.
         groups: The regular ones.
-        irregular: The others, each with its number and the piece of the window that it stands in.
+        irregular: The others, each with its number and its source's.
     """
 
     window: Window
     count: int
     groups: list[Group]
-    irregular: list[tuple[int, etree._Element, tuple[int, int]]]
+    irregular: list[tuple[int, etree._Element, int]]
 
 
 @dataclass(slots=True)
@@ -79,10 +82,13 @@ class _Shapes:
 class Peeler:
     """Takes windows apart; it learns the shapes as it goes."""
 
-    def __init__(self, reader: ItemReader) -> None:
-        self._reader = reader
+    def __init__(self, readers: Sequence[ItemReader]) -> None:
+        """Of the items of these readings, which differ in their names."""
+        self._readers = readers
+        self._streams = {reader.local.encode(): stream for stream, reader in enumerate(readers)}
+        self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
         self._contexts: dict[tuple[bytes, ...], _Shapes] = {}
-        name = rb"(?:[^\s<>/:\"'=!?]+:)?" + re.escape(reader.local.encode())
+        name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
         self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
     def peel(self, text: bytes, open_: tuple[bytes, ...]) -> Peeled | None:
@@ -104,12 +110,13 @@ class Peeler:
             return self.peel(text, open_)
         if not groups:
             return None
-        irregular: list[tuple[int, etree._Element, tuple[int, int]]] = []
+        irregular: list[tuple[int, etree._Element, int]] = []
         if gaps:
             rest = self._rest(text, open_, gaps)
             if rest is None:
                 return None
-            groups, irregular = _numbered(groups, gaps, rest)
+            groups, numbered = _numbered(groups, gaps, rest)
+            irregular = [(number, element, self._stream(element)) for number, element in numbered]
         return Peeled(window, count + len(irregular), groups, irregular)
 
     def _learn(self, known: _Shapes, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
@@ -117,12 +124,15 @@ class Peeler:
         for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
             if len(known.shapes) == SHAPES or known.failures == FAILURES:
                 return False
-            sample = self._sample(text, start, end)
-            if sample is None:
+            found = self._sample(text, start, end)
+            if found is None:
                 continue
+            sample, stream = found
             if b'="' in sample and not known.quotes:
                 known.shapes, known.quotes = [], True
-            shape = Shape.learn(sample, open_, self._reader, quotes=known.quotes)
+            is_alone = all(tag.start() == 0 for tag in self._start_tag.finditer(sample))
+            reader = self._readers[stream]
+            shape = Shape.learn(sample, open_, reader, quotes=known.quotes, stream=stream) if is_alone else None
             if shape is None or shape in known.shapes:
                 known.failures += 1
             else:
@@ -130,15 +140,23 @@ class Peeler:
                 return True
         return False
 
-    def _sample(self, text: bytes, start: int, end: int) -> bytes | None:
-        """The first item of a gap, if it looks like one."""
+    def _sample(self, text: bytes, start: int, end: int) -> tuple[bytes, int] | None:
+        """The first item of a gap, if it looks like one, and its source's number."""
         tag = self._start_tag.search(text, start, end)
         if tag is None:
             return None
+        stream = self._streams[tag[2]]
         if tag[0].endswith(b"/>"):
-            return tag[0]
+            return tag[0], stream
         closing = re.compile(rb"</" + re.escape(tag[1]) + rb"[ \t\n]*>").search(text, tag.end(), end)
-        return None if closing is None else text[tag.start() : closing.end()]
+        return None if closing is None else (text[tag.start() : closing.end()], stream)
+
+    def _stream(self, element: etree._Element) -> int:
+        """Which source an element is an item of; -1 for none."""
+        return next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
+
+    def _is_item(self, element: etree._Element) -> bool:
+        return self._stream(element) >= 0
 
     def _rest(
         self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
@@ -157,6 +175,8 @@ class Peeler:
         items: list[list[etree._Element]] = []
         for element in self._in_order(root, context):
             if not isinstance(element, etree._ProcessingInstruction):
+                if self._holds_others(element):
+                    return None
                 items[-1].append(element)
             elif self._is_like(element.getparent(), context):
                 items.append([])
@@ -164,17 +184,24 @@ class Peeler:
                 return None
         return items[:-1] if len(items) == len(gaps) + 1 else None
 
+    def _holds_others(self, element: etree._Element) -> bool:
+        """Whether there may be items of other sources in an item."""
+        if len(self._readers) == 1:
+            return False
+        names = ("{*}" + reader.local for reader in self._readers)
+        return next(element.iterdescendants(*names), None) is not None
+
     def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
         """Markers and items; the first is a marker."""
         found = list(context)
-        if all(isinstance(child, etree._ProcessingInstruction) or self._reader.is_item(child) for child in found):
+        if all(isinstance(child, etree._ProcessingInstruction) or self._is_item(child) for child in found):
             return found
-        found = list(root.iter(etree.PI, "{*}" + self._reader.local))
+        found = list(root.iter(etree.PI, *("{*}" + reader.local for reader in self._readers)))
         return [
             element
             for element in found
             if isinstance(element, etree._ProcessingInstruction)
-            or (self._reader.is_item(element) and not any(map(self._reader.is_item, element.iterancestors())))
+            or (self._is_item(element) and not any(map(self._is_item, element.iterancestors())))
         ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
@@ -183,9 +210,9 @@ class Peeler:
             return True
         return (
             parent is not None
-            and not self._reader.needs_ancestors
+            and not self._needs_ancestors
             and parent.nsmap == context.nsmap
-            and not any(map(self._reader.is_item, [parent, *parent.iterancestors()]))
+            and not any(map(self._is_item, [parent, *parent.iterancestors()]))
         )
 
 
@@ -255,7 +282,7 @@ def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
 
 def _numbered(
     groups: list[Group], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
-) -> tuple[list[Group], list[tuple[int, etree._Element, tuple[int, int]]]]:
+) -> tuple[list[Group], list[tuple[int, etree._Element]]]:
     """The groups with the irregular items counted in, and these with their numbers."""
     starts = np.sort(np.concatenate([group.found.start for group in groups]))
     gap_starts = np.array([start for start, _ in gaps])
@@ -267,7 +294,7 @@ def _numbered(
         replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.found.start)]) for group in groups
     ]
     irregular = [
-        (int(regular_before[gap] + irregular_before[gap]) + number, element, gaps[gap])
+        (int(regular_before[gap] + irregular_before[gap]) + number, element)
         for gap, items in enumerate(rest)
         for number, element in enumerate(items)
     ]

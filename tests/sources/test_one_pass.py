@@ -1,0 +1,150 @@
+"""Several sources over the same documents: which are read together, and that each gets what it has alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from punct_ns.slices import POSITION
+from sources import item_parser
+from sources import ranges as ranges_module
+from sources.documents import Documents
+from sources.one_pass import one_pass
+from sources.planning import Offset, Planner
+from sources.source import SourceOptions
+from sources.xml_parser import XmlParser
+from tests.sources.xml_documents import COLUMNS, OPTIONS, Writer
+from tests.sources.xml_oracle import well_formed
+
+
+def source(path: str, row_tag: str, **options: str) -> SourceOptions:
+    return SourceOptions.parse({"path": path, "rowTag": row_tag, "schema": "a INT", "source": row_tag, **options})
+
+
+def read(*sources: SourceOptions) -> list[list[str]]:
+    """The sources of each reader, by their names."""
+    return [[one.source, *(other.source for other in one.beside)] for one in one_pass(sources)]
+
+
+def test_streams_of_one_document_have_one_reader_and_others_their_own() -> None:
+    a, b, c = (source("site.xml", tag) for tag in "abc")
+    other, encoded = source("other.xml", "d"), source("site.xml", "e", encoding="cp1252")
+    assert read(a, other, b, encoded, c) == [["a", "b", "c"], ["d"], ["e"]]
+
+
+def test_sources_of_the_same_rows_alone_have_a_reader_each() -> None:
+    again = source("site.xml", "a", mode="PERMISSIVE", source="again")
+    assert read(source("site.xml", "a"), again) == [["a"], ["again"]]
+    assert read(source("site.xml", "a"), again, source("site.xml", "b")) == [["a", "again", "b"]]
+
+
+def test_what_may_change_from_run_to_run_decides_nothing_and_the_strictest_limit_holds() -> None:
+    a = source("site.xml", "a", maxBytesPerSlice="5k", maxFilesPerSlice="3", maxItemBytes="1k", mode="PERMISSIVE")
+    (reader,) = one_pass([a, source("site.xml", "b", maxBytesPerPartition="2k", maxItemBytes="7k")])
+    assert reader.max_bytes_per_slice == 5 << 10
+    assert reader.max_bytes_per_partition == 2 << 10
+    assert reader.max_files_per_slice == 3
+    assert reader.max_item_bytes == 7 << 10
+    assert [one.mode for one in (reader, *reader.beside)] == ["PERMISSIVE", "FAILFAST"]
+
+
+@pytest.mark.parametrize("unit", ["", "u"])
+def test_no_cut_lies_in_the_rows_of_any_of_them(unit: str) -> None:
+    (reader,) = one_pass([source("site.xml", "a"), source("site.xml", "{urn:x}b", unitTag=unit)])
+    assert reader.uncut == {b"a", b"b"} | ({b"u"} if unit else set())
+
+
+class Mixed(Writer):
+    """Items of two names, in one another at times."""
+
+    def _item(self) -> str:
+        item = super()._item()
+        if self.random.random() < 0.6:
+            return item
+        if self.random.random() < 0.9:
+            return re.sub(r"(</?(?:\w+:)?)row(?=[\s/>])", r"\1line", item)
+        return re.sub(r"\A(<(?:\w+:)?)row(.*</(?:\w+:)?)row>\Z", r"\1line\2line>", item, flags=re.DOTALL)
+
+
+Item = tuple[str, object]
+
+
+def items(reader: SourceOptions) -> list[list[Item]]:
+    """Of the source and of each beside it, in order; the positions of each must increase."""
+    planner = Planner(reader, Documents(reader, log=False))
+    _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
+    parser = XmlParser(reader)
+    found = [list[Item]() for _ in parser.streams]
+    last = [-1] * len(found)
+    for range_ in ranges:
+        for each in parser.parse_all(range_):
+            for stream, parsed in enumerate(each):
+                rows: list[tuple[int, Item]] = []
+                rows += [(row.pop(POSITION), ("tuple", row)) for row in parsed.tuples.to_pylist()]
+                rows += [(row.pop(POSITION), ("punctuation", row)) for row in parsed.punctuations.to_pylist()]
+                rows += [(one.position, (one.kind, one.reason)) for one in parsed.malformed]
+                for position, item in sorted(rows, key=lambda row: row[0]):
+                    assert position > last[stream]
+                    last[stream] = position
+                    found[stream].append(item)
+    return found
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("documents")
+
+
+@given(st.integers(0, 1 << 40))
+def test_in_one_pass_each_source_gets_what_it_has_alone(directory: Path, seed: int) -> None:
+    random = Random(seed)
+    document = Mixed(random).document(random.choice([1, 5, 30, 60])).encode()
+    if well_formed(document) is None:
+        return
+    path = directory / "document.xml"
+    path.write_bytes(document)
+    given_options = {"path": str(path), "schema": COLUMNS, "mode": "PERMISSIVE", "follow": "false", **OPTIONS}
+    if random.random() < 0.5:
+        given_options.pop("path.up")
+        given_options["schema"] = COLUMNS.removesuffix(", up STRING")
+    sources = [SourceOptions.parse({**given_options, "rowTag": tag}) for tag in random.sample(["row", "line"], 2)]
+    (together,) = one_pass(sources)
+    with patch.object(ranges_module, "PIECE", random.choice([50, 300, 2000, 1 << 20])):
+        alone = [items(source)[0] for source in sources]
+        assert items(together) == alone
+
+
+@pytest.mark.parametrize("inner", ["<b><y>7</y></b>", "<w><b><y>7</y></b></w>"])
+def test_an_item_within_one_of_another_source_is_one_too(directory: Path, inner: str) -> None:
+    path = directory / "nested.xml"
+    rows = [f"<a><x>{n}</x>{inner if n % 5 == 0 else ''}</a><b><y>{n}</y></b>" for n in range(100)]
+    path.write_text(f"<r>{''.join(rows)}</r>")
+    given_options = {"path": str(path), "follow": "false"}
+    a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
+    b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT"})
+    found = items(one_pass([a, b])[0])
+    assert found == [items(a)[0], items(b)[0]]
+    assert [len(each) for each in found] == [101, 121]
+
+
+def test_what_is_regular_is_peeled_for_all_of_them_at_once(directory: Path) -> None:
+    path = directory / "regular.xml"
+    rows = [f"<a><x>{n}</x></a>" if n % 3 else f"<b><y>{n}</y><z>1</z></b>" for n in range(3000)]
+    path.write_text(f"<r>{''.join(rows)}<a><x><!-- - -->3000</x></a></r>")
+    given_options = {"path": str(path), "follow": "false"}
+    a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
+    b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT, z INT"})
+    (together,) = one_pass([a, b])
+    with patch.object(item_parser.ItemParser, "items", autospec=True, side_effect=item_parser.ItemParser.items) as tree:
+        found = items(together)
+    assert [call.args[1].content for call in tree.call_args_list] == [b"</r>"] * 2
+    assert [row for kind, row in found[0] if kind == "tuple"] == [{"x": n} for n in range(3001) if n % 3 or n == 3000]
+    assert [row for kind, row in found[1] if kind == "tuple"] == [{"y": n, "z": 1} for n in range(0, 3000, 3)]
+    assert json.loads(together.given[0][1])[0]["rowTag"] == "b"
