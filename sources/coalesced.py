@@ -8,6 +8,7 @@ anyone looks at them one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,17 @@ _DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
 """Digits that a value of the type may have, whatever they are."""
 
 
-def punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
-    """What the pattern texts of a staged range close: the same tuples, by no more punctuations, in no order.
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Whole numbers that punctuations of one attribute, and nothing else, say; `rows` are the punctuations."""
+
+    place: int
+    values: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+
+def apart(said: pa.Table, schema: Schema) -> tuple[list[Constants], list[tuple[int, Punctuation]]]:
+    """Constants alone, attribute by attribute, and the other punctuations, each with its row; all in their order.
 
     Args:
         said: A column of pattern texts for every attribute, null for a wildcard; others are not looked at.
@@ -39,21 +49,35 @@ def punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
     columns = [pc.cast(said[name], pa.string()) for name in schema.names]
     restricts = [pc.fill_null(pc.not_equal(texts, "*"), False).to_numpy().astype(np.bool_) for texts in columns]
     alone = np.sum(restricts, axis=0) == 1
-    done = np.zeros(said.num_rows, np.bool_)
-    found: list[Punctuation] = []
+    others = np.ones(said.num_rows, np.bool_)
+    found: list[Constants] = []
     for i, attribute in enumerate(schema):
         digits = _DIGITS.get(attribute.domain.type)
-        if digits is None:
+        if digits is None or not (alone & restricts[i]).any():
             continue
         plain = pc.fill_null(pc.match_substring_regex(columns[i], rf"^-?\d{{1,{digits}}}$"), False).to_numpy()
         mine = alone & restricts[i] & plain
         if mine.any():
-            done |= mine
-            constants = np.unique(pc.cast(columns[i].filter(pa.array(mine)), pa.int64()).to_numpy())
-            patterns = (canonical(pattern, attribute.domain) for pattern in _patterns(constants))
-            found += [Punctuation.at(schema, {i: pattern}) for pattern in patterns]
-    rest = [texts.filter(pa.array(~done)).to_pylist() for texts in columns]
-    return found + [punctuation_from_texts(texts, schema) for texts in zip(*rest, strict=True)]
+            others &= ~mine
+            values = pc.cast(columns[i].filter(pa.array(mine)), pa.int64()).to_numpy()
+            found.append(Constants(i, values, np.flatnonzero(mine)))
+    texts = [column.filter(pa.array(others)).to_pylist() for column in columns]
+    parsed = [punctuation_from_texts(row, schema) for row in zip(*texts, strict=True)]
+    return found, list(zip(np.flatnonzero(others).tolist(), parsed, strict=True))
+
+
+def punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
+    """What the pattern texts of a staged range close: the same tuples, by no more punctuations, in no order.
+
+    The arguments, and what is raised, are those of `apart`.
+    """
+    constants, others = apart(said, schema)
+    found = [p for _, p in others]
+    for each in constants:
+        domain = schema[each.place].domain
+        patterns = (canonical(pattern, domain) for pattern in _patterns(np.unique(each.values)))
+        found += [Punctuation.at(schema, {each.place: pattern}) for pattern in patterns]
+    return found
 
 
 def _patterns(constants: npt.NDArray[np.int64]) -> Iterator[Range | List]:

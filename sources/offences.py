@@ -8,8 +8,9 @@ tuples that have their constant.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,24 @@ Bools = npt.NDArray[np.bool_]
 Said = Sequence[tuple[int, Punctuation]]
 """Punctuations with their positions, in stream order."""
 
+Constants = Mapping[int, tuple[Longs, Longs]]
+
 OPEN = np.iinfo(np.int64).max
 
 
-def offences(tuples: pa.Table, said: Said, schema: Schema) -> Longs:
+def offences(tuples: pa.Table, said: Said, schema: Schema, constants: Constants = MappingProxyType({})) -> Longs:
     """The rows, in order, that a punctuation said before them matches.
 
     Args:
         tuples: In the order of `_position`; what punctuations restrict and is not among the columns is not looked at.
         said: In the order of their positions; a position below all others stands for an earlier piece.
         schema: Of the punctuations.
+        constants: More punctuations, by the place of the one attribute that they restrict: the whole numbers that they
+            say, in stream order, and their positions.
     """
-    if not said or not tuples.num_rows:
+    if not (said or constants) or not tuples.num_rows:
         return np.empty(0, np.int64)
     at = tuples[POSITION].to_numpy()
-    if said[0][0] > at[-1]:
-        return np.empty(0, np.int64)
     columns = {i: _Column(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
     found = np.zeros(len(at), np.bool_)
     singles: dict[int, list[tuple[int, Pattern]]] = {}
@@ -60,6 +63,9 @@ def offences(tuples: pa.Table, said: Said, schema: Schema) -> Longs:
         else:
             rows = _matching_later(p, position, at, columns)
             found[rows] = True
+    for i, (values_, positions) in constants.items():
+        if i in columns:
+            found |= at > columns[i].closed_by(values_, positions)
     for i, patterns in singles.items():
         found |= at > columns[i].closed_from(patterns)
     return np.flatnonzero(found)
@@ -150,6 +156,14 @@ class _Column:
                     following[cell] = cell + 1
                     cell = _next_open(following, cell)
         return np.where(self._null, null, closed[self._cells(cuts)])
+
+    def closed_by(self, constants: Longs, positions: Longs) -> Longs:
+        """The same, of whole numbers alone."""
+        different, first = np.unique(constants, return_index=True)
+        numbers = pc.fill_null(pc.cast(self._column, pa.int64()), 0).to_numpy()
+        place = np.minimum(np.searchsorted(different, numbers), len(different) - 1)
+        closed = np.where(different[place] == numbers, positions[first][place], OPEN)
+        return np.where(self._null, OPEN, closed)
 
     def matching(self, rows: Longs, pattern: Pattern) -> Bools:
         """Which of the rows match."""

@@ -11,10 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
-from punct_ns.xml_form import punctuation_from_texts
+from sources.coalesced import apart, punctuations
 from sources.offences import Longs, offences
 from sources.source import SourceOptions
 from sources.staging import MALFORMED
@@ -34,29 +35,50 @@ class Sieve:
         self._tuple_schema = tuple_schema
         self._earlier = PunctuationSet(options.schema)
         self._tuples: list[pa.RecordBatch] = []
-        self._said: list[tuple[int, Punctuation]] = []
+        self._said: list[pa.RecordBatch] = []
+        self._last: pa.Table | None = None
         self._count = 0
         self.ungrammatical: list[dict[str, Any]] = []
 
-    def add(self, tuples: pa.RecordBatch, punctuations: pa.RecordBatch, document: str) -> pa.Table | None:
+    def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch, document: str) -> pa.Table | None:
         """The next piece; a table once there is enough for one."""
         self._tuples.append(tuples)
         self._count += tuples.num_rows
-        columns = [punctuations[name].to_pylist() for name in (POSITION, *self._schema.names)]
-        for position, *texts in zip(*columns, strict=True):
-            self._said.append((position, punctuation_from_texts(texts, self._schema)))
+        if said.num_rows:
+            self._said.append(said)
         return self.rest(document) if self._count >= WINDOW else None
 
     def rest(self, document: str) -> pa.Table:
         """What is left at the end."""
         table = pa.Table.from_batches(self._tuples, self._tuple_schema)
-        before = [(BEFORE, p) for p in self._earlier]
-        found = offences(table, [*before, *self._said], self._schema)
-        if len(found):
-            table = self._without(table, found, [*before, *self._said], document)
-        self._earlier.add_all(p for _, p in self._said)
-        self._tuples, self._said, self._count = [], [], 0
+        if self._last is not None:
+            # Only now does it matter: most ranges are one window.
+            self._earlier.add_all(punctuations(self._last, self._schema))
+        said = pa.Table.from_batches(self._said) if self._said else None
+        if said is not None or self._earlier:
+            table = self._grammatical(table, said, document)
+        self._tuples, self._said, self._last, self._count = [], [], said, 0
         return table
+
+    def _grammatical(self, table: pa.Table, said: pa.Table | None, document: str) -> pa.Table:
+        """The tuples of a window without those that something said before them matches."""
+        before: list[tuple[int, Punctuation]] = [(BEFORE, p) for p in self._earlier]
+        if said is None:
+            found = offences(table, before, self._schema)
+            return self._without(table, found, before, document) if len(found) else table
+        constants, others = apart(said, self._schema)
+        at = said[POSITION].to_numpy()
+        here = [(int(at[row]), p) for row, p in others]
+        plain = {each.place: (each.values, at[each.rows]) for each in constants}
+        found = offences(table, [*before, *here], self._schema, plain)
+        if not len(found):
+            return table
+        single = [
+            (int(at[row]), Punctuation.at(self._schema, {each.place: Constant(value)}))
+            for each in constants
+            for value, row in zip(each.values.tolist(), each.rows.tolist(), strict=True)
+        ]
+        return self._without(table, found, sorted([*before, *here, *single], key=lambda one: one[0]), document)
 
     def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]], document: str) -> pa.Table:
         stops = self._options.ungrammatical == "fail"
