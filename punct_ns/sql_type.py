@@ -222,13 +222,15 @@ class OpaqueType(DiscreteType):
 def canonical_name(name: str) -> str:
     """Spark's name of a type, in upper case, aliases resolved.
 
-    >>> canonical_name("integer"), canonical_name("decimal( 10 )"), canonical_name("array<int>")
-    ('INT', 'DECIMAL(10,0)', 'array<int>')
+    >>> canonical_name("integer"), canonical_name("decimal( 10 )"), canonical_name("array<long>")
+    ('INT', 'DECIMAL(10,0)', 'ARRAY<BIGINT>')
     """
     tidy = " ".join(name.split())
     decimal = re.fullmatch(r"(?i)(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", tidy)
     if decimal:
         return f"DECIMAL({decimal[1] or 10},{decimal[2] or 0})"
+    if array := re.fullmatch(r"(?i)array ?< ?([\w(), ]+?) ?>", tidy):
+        return f"ARRAY<{canonical_name(array[1])}>"
     upper = tidy.upper()
     # Names of fields inside a complex type keep their case.
     return ALIASES.get(upper, upper if re.fullmatch(r"\w+", tidy) else tidy)

@@ -195,7 +195,7 @@ DECLARATIONS = [
     ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
     ("CREATE TABLE t (a) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
     ("CREATE TABLE t (a VARCHAR(3)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
-    ("CREATE TABLE t (a ARRAY<INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not read from XML"),
+    ("CREATE TABLE t (a MAP<STRING, INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not read from XML"),
     ("CREATE TABLE t (a INT, A INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "two attributes"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTags 'r')", "rowTags"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (rowTag 'r')", "no path"),

@@ -92,7 +92,7 @@ def test_an_auction_of_merged_documents_is_answered_when_all_have_closed_it(
         document = XMark(number, people=4, items=3, opened=8 - 2 * number, closed=2, categories=2).document()
         paths.append(tmp_path / f"site{number}.xml")
         paths[-1].write_text(document, encoding="utf-8")
-    query = xs.read_xmark(spark, tmp_path / "site*.xml", "bidder", documents="merge", maxBytesPerSlice="6k")
+    query = xs.read_xmark(spark, tmp_path / "site*.xml", "bidder", documents="merge", maxBytesPerSlice="8k")
     counted = query.group_by("open_auction").agg("count(*) AS bids")
     counted.run(output=tmp_path / "out")
     assert sorted(row for slice_ in rows(tmp_path / "out") for row in slice_) == sorted(bids(*paths).items())
