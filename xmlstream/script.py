@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
 from xmlstream.declaration import Declaration, declared
 from xmlstream.dialect import Statement, offset, parse_statements
@@ -91,10 +92,13 @@ class Script:
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node]) -> Node:
         tables = {name: Relation.of(node) for name, node in self.tables.items()}
         for view in self.views:
-            if (order := view.query.tree.args.get("order")) is not None:
+            order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
+            if order is not None and limit is None:
                 what, hint = called("order")
                 raise view.query.text.error(what, offset(order), hint)
             node = planned_(view.query, tables)
+            if isinstance(node.operator, Sort):
+                node = node.inputs[0]  # LIMIT has chosen, and nobody asks a view for its order
             if view.columns and len(view.columns) != len(node.schema):
                 what = f"view {view.name} names {len(view.columns)} columns of a query that has {len(node.schema)}"
                 raise view.query.text.error(what, view.query.start)

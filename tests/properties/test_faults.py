@@ -147,6 +147,13 @@ def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
     patch.setattr("operators.completion.project", careless)
 
 
+def takes_the_first_of_each_slice(patch: Patch) -> None:
+    """The first n of every slice are more than the first n of all: what is kept must compete with what comes."""
+    kept = OperatorState.kept
+    patch.setattr(OperatorState, "kept", lambda self, name, schema, combine=None: kept(self, name, schema))
+    patch.setattr("operators.kept.SMALL", 0)
+
+
 def says_what_one_input_says(patch: Patch) -> None:
     def propagate(self: Merge, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         return state.punctuations("sent", self.attributes).absorb([p for each in inputs for p in each.punctuations])
@@ -219,6 +226,7 @@ FAULTS = [
     Fault("describe", takes_hulls_for_covers, example=of_minutes("<1, [0,1]>", "<1, [3,4]>")),
     Fault("distinct", loses_null_in_a_predicate),
     Fault("group_by", closes_a_group_by_a_part_of_it),
+    Fault("top_n", takes_the_first_of_each_slice, example=of_minutes("(3,0) (2,0) (1,0)", "(4,0) (0,1) <*, 0>")),
     Fault("merge", says_what_one_input_says),
     Fault("distinct", never_purges),
     Fault("join, inner", joins_null_with_null),

@@ -278,6 +278,15 @@ def test_the_builder_gives_the_plans_that_sql_gives(spark: SparkSession) -> None
         bid.group_by("auction").top(3, "price * 2")
 
 
+def test_a_view_may_choose_by_an_order_and_has_none() -> None:
+    view = "CREATE VIEW dear AS SELECT * FROM bid ORDER BY price DESC {}; SELECT bidder FROM dear"
+    operators = [node.operator for node in topological(read(TABLES + view.format("LIMIT 3")).sketch())]
+    assert [operator.n for operator in operators if isinstance(operator, TopN)] == [3]
+    assert not any(isinstance(operator, Sort) for operator in operators)
+    with pytest.raises(QueryError, match="ORDER BY"):
+        read(TABLES + view.format(""))
+
+
 def test_a_rank_that_nobody_asks_for_is_not_computed_nor_an_attribute_read() -> None:
     query = (
         "SELECT auction FROM (SELECT *, RANK() OVER (PARTITION BY auction ORDER BY price) AS r FROM bid) WHERE r = 1"
