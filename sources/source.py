@@ -17,12 +17,14 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.xml_form import PUNCT_NS
+from sources.arrays import element_of
 from sources.closings import Closings
 from sources.leaf_path import LeafPath, default_path
 from sources.option_values import choice, count, date_pattern, flag, names, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 Ungrammatical = Literal["fail", "drop", "divert"]
+Many = Literal["sequence", "merge", "one"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class SourceOptions:
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.
         beside: Other streams of the same documents, which are read along in one pass.
-        merged: Whether each of many documents is an input of its own, and what goes out are the meets.
+        documents: What many documents are: one stream, `sequence`; or an input each, `merge`, and what goes out are the
+            meets; `one`: the path is that of one document, whatever characters it has.
         given: The options as they were given, under their proper names: `parse(dict(given))` is this source again.
     """
 
@@ -88,7 +91,7 @@ class SourceOptions:
     source: str = "source"
     columns: tuple[str, ...] = ()
     beside: tuple[SourceOptions, ...] = ()
-    merged: bool = False
+    documents: Many = "sequence"
     given: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @staticmethod
@@ -110,10 +113,10 @@ class SourceOptions:
                 raise UsageError(f"the source has no {needed}", hint=_HINTS[needed])
         declared = Schema.parse(given["schema"], given.get("domains", ""))
         for attribute in declared:
-            if attribute.domain.opaque:
+            if attribute.domain.opaque and element_of(attribute.domain) is None:
                 raise UsageError(
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
-                    hint="a string, a number, a boolean, a date or a timestamp is",
+                    hint="a string, a number, a boolean, a date, a timestamp, or an array of those is",
                 )
         paths = _paths(given, declared)
         closings = Closings.parse(given.get("uniqueIds", ""), given.get("sectionEnds", ""), declared, paths)
@@ -143,13 +146,18 @@ class SourceOptions:
         names = {self.row_tag.rpartition("}")[2].encode(), self.unit_tag.encode()} - {b""}
         return frozenset(names).union(*(other.uncut for other in self.beside))
 
+    @property
+    def is_merged(self) -> bool:
+        """Whether each of its documents is to be an input of its own."""
+        return self.documents == "merge"
+
     def _require_sense(self) -> None:
         if not self.unit_tag and (numbers := [path for path in self.paths if path.function == "position"]):
             raise UsageError(
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
-        if self.closings and not self.merged and has_magic(self.path):
+        if self.closings and self.documents == "sequence" and has_magic(self.path):
             raise UsageError(MANY, hint=ONE)
 
     def replace(self, **options: str | None) -> SourceOptions:
@@ -167,7 +175,7 @@ def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     for name, prefix in given.items():
         if name.startswith("prefix."):
             place = _place(name, schema)
-            if schema[place].domain.type == "STRING":
+            if (element_of(schema[place].domain) or schema[place].domain).type == "STRING":
                 raise UsageError(f"{name} of a STRING", hint="a prefix is taken off what is no string, as in person17")
             found[place] = prefix
     return tuple(found)
@@ -215,11 +223,12 @@ class _Spec:
 
 
 def _beside(name: str, given: str) -> tuple[SourceOptions, ...]:
-    return tuple(SourceOptions.parse(options) for options in json.loads(given))
-
-
-def _merged(name: str, given: str) -> bool:
-    return choice("sequence", "merge")(name, given) == "merge"
+    try:
+        return tuple(SourceOptions.parse(options) for options in json.loads(given))
+    except (ValueError, TypeError, AttributeError):
+        raise UsageError(
+            f"{name} is no list of sources", hint="a query says it where it reads several in one pass"
+        ) from None
 
 
 _SPECS = {
@@ -236,7 +245,7 @@ _SPECS = {
     "maxBytesPerPartition": _Spec("max_bytes_per_partition", size),
     "maxFilesPerSlice": _Spec("max_files_per_slice", count),
     "maxItemBytes": _Spec("max_item_bytes", size),
-    "documents": _Spec("merged", _merged),
+    "documents": _Spec("documents", choice(*get_args(Many))),
     "follow": _Spec("follow", flag),
     "keepOpen": _Spec("keep_open", flag),
     "close": _Spec("close", flag),
