@@ -61,9 +61,10 @@ class Derivation:
         for place, column in self._columns.items():
             mine = [end for end in ended if end.attributes == (place,)]
             if mine:
-                closed, _ = column.read(pa.array([end.texts[0] for end in mine], pa.string()))
-                after = np.array([end.after for end in mine], np.int64)
-                said += self._closed(place, closed, after, values.get(place), ordinals)
+                closed, wrong = column.read(pa.array([end.texts[0] for end in mine], pa.string()))
+                right = np.array([row not in wrong for row in range(len(mine))], np.bool_)
+                after = np.array([end.after for end in mine], np.int64)[right]
+                said += self._closed(place, closed.filter(pa.array(right)), after, values.get(place), ordinals)
         # An absent value is null, and so is one that cannot be read; only the one is closed.
         said += [one for end in ended if len(end.attributes) != 1 or end.texts == (None,) for one in self._each(end)]
         return sorted(said, key=lambda one: one.after)

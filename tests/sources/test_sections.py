@@ -289,3 +289,15 @@ def test_of_an_array_a_punctuation_can_say_nothing(directory: Path) -> None:
     assert len(reasons) == 2
     assert "only the patterns * and null" in reasons[0]
     assert "there twice" in reasons[1]
+
+
+def test_what_is_no_value_of_an_attribute_closes_nothing(directory: Path) -> None:
+    path = directory / "odd.xml"
+    ends = "".join(f"<a{of}/>" for of in (" n='1'", " n='x'", " n='99'", "", " n='3'"))
+    path.write_text(f"<r>{ends}</r>")
+    given = {"rowTag": "t", "schema": "n INT", "path.n": "../@n", "sectionEnds": "a n", "path": str(path)}
+    for nullable in ("", " NOT NULL"):
+        options = SourceOptions.parse({**given, "schema": "n INT" + nullable, "domains": "n 0..9", "follow": "false"})
+        said = [punctuation(what, options) for _, what in read(options, None)][:-1]
+        values = {value for value in (None, 0, 1, 2, 3, 9) if any(matches(p[0], value) for p in said)}
+        assert values == {v for v in (None, 1, 3) if v is not None or not nullable}
