@@ -85,4 +85,5 @@ def together(parts: Sequence[Tuples]) -> Tuples | None:
     frame = parts[0].frame
     for part in parts[1:]:
         frame = frame.unionAll(part.frame)
-    return Tuples(frame, sum(part.at_most for part in parts), all(part.exact for part in parts))
+    exact, computed = all(part.exact for part in parts), all(part.computed for part in parts)
+    return Tuples(frame, sum(part.at_most for part in parts), exact, computed)

@@ -12,7 +12,7 @@ Source:     Tucker et al. 2003, Table 3 (setCombine).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from operators.behaviour import Slice, Tuples, together
 from operators.state import OperatorState
@@ -41,7 +41,7 @@ class Merge:
         """All new tuples."""
         names = [quoted(name) for name in self.attributes.names]
         parts = [
-            Tuples(new.frame.select(*names), new.at_most, new.exact)
+            replace(new, frame=new.frame.select(*names))
             for new in (slice_.tuples for slice_ in inputs)
             if new is not None
         ]

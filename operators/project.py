@@ -100,7 +100,8 @@ class Project:
         columns = [f"{column.expression} AS {quoted(column.attribute.name)}" for column in self.columns]
         if POSITION in new.frame.columns:
             columns.append(POSITION)
-        return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact)
+        computed = new.computed and all(column.copy_of for column in self.columns)
+        return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact, computed)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: project does not block."""

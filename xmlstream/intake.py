@@ -82,7 +82,8 @@ class Intake:
             return None
         at_most = sum(t.at_most for t in frames)
         if all(t.exact for t in frames):
-            return Tuples(self._read(paths), at_most)
+            # The tasks that parsed them have written them down.
+            return Tuples(self._read(paths), at_most, computed=True)
         frame = frames[0].frame
         for other in frames[1:]:
             frame = frame.unionAll(other.frame)
