@@ -56,6 +56,7 @@ def draw(curves: Mapping[str, Curve], path: str | Path, title: str, x_label: str
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import StrMethodFormatter
     except ImportError as error:
         raise UsageError("matplotlib is not installed", hint="pip install 'xmlstream[figures]'") from error
     figure = Figure(figsize=(7, 4), layout="constrained")
@@ -64,6 +65,8 @@ def draw(curves: Mapping[str, Curve], path: str | Path, title: str, x_label: str
         line = _LINES[number % len(_LINES)]
         axes.plot([x for x, _ in curve], [y for _, y in curve], line, label=name, marker=".")
     axes.set(title=title, xlabel=x_label, ylabel=y_label, xlim=(0, None), ylim=(0, None))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
     axes.grid(alpha=0.3)
     if curves:
         axes.legend()
