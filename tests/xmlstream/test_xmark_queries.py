@@ -45,9 +45,6 @@ class Answers:
     def buyer(self, sale: etree._Element) -> str | None:
         return str(sale.find("buyer").get("person"))  # type: ignore[union-attr]
 
-    def q1(self) -> list[Row]:
-        return [(self.text(self.people["person0"], "name"),)]
-
     def q2(self) -> list[Row]:
         auctions = self.site.iterfind("open_auctions/open_auction")
         first = [(one, one.find("bidder")) for one in auctions]
@@ -60,26 +57,8 @@ class Answers:
         bought = Counter(map(self.buyer, self.closed))
         return [(self.text(one, "name"), str(key)[6:], str(bought[key])) for key, one in self.people.items()]
 
-    def q9(self) -> list[Row]:
-        found: list[Row] = []
-        for sale in self.closed:
-            item = self.items[sale.find("itemref").get("item")]  # type: ignore[union-attr]
-            if item.getparent().tag == "europe":  # type: ignore[union-attr]
-                found.append((self.text(self.people[self.buyer(sale)], "name"), self.text(item, "name")))
-        return found
-
-    def q13(self) -> list[Row]:
-        items = self.site.iterfind("regions/australia/item")
-        return [(self.text(one, "name"), self.text(one, "description")) for one in items]
-
     def q14(self) -> list[Row]:
         return [(self.text(one, "name"),) for one in self.items.values() if "gold" in self.text(one, "description")]
-
-    def q17(self) -> list[Row]:
-        return [(self.text(one, "name"),) for one in self.people.values() if one.find("homepage") is None]
-
-    def q19(self) -> list[Row]:
-        return [(self.text(one, "name"), self.text(one, "location")) for one in self.items.values()]
 
     def q20(self) -> list[Row]:
         kinds: Counter[str] = Counter()
@@ -93,18 +72,16 @@ class Answers:
 
 
 @pytest.mark.spark
-def test_one_pass_over_the_document_answers_ten_queries(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_pass_over_the_document_answers_five_queries(spark: SparkSession, tmp_path: Path) -> None:
     text = (DATA / "xmark.sql").read_text(encoding="utf-8")
     inserts = xs.inserts_from_sql(spark, text, {"SITE": str(DATA / "xmark.xml"), "OUT": str(tmp_path)})
     summary = xs.run(inserts)
     assert (summary.slices, summary.closed) == (1, True)
     answers = Answers(DATA / "xmark.xml")
-    for name in ("q1", "q2", "q5", "q8", "q9", "q13", "q14", "q17", "q19", "q20"):
+    for name in ("q2", "q5", "q8", "q14", "q20"):
         expected: list[Row] = getattr(answers, name)()
         assert expected, name
         assert sorted(rows(tmp_path / name)) == sorted(expected), name
-    locations = [location for _, location in rows(tmp_path / "q19")]
-    assert locations == sorted(locations)
 
 
 @pytest.mark.spark
