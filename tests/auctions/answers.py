@@ -42,20 +42,6 @@ _GROUPS_OF_TWO = (
 )
 _WITHIN = "bid.dateTime >= auction.dateTime AND bid.dateTime <= auction.expires"
 
-PAPERS = {
-    "tucker_2003_example_2": Answer(
-        "SELECT id, initialBid + (SELECT sum(price) FROM bid WHERE auction = id) AS finalPrice "
-        "FROM auction WHERE id IN (SELECT auction FROM bid)",
-        due=_SETTLED,
-        kept=(*_JOINED, _GROUPS),
-    ),
-    "li_2006_example_1": Answer(
-        "SELECT auction AS id, sum(price) AS increase FROM bid WHERE auction IN (SELECT id FROM auction) GROUP BY ALL",
-        due=_SETTLED,
-        kept=(*_JOINED, _GROUPS),
-    ),
-}
-
 TWO_STREAMS = {
     "tucker_2007_query_1": Answer(
         "SELECT to_timestamp(epoch(dateTime)::BIGINT // 3600 * 3600)::TIMESTAMP AS hour, count(*) AS bids "
@@ -77,7 +63,18 @@ TWO_STREAMS = {
     ),
 }
 
-BIDS = {
+ONE_STREAM = {
+    "tucker_2003_example_2": Answer(
+        "SELECT id, initialBid + (SELECT sum(price) FROM bid WHERE auction = id) AS finalPrice "
+        "FROM auction WHERE id IN (SELECT auction FROM bid)",
+        due=_SETTLED,
+        kept=(*_JOINED, _GROUPS),
+    ),
+    "li_2006_example_1": Answer(
+        "SELECT auction AS id, sum(price) AS increase FROM bid WHERE auction IN (SELECT id FROM auction) GROUP BY ALL",
+        due=_SETTLED,
+        kept=(*_JOINED, _GROUPS),
+    ),
     "nexmark_q0": Answer("SELECT auction, bidder, price, dateTime, extra FROM bid"),
     "nexmark_q1": Answer("SELECT auction, bidder, price * 0.908 AS price, dateTime, extra FROM bid"),
     "nexmark_q2": Answer("SELECT auction, price FROM bid WHERE auction % 123 = 0"),
@@ -110,15 +107,15 @@ BIDS = {
         "WINDOW high AS (PARTITION BY auction ORDER BY price DESC, bidder, channel, url, dateTime, extra) "
         "QUALIFY rank_number <= 10",
         due="auction IN (FROM bid_auction)",
-        kept=(", ".join([f"FROM ({_GROUPS_OF_BIDS})", "range(10)"]),),
+        kept=(
+            "SELECT auction, row_number() OVER (PARTITION BY auction) AS number FROM bid "
+            "WHERE auction NOT IN (FROM bid_auction) QUALIFY number <= 10",
+        ),
     ),
     "nexmark_q22": Answer(
         "SELECT auction, bidder, price, channel, string_split(url, '/')[4] AS dir1, string_split(url, '/')[5] AS dir2, "
         "string_split(url, '/')[6] AS dir3 FROM bid"
     ),
-}
-
-JOINS = {
     "nexmark_q3": Answer(
         "SELECT name, city, state, auction.id FROM person, auction "
         "WHERE seller = person.id AND category = 10 AND state IN ('OR', 'ID', 'CA')",

@@ -19,7 +19,7 @@ import pytest
 import xmlstream as xs
 from sources.auction_house import House
 from sources.auctions import generate
-from tests.auctions.answers import BIDS, JOINS, PAPERS, SITE, TWO_STREAMS, Answer
+from tests.auctions.answers import ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import ledger, load, rows_of
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ STEPS = ({"person": 0.3, "auction": 0.5, "bid": 0.4}, {"person": 0.7, "auction":
 """How much of each stream is there at a step, before the last one; bids go ahead of auctions, and lag behind."""
 
 FAMILIES: Mapping[str, Mapping[str, Answer]] = {
-    "bids": BIDS,
-    "joins": JOINS,
-    "papers": PAPERS,
-    "two streams": TWO_STREAMS,
+    "one stream of bids": ONE_STREAM,
+    "two streams of bids": TWO_STREAMS,
 }
-SMALL = House(seed=4, in_flight=30, active=12)
-HOUSES = {"two streams": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2))}
+HOUSES = {
+    "one stream of bids": (2000, House(seed=4, in_flight=30, active=12)),
+    "two streams of bids": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)),
+}
+"""How many events of which house each family is asked of; `active` and `in_flight` are small, so that much closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def prefix(text: str, part: float) -> str:
 
 def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
     """Runs the queries of a family together while their input grows."""
-    events, house = HOUSES.get(family, (3000, SMALL))
+    events, house = HOUSES[family]
     generate(directory / "whole", events, house)
     whole = {path.stem: path.read_text(encoding="utf-8") for path in (directory / "whole").glob("*.xml")}
     if house.bid_streams == 2:
