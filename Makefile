@@ -8,6 +8,7 @@ BIN := .venv/bin
 XMLSTREAM := .ci/java $(BIN)/xmlstream
 PYTEST := .ci/java $(BIN)/pytest
 DEMO := out/demo
+TESTS_AT_ONCE := 2
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +33,7 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@$(BIN)/python -m xmlstream.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
 
 test: setup ## run the tests, those without Spark first
-	$(PYTEST)
+	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
 
 check: .venv/installed ## format, rules, types, floors
 	$(BIN)/ruff format --check .

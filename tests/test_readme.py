@@ -89,6 +89,7 @@ def test_every_target_that_it_names_is_in_the_makefile() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
     shell = [(block.text, BLOCKS[i + 1]) for i, block in enumerate(BLOCKS) if block.language == "sh"]

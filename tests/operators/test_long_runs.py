@@ -57,6 +57,7 @@ def run(spark: SparkSession, directory: Path, type_: str, name: str) -> tuple[in
     return pairs, kept, held
 
 
+@pytest.mark.slow
 def test_integer_ids_closed_one_by_one_leave_a_few_punctuations(spark: SparkSession, tmp_path: Path) -> None:
     pairs, kept, held = run(spark, tmp_path, "INT", "")
     assert pairs == 2 * AUCTIONS

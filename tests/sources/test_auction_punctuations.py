@@ -42,7 +42,7 @@ HOUSES = [
 ]
 
 
-@pytest.mark.parametrize("house", HOUSES, ids=str)
+@pytest.mark.parametrize("house", HOUSES, ids=lambda house: f"{house.seed}, {house.schemes}")
 def test_no_tuple_comes_after_a_punctuation_that_matches_it(tmp_path: Path, house: House) -> None:
     for items in streams(tmp_path, 3000, house).values():
         assert offence(items) is None

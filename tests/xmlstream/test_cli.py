@@ -223,6 +223,7 @@ def expected(sensors: Path) -> dict[str, str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_papers_query_from_the_shell(sensors: Path, tmp_path: Path) -> None:
     out, metrics, state = tmp_path / "out", tmp_path / "metrics.jsonl", tmp_path / "state"
     arguments = ["run", QUERY, "-D", f"SENSORS={sensors}", "-o", out, "--row-tag", "maxtemp", "--checkpoint", state]
@@ -270,6 +271,7 @@ def test_bad_input_ends_with_1_and_says_where(sensors: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_checkpoint_to_go_on_from(sensors: Path, tmp_path: Path) -> None:
     whole = {n: (sensors / f"sensor{n}.xml").read_text() for n in (1, 2)}
     for n, text in whole.items():
