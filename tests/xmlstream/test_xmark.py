@@ -88,7 +88,7 @@ def test_an_auction_of_merged_documents_is_answered_when_all_have_closed_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     paths = []
-    for number in range(3):
+    for number in range(2):
         document = XMark(number, people=4, items=3, opened=8 - 2 * number, closed=2, categories=2).document()
         paths.append(tmp_path / f"site{number}.xml")
         paths[-1].write_text(document, encoding="utf-8")
