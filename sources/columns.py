@@ -14,6 +14,7 @@ import pyarrow.compute
 
 from punct_ns.domain import Domain
 from punct_ns.slices import arrow_type
+from sources.arrays import element_of, read_array
 from sources.arrow_text import Mask, characters, trimmed
 from sources.formats import IsoRewriting, PrefixRewriting
 from sources.source import SourceOptions
@@ -37,7 +38,11 @@ class Column:
         self._name = name
         self._domain = domain
         self._kind = domain.type.partition("(")[0]
-        self.type = arrow_type(domain)
+        element = element_of(domain)
+        self._elements = Column(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
+        self.type: pa.DataType = (
+            pa.list_(pa.field("element", self._elements.type)) if self._elements else arrow_type(domain)
+        )
         self._null_value = null_value
         self._trim = trim or self._kind != "STRING"
         self._rewriting = rewriting
@@ -47,7 +52,8 @@ class Column:
         """For an attribute of a source."""
         attribute = options.schema[index]
         formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
-        pattern = formats.get(attribute.domain.type.removesuffix("_NTZ"))
+        kind = (element_of(attribute.domain) or attribute.domain).type
+        pattern = formats.get(kind.removesuffix("_NTZ"))
         rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])
@@ -65,6 +71,9 @@ class Column:
         Null is an absent leaf. A blank text is null too, but of a STRING, where it is the empty string; and so is the
         null text of the source.
         """
+        if self._elements is not None:
+            arrays, wrong = read_array(texts, self._elements.read)
+            return arrays, {**self._outside(arrays, texts, wrong), **wrong}
         values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
         reasons: dict[int, str] = {}
         if values is None:

@@ -157,6 +157,9 @@ def _tags(text: bytes, byte: npt.NDArray[np.uint8]) -> tuple[Offsets, Offsets]:
     if len(lt) == len(gt) + 1:
         lt = lt[:-1]  # unfinished
     if len(lt) == len(gt) and (lt < gt).all() and (gt[:-1] < lt[1:]).all():
+        # Of the last tag there may be nothing yet but the beginning, with the `>` of an attribute's value.
+        if len(lt) and not _TAG.fullmatch(text, lt[-1], gt[-1] + 1):
+            lt, gt = lt[:-1], gt[:-1]
         return lt, gt + 1
     spans = np.array([tag.span() for tag in _TAG.finditer(text)], np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1]

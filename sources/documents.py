@@ -29,8 +29,9 @@ class Documents:
                 documents; or a path of no file system.
         """
         self._pattern = local_path(options.path)
-        # Of merged documents each is named as it is.
-        self.single = options.merged or (not has_magic(self._pattern) and not Path(self._pattern).is_dir())
+        self.single = options.documents == "one" or not (has_magic(self._pattern) or Path(self._pattern).is_dir())
+        if options.is_merged:
+            raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
         if options.closings and not self.single:
             raise UsageError(MANY, hint=ONE)
         self._log: Path | None = None

@@ -5,20 +5,20 @@ This is the reference reading of an item, from a parsed element; whatever reads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from lxml import etree
 
 from punct_ns.domain import BLANKS
+from sources.arrays import SEPARATOR, element_of
 from sources.leaf_path import LeafPath
+from sources.leaf_tree import MANY_TAGS, LeafTree, below, flat_leaves, leaf_tree, local_tag
 from sources.source import SourceOptions
 
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
 _NIL = _XSI + "nil"
-_MANY_TAGS = 10_000
 _NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
 _STRING = etree.XPath("string()")
 
@@ -29,16 +29,6 @@ class UnreadableError(Exception):
 
 class DroppedError(Exception):
     """A punctuation that restricts an attribute which the schema does not declare: it says nothing of the others."""
-
-
-@dataclass(slots=True)
-class _Node:
-    """What is declared at one place below the row element; `known` are its children by the tags that were met."""
-
-    columns: list[int] = field(default_factory=list)
-    attributes: dict[str, list[int]] = field(default_factory=dict)
-    children: dict[str, _Node] = field(default_factory=dict)
-    known: dict[str, list[_Node]] = field(default_factory=dict)
 
 
 class ItemReader:
@@ -52,9 +42,10 @@ class ItemReader:
         self.local = local
         self._row = options.row_tag if uri else None
         self._punctuation = "{" + options.namespace + "}"
-        self._all = _tree(options.paths, range(len(self._names)))
-        self._wanted = _tree(options.paths, wanted)
-        self._flat = _flat(options.paths, wanted)
+        self._all = leaf_tree(options.paths, range(len(self._names)))
+        self._wanted = leaf_tree(options.paths, wanted)
+        self._arrays = {index for index in wanted if element_of(options.schema[index].domain)}
+        self._flat = None if self._arrays else flat_leaves(options.paths, wanted)
         self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
@@ -88,12 +79,12 @@ class ItemReader:
         known = self._kinds.get(element.tag)
         if known is None:
             known = "other"
-            if not isinstance(element, _NO_ELEMENT) and _local(str(element.tag)) == self.local:
+            if not isinstance(element, _NO_ELEMENT) and local_tag(str(element.tag)) == self.local:
                 if str(element.tag).startswith(self._punctuation):
                     known = "punctuation"
                 elif self._row in (None, element.tag):
                     known = "tuple"
-            if len(self._kinds) < _MANY_TAGS:
+            if len(self._kinds) < MANY_TAGS:
                 self._kinds[element.tag] = known
         return known
 
@@ -128,7 +119,7 @@ class ItemReader:
         for child in element:
             index = leaves.get(child.tag)
             if index is None:
-                index = None if isinstance(child, _NO_ELEMENT) else leaves.get(_local(str(child.tag)))
+                index = None if isinstance(child, _NO_ELEMENT) else leaves.get(local_tag(str(child.tag)))
                 if index is None:
                     continue
             if seen >> index & 1:
@@ -137,27 +128,36 @@ class ItemReader:
             texts[index] = _text(child)
         return texts
 
-    def _read(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> None:
+    def _read(self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]) -> None:
         if node.columns:
-            self._see(node.columns, _text(element), texts, seen)
+            self._take(node.columns, _text(element), texts, seen)
         for name, columns in node.attributes.items():
             value = element.get(name)
             if value is not None:
-                self._see(columns, value, texts, seen)
+                self._take(columns, value, texts, seen)
         if node.children:
             for child in element:
                 if not isinstance(child, _NO_ELEMENT):
-                    for below in _below(node, str(child.tag)):
-                        self._read(child, below, texts, seen)
+                    for place in below(node, str(child.tag)):
+                        self._read(child, place, texts, seen)
 
     def _number(self, element: etree._Element) -> int:
         parent = element.getparent()
         if parent not in self._numbered and not any(
-            _local(str(above.tag)) == self._unit for above in element.iterancestors()
+            local_tag(str(above.tag)) == self._unit for above in element.iterancestors()
         ):
             raise UnreadableError(f"a position is known inside of {self._unit} only")
         self._numbered[parent] = self._numbered.get(parent, 0) + 1
         return self._numbered[parent]
+
+    def _take(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+        """See a leaf of a tuple; what is an array may be there any number of times."""
+        again = [index for index in columns if index in self._arrays and index in seen]
+        for index in again:
+            if text is None or texts[index] is None:
+                raise UnreadableError(f"{self._names[index]} has an element that is nil")
+            texts[index] = f"{texts[index]}{SEPARATOR}{text}"
+        self._see([index for index in columns if index not in again] if again else columns, text, texts, seen)
 
     def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
         for index in columns:
@@ -185,7 +185,7 @@ class ItemReader:
             texts[index] = "null" if value is None else as_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
-    def _mirror(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
+    def _mirror(self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]) -> bool:
         """Take in a punctuation's element; whether it restricts what is not declared."""
         restricted = self._mirror_attributes(element, node, texts, seen)
         children = [child for child in element if not isinstance(child, _NO_ELEMENT)]
@@ -201,62 +201,25 @@ class ItemReader:
             pattern = str(_STRING(element)).strip(BLANKS)
             restricted |= pattern != "*" and not (not pattern and node.attributes)
         for child in children:
-            below = _below(node, str(child.tag)) or [_Node()]
-            for place in below:
+            places = below(node, str(child.tag)) or [LeafTree()]
+            for place in places:
                 restricted |= self._mirror(child, place, texts, seen)
         return restricted
 
-    def _mirror_attributes(self, element: etree._Element, node: _Node, texts: list[str | None], seen: set[int]) -> bool:
+    def _mirror_attributes(
+        self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]
+    ) -> bool:
         restricted = False
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             if name in node.attributes:
                 self._see(node.attributes[name], value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._punctuation + "lifespan":
-                    raise UnreadableError(f"the punctuation has an attribute {_local(name)} that means nothing")
+                    raise UnreadableError(f"the punctuation has an attribute {local_tag(name)} that means nothing")
                 restricted = True
             elif not name.startswith(_FOREIGN):
                 restricted |= value.strip(BLANKS) != "*"
         return restricted
-
-
-def _tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> _Node:
-    root = _Node()
-    for index in wanted:
-        path = paths[index]
-        if path.is_outside:
-            continue
-        node = root
-        for step in path.steps:
-            node = node.children.setdefault(step, _Node())
-        if path.attribute is None:
-            node.columns.append(index)
-        else:
-            node.attributes.setdefault(path.attribute, []).append(index)
-    return root
-
-
-def _flat(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
-    """The attributes by the names of their elements, if each is a child of its own."""
-    names = {paths[index].steps: index for index in wanted}
-    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.is_outside for path in paths)
-    if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
-        return None
-    return {name: index for (name,), index in names.items()}
-
-
-def _below(node: _Node, tag: str) -> list[_Node]:
-    """What is declared for a child: by its local name, and by its name with its namespace."""
-    found = node.known.get(tag)
-    if found is None:
-        found = [node.children[name] for name in dict.fromkeys((_local(tag), tag)) if name in node.children]
-        if len(node.known) < _MANY_TAGS:
-            node.known[tag] = found
-    return found
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2]
 
 
 def _text(element: etree._Element) -> str | None:
@@ -279,4 +242,4 @@ def of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
         ancestor = ancestor.getparent() if ancestor is not None else None
     if ancestor is None:
         return None
-    return _local(str(ancestor.tag)) if path.attribute is None else ancestor.get(path.attribute)
+    return local_tag(str(ancestor.tag)) if path.attribute is None else ancestor.get(path.attribute)

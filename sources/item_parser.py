@@ -25,7 +25,7 @@ from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.malformed import Kind, Malformed
 from sources.parsed import Content, Parsed
 from sources.pattern_texts import PatternTexts
-from sources.peel import Peeled, Peeler
+from sources.peel import Peeled
 from sources.sections import Ended, SectionWalk
 from sources.source import SourceOptions
 
@@ -39,12 +39,9 @@ class ItemParser:
         self._item = options.row_tag.rpartition("}")[2].encode()
         hidden = [index for index in options.closings.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
-        self._reader = ItemReader(options, tuple(options.schema[index].name for index in self._wanted))
-        self._walk = SectionWalk(options, self._reader)
+        self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._wanted))
+        self._walk = SectionWalk(options, self.reader)
         self._derivation = Derivation(options) if options.closings else None
-        # A shape says nothing of what is around its items.
-        self._peels = not self._reader.needs_siblings and not options.closings.sections
-        self._peeler = Peeler(self._reader)
         self._all = range(len(options.schema))
         self._columns = [Column.of(options, index) for index in self._wanted]
         self._patterns = PatternTexts(options)
@@ -62,29 +59,32 @@ class ItemParser:
         """Whether what is malformed ends the reading."""
         return self._options.mode == "FAILFAST"
 
-    def regular(self, content: bytes, open_: tuple[bytes, ...]) -> Items | None:
-        """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
-        peeled = self._peeler.peel(content, open_) if self._peels and content else None
-        return self._peeled(peeled) if peeled is not None else None
+    @property
+    def peels(self) -> bool:
+        """Whether regular items can be told without what is around them."""
+        return not self.reader.needs_siblings and not self._options.closings.sections
 
-    def _peeled(self, peeled: Peeled) -> Items | None:
+    def regular(self, peeled: Peeled, stream: int) -> Items | None:
+        """Its items in a text that was taken apart, as those of one of several sources; None if one is malformed."""
         tuples, punctuations, dropped = Rows(), Rows(), 0
-        for ordinal, element, _ in peeled.irregular:
+        for ordinal, element, of in peeled.irregular:
+            if of != stream:
+                continue
             try:
-                if self._reader.is_punctuation(element):
-                    punctuations.add(ordinal, UNKNOWN, self._reader.patterns(element))
+                if self.reader.is_punctuation(element):
+                    punctuations.add(ordinal, UNKNOWN, self.reader.patterns(element))
                 else:
-                    tuples.add(ordinal, UNKNOWN, self._reader.values(element))
+                    tuples.add(ordinal, UNKNOWN, self.reader.values(element))
             except DroppedError:
                 dropped += 1
             except UnreadableError:
                 return None
         said = together(
-            [*regular(peeled, self._all, punctuations=True), punctuations.columns(self._all)], len(self._all)
+            [*regular(peeled, stream, self._all, punctuations=True), punctuations.columns(self._all)], len(self._all)
         )
         if not self._patterns.are_readable(said.columns):
             return None
-        read = [*regular(peeled, self._wanted, punctuations=False), tuples.columns(self._wanted)]
+        read = [*regular(peeled, stream, self._wanted, punctuations=False), tuples.columns(self._wanted)]
         return Items(peeled.count, together(read, len(self._wanted)), said, [], dropped)
 
     def items(self, text: Content, root: etree._Element | None) -> Items:
@@ -121,7 +121,7 @@ class ItemParser:
                         ended.append(replace(found, after=count))
                         continue
                     count += 1
-                    number = _number(numbers, piece) if not self._reader.is_punctuation(found) else None
+                    number = _number(numbers, piece) if not self.reader.is_punctuation(found) else None
                     self._take(found, count - 1, piece.start, tuples, punctuations, number)
                 continue
             except DroppedError:
@@ -149,10 +149,10 @@ class ItemParser:
         punctuations: Rows,
         number: int | None = None,
     ) -> None:
-        if not self._reader.is_punctuation(element):
-            tuples.add(ordinal, start, self._reader.values(element, number))
+        if not self.reader.is_punctuation(element):
+            tuples.add(ordinal, start, self.reader.values(element, number))
             return
-        patterns = self._reader.patterns(element)
+        patterns = self.reader.patterns(element)
         self._patterns.check(patterns)
         punctuations.add(ordinal, start, patterns)
 
@@ -165,7 +165,7 @@ class ItemParser:
             root = parse_content(empty, piece.open, piece.open)
         except etree.XMLSyntaxError:
             return "tuple"
-        return "punctuation" if any(map(self._reader.is_punctuation, self._reader.items(root))) else "tuple"
+        return "punctuation" if any(map(self.reader.is_punctuation, self.reader.items(root))) else "tuple"
 
     def typed(self, items: Items, at: int, text: Content) -> Parsed:
         """The items of a text as record batches, the first at position `at`."""

@@ -77,12 +77,12 @@ class Rows:
         return Texts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
 
 
-def regular(peeled: Peeled, wanted: Sequence[int], *, punctuations: bool) -> list[Texts]:
-    """The regular items of one kind, shape by shape."""
+def regular(peeled: Peeled, stream: int, wanted: Sequence[int], *, punctuations: bool) -> list[Texts]:
+    """The regular items of one kind of a source, shape by shape."""
     return [
         Texts(group.ordinal, group.found.start, [_column(peeled.window, group.found, index) for index in wanted])
         for group in peeled.groups
-        if group.found.shape.is_punctuation == punctuations
+        if group.found.shape.stream == stream and group.found.shape.is_punctuation == punctuations
     ]
 
 

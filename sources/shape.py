@@ -40,6 +40,7 @@ class Shape:
         is_punctuation: Whether the item is a punctuation; else it is a tuple.
         sources: For each attribute its slot, or its constant text, or None if it is absent.
         quoted: For each slot, whether it is the value of an XML attribute.
+        stream: Of which of the sources that are read together the items are.
     """
 
     runs: tuple[bytes, ...]
@@ -48,9 +49,12 @@ class Shape:
     is_punctuation: bool
     sources: tuple[int | str | None, ...]
     quoted: tuple[bool, ...]
+    stream: int = 0
 
     @staticmethod
-    def learn(sample: bytes, open_: tuple[bytes, ...], reader: ItemReader, *, quotes: bool) -> Shape | None:
+    def learn(
+        sample: bytes, open_: tuple[bytes, ...], reader: ItemReader, *, quotes: bool, stream: int = 0
+    ) -> Shape | None:
         """The shape of an item; None if it has none that could be recognised safely.
 
         Args:
@@ -58,6 +62,7 @@ class Shape:
             open_: Start tags of the elements open around it.
             reader: The reference reading.
             quotes: Whether quotes are delimiters, so that values of XML attributes may be slots.
+            stream: Which source's the reading is.
         """
         if b"<!" in sample or b"<?" in sample or any(b"'" in tag[0] for tag in _TAG.finditer(sample)):
             return None
@@ -77,7 +82,7 @@ class Shape:
             return None  # made of several slots
         counts = [run.count(b"<") + (run.count(b'"') if quotes else 0) for run in runs]
         places = tuple(sum(counts[:number]) for number in range(len(runs)))
-        return Shape(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted))
+        return Shape(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted), stream)
 
 
 _PLACEHOLDER = "\ue0ff"

@@ -13,6 +13,7 @@ from sources.item_parser import ItemParser
 from sources.item_texts import Items
 from sources.malformed import Malformed
 from sources.parsed import Content, Parsed
+from sources.peel import Peeler
 from sources.ranges import Feed, Range
 from sources.source import SourceOptions
 
@@ -27,6 +28,10 @@ class XmlParser:
         self._options = options
         self.streams = [ItemParser(options, options.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in options.beside]
+        readers = [stream.reader for stream in self.streams]
+        is_peeled = all(stream.peels for stream in self.streams)
+        is_peeled &= len({reader.local for reader in readers}) == len(readers)
+        self._peeler = Peeler(readers) if is_peeled else None
         self.tuple_schema = self.streams[0].tuple_schema
         self.punctuation_schema = self.streams[0].punctuation_schema
 
@@ -65,17 +70,24 @@ class XmlParser:
         with open_document(range_.path) as file:
             feed = Feed(file, range_, self._options.uncut, self._options.encoding, self._options.max_item_bytes)
             while True:
-                # What is regular to one source is not so to another: several are read from one tree.
-                if len(self.streams) == 1:
-                    content, open_, offset = feed.items(), feed.open, feed.offset
-                    items = self.streams[0].regular(content, open_)
-                    if items is not None:
-                        feed.take()
-                        yield Content(content, open_, open_, range_.path, offset, feed.codec), [items]
-                        continue
+                content, open_, offset = feed.items() if self._peeler else b"", feed.open, feed.offset
+                found = self._regular(content, open_)
+                if found is not None:
+                    feed.take()
+                    yield Content(content, open_, open_, range_.path, offset, feed.codec), found
+                    continue
                 piece = feed.text()
                 if piece is None:
                     return
                 text = Content(piece.content, piece.open, piece.after, range_.path, piece.offset, feed.codec)
                 root = text.tree()
                 yield text, [stream.items(text, root) for stream in self.streams]
+
+    def _regular(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
+        """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
+        peeled = self._peeler.peel(content, open_) if self._peeler and content else None
+        if peeled is None:
+            return None
+        found = [parser.regular(peeled, stream) for stream, parser in enumerate(self.streams)]
+        whole = [items for items in found if items is not None]
+        return whole if len(whole) == len(found) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from punct_ns.errors import InputError, UsageError
 from sources.documents import Documents
 from sources.source import SourceOptions
+from xmlstream.merged_documents import merged_documents
 
 
 def require_found(options: SourceOptions) -> None:
@@ -13,6 +14,9 @@ def require_found(options: SourceOptions) -> None:
     Raises:
         UsageError: It does not.
     """
+    if options.is_merged:
+        merged_documents(options)
+        return
     try:
         Documents(options, log=False).find()
     except InputError as error:

@@ -19,6 +19,7 @@ from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from sources import xml_files
 from sources.one_pass import one_pass
 from xmlstream.execution import Execution
+from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, results, topological
 from xmlstream.xml_sink import Target, require_fresh
@@ -126,20 +127,14 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     Raises:
         StateError, UsageError, QueryError: it cannot be started so.
     """
-    scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
-    if not scans:
+    if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
-    merged = [node.operator for node in scans if isinstance(node.operator, Scan) and node.operator.options.merged]
-    if merged and settings.follow:
-        raise UsageError(
-            f"{merged[0].name} is one of documents that are merged: they are fixed, and no more of them is waited for",
-            hint="leave out --follow, or documents 'merge'",
-        )
     outputs = _outputs(settings)
     checkpoint = _checkpoint(settings)
     if not (checkpoint / "query.json").exists():
         for output in outputs:
             require_fresh(output, overwrite=settings.overwrite)
+    root = spread(root, checkpoint / "documents", follow=settings.follow)
     tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
     directories = [Path(output) for output in outputs if output != "-"]
@@ -158,8 +153,9 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         return Launched(execution, None, tally, once)
     xml_files.register(spark)
     sources = []
-    for node in scans:
-        assert isinstance(node.operator, Scan)
+    for node in topological(root):
+        if not isinstance(node.operator, Scan):
+            continue
         name = execution.source_name(node)
         log = str(checkpoint / "documents" / name)
         named = {"stage": str(execution.stage), "source": name, "documentLog": log}

@@ -52,6 +52,11 @@ def test_pieces_are_items_and_what_stands_between() -> None:
     assert [len(piece.open) for piece in found] == [1, 1, 1, 2, 2, 1, 1]
 
 
+def test_a_tag_does_not_end_within_the_value_of_an_attribute() -> None:
+    assert last_cut(b"<w>1</w><v a='x>", START, ROW) == Cut(START.offset + 8, (ROOT,))
+    assert last_cut(b"<w>1</w><v a='x>'><u b=\">", START, ROW) == Cut(START.offset + 18, (ROOT, b"<v a='x>'>"))
+
+
 def test_no_cut_lies_inside_of_what_belongs_together() -> None:
     unit = frozenset([b"row", b"unit"])
     assert last_cut(b"<unit><row>1</row></unit><unit><row>2</row>", START, unit).offset == START.offset + 25
