@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[2] / "data"
 
-CUTS = ("</person>", "</open_auction>", "</closed_auction>")
+CUTS = ("</person>", "</closed_auction>")
 """The document is cut behind about half of these."""
 
 
