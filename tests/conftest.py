@@ -48,14 +48,24 @@ def _is(item: pytest.Item, marker: str) -> bool:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree."""
+    """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree.
+
+    Hardly a plan comes twice here, so that Spark would compile code longer than it runs it: it interprets. The sessions
+    that tests of the command line start are as users have them.
+    """
     from xmlstream.session import open_session
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch = tmp_path_factory.mktemp("spark")
     session = open_session(
         "local[2]",
-        {"spark.driver.memory": "1g", "spark.local.dir": str(scratch), "spark.sql.shuffle.partitions": "2"},
+        {
+            "spark.driver.memory": "1g",
+            "spark.local.dir": str(scratch),
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        },
         name="xmlstream tests",
     )
     yield session

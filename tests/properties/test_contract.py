@@ -22,6 +22,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from tests import oracle
+from tests.nights import AT_NIGHT
 from tests.operators.running import Done, Items, Running
 from tests.oracle import Tuple
 from tests.properties.case import STREAM, Case
@@ -181,7 +182,7 @@ TWINS = {
 }
 """Left to nights: what they do with Spark, others here do, too."""
 
-NAMES = [name for name in CATALOGUE if settings().max_examples > 1000 or name not in TWINS]
+NAMES = [name for name in CATALOGUE if AT_NIGHT or name not in TWINS]
 
 
 def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
