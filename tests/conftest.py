@@ -23,8 +23,9 @@ settings.register_profile(
 settings.register_profile("long", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-# Tests compute little and much that is new: what Java's second compiler would win later, it takes now, a third of all.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# Tests compute little and much that is new: what Java's second compiler and its collector with many threads would win
+# later, they take now, more than a third of all.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def _java_is_there() -> bool:
