@@ -48,12 +48,18 @@ def _is(item: pytest.Item, marker: str) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree.
+def spark_conf() -> dict[str, str]:
+    """What the session of a test run has otherwise than users have it.
 
     Hardly a plan comes twice here, so that Spark would compile code longer than it runs it: it interprets. The sessions
     that tests of the command line start are as users have them.
     """
+    return {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) -> Iterator[SparkSession]:
+    """The one local session of a test run: two cores, two shuffle partitions, and nothing left in the tree."""
     from xmlstream.session import open_session
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -64,8 +70,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.driver.memory": "1g",
             "spark.local.dir": str(scratch),
             "spark.sql.shuffle.partitions": "2",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            **spark_conf,
         },
         name="xmlstream tests",
     )
