@@ -21,7 +21,6 @@ from sources.auction_house import House
 from sources.auctions import generate
 from tests.auctions.answers import ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import ledger, load, rows_of
-from tests.nights import AT_NIGHT
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
 QUERIES = Path(__file__).parents[2] / "data" / "auctions"
 
 STEPS = ({"person": 0.3, "auction": 0.5, "bid": 0.4}, {"person": 0.7, "auction": 0.7, "bid": 0.75})
-"""How much of each stream is there at a step, before the last one; bids go ahead of auctions, and lag behind.
-
-By day the first of them is enough: a slice of all the queries together is hundreds of jobs.
-"""
+"""How much of each stream is there at a step, before the last one; bids go ahead of auctions, and lag behind."""
 
 FAMILIES: Mapping[str, Mapping[str, Answer]] = {
     "one stream of bids": ONE_STREAM,
@@ -106,7 +102,7 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
         ).insert_into(directory / name)
         for name in FAMILIES[family]
     ]
-    for parts in (*STEPS[: 2 if AT_NIGHT else 1], dict.fromkeys(("person", "auction", "bid"), 1.0)):
+    for parts in (*STEPS, dict.fromkeys(("person", "auction", "bid"), 1.0)):
         documents = {name: prefix(text, parts[name.rstrip("12")]) for name, text in whole.items()}
         for name, text in documents.items():
             (directory / "in" / f"{name}.xml").write_text(text, encoding="utf-8")

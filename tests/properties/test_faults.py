@@ -33,7 +33,6 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from punct_ns.value_set import ValueSet
 from tests import notation
-from tests.nights import AT_NIGHT
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import FEW, Run, force_large_state, run, runs
 from tests.strategies import Small, SmallSchema
@@ -233,14 +232,11 @@ FAULTS = [
     Fault("anti join", forgets_the_right_side),
     Fault("difference", says_what_kept_tuples_still_match),
     Fault("intersect", holds_back_the_whole_of_a_punctuation),
+    Fault("distinct", never_purges),
+    Fault("join, inner", joins_null_with_null),
+    Fault("join, left", keeps_what_can_have_no_more_partners),
+    Fault("select", selects_what_is_unknown),
 ]
-if AT_NIGHT:
-    FAULTS += [
-        Fault("distinct", never_purges),
-        Fault("join, inner", joins_null_with_null),
-        Fault("join, left", keeps_what_can_have_no_more_partners),
-        Fault("select", selects_what_is_unknown),
-    ]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.case} {fault.seed.__name__}")
