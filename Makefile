@@ -41,8 +41,9 @@ check: .venv/installed ## format, rules, types, floors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup ## print the measured ratios (minutes)
+bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those to compare with (minutes)
 	$(PYTEST) --capture=no tests/benchmarks/*.py
+	$(if $(KEEP),cp out/bench/bench.json tests/benchmarks/last.json)
 
 experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
 	$(PYTEST) --capture=no tests/experiments/*.py

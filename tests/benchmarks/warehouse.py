@@ -1,0 +1,111 @@
+"""The warehouse query (union, distinct, group-by) over 2,000,000 reports, beside plain Spark and what is below us.
+
+    make bench, or .ci/java .venv/bin/pytest --capture=no tests/benchmarks/warehouse.py
+
+A backlog, taken in slices of 64 MB by us and in one by plain Spark, which that suits best. Of plain Spark's answer the
+last hour is missing, since nothing tells it that it is over.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sources.xml_files import register
+from tests.benchmarks import asking, plain_spark
+from tests.benchmarks.libxml2 import tokenize
+from tests.benchmarks.measuring import Measure, rates, scaled, seconds, take_turns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+BYTES_PER_SLICE = "64m"
+
+
+def highest(output: Path) -> dict[int, float]:
+    """The highest temperature of each hour, as a result says it."""
+    found = [(int(row["hour"]), float(row["maxtemp"])) for row in asking.rows(output, "hottest")]
+    assert len(dict(found)) == len(found), "an hour is answered once"
+    return dict(found)
+
+
+def alone(spark: SparkSession, directory: Path) -> float:
+    """The data source into nothing: both documents parsed to rows."""
+    register(spark)
+    one, two = (
+        spark.readStream.format("punctuated_xml")
+        .options(path=str(directory / f"sensor{number}.xml"), rowTag="tempdata", schema=plain_spark.REPORT)
+        .option("maxBytesPerSlice", BYTES_PER_SLICE)
+        .load()
+        for number in (1, 2)
+    )
+    return plain_spark.run(one.unionAll(two), None)
+
+
+def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
+    """The data source as the runner has it read: both documents parsed, checked and written down as Parquet."""
+    register(spark)
+    stage = scratch / "stage"
+    stage.mkdir()
+    frames = [
+        spark.readStream.format("punctuated_xml")
+        .options(path=str(directory / f"sensor{number}.xml"), rowTag="tempdata", schema=plain_spark.REPORT)
+        .options(maxBytesPerSlice=BYTES_PER_SLICE, stage=str(stage), source=f"sensor{number}")
+        .options(documentLog=str(scratch / "documents" / str(number)))
+        .load()
+        for number in (1, 2)
+    ]
+    took = plain_spark.run(frames[0].unionAll(frames[1]), None)
+    shutil.rmtree(stage)
+    shutil.rmtree(scratch / "documents", ignore_errors=True)
+    return took
+
+
+def test_warehouse(
+    spark: SparkSession, bench: list[Measure], warehouse: Path, small_warehouse: Path, scratch: Path
+) -> None:
+    ours, theirs = scratch / "hottest", scratch / "plain-hottest"
+    plain = plain_spark.session(spark)
+    documents = sorted(warehouse.glob("*.xml"))
+    slices: list[float] = []
+
+    def our_run() -> float:
+        done = asking.run(asking.warehouse(spark, warehouse, BYTES_PER_SLICE), ours, "hottest")
+        slices.append(done.slice_seconds)
+        return done.seconds
+
+    def plain_run(directory: Path = warehouse) -> float:
+        shutil.rmtree(theirs, ignore_errors=True)
+        return plain_spark.run(plain_spark.warehouse(plain, directory), theirs, "hottest")
+
+    asking.run(asking.warehouse(spark, small_warehouse), ours, "hottest")
+    plain_run(small_warehouse)
+    times = take_turns(
+        {
+            "ours": our_run,
+            "plain": plain_run,
+            "alone": lambda: alone(spark, warehouse),
+            "staged": lambda: staged(spark, warehouse, scratch),
+            "tokenizer": lambda: seconds(lambda: [*map(tokenize, documents)]),
+        }
+    )
+    hours = scaled(1000, at_least=10)
+    right, plain_right = highest(ours), highest(theirs)
+    assert right.keys() == set(range(hours))
+    assert plain_right == {hour: top for hour, top in right.items() if hour < hours - 1}
+
+    tuples = 2 * 1000 * hours
+    name, rate = "warehouse query, 2 × 1,000,000 tuples of XML", {n: rates(tuples, t) for n, t in times.items()}
+    wall = rate["ours"]
+    note = "the whole call, from the query's start to its end; plain Spark lacks the last hour, the others are equal"
+    add = bench.append
+    add(Measure(name, "tuples/s", "more", wall, "plain Spark", rate["plain"], 700_000, 4, note))
+    add(Measure(name, "tuples/s", "more", wall, "the data source alone, to rows", rate["alone"]))
+    add(Measure(name, "tuples/s", "more", wall, "the data source alone, checked and staged", rate["staged"]))
+    add(Measure(name, "tuples/s", "more", wall, "libxml2's tokenizer, one core", rate["tokenizer"]))
+    add(Measure("warehouse query, its slices alone", "tuples/s", "more", rates(tuples, slices)))
