@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,16 @@ CLOSING_PRICE = Path("data/auctions/tucker_2007_query_2.sql")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a query: the seconds of the whole call, and the report of each slice."""
+    """One run of a query: the seconds of the whole call, the report of each slice, and when it was committed."""
 
     seconds: float
     slices: list[dict[str, Any]]
+    commits: list[float]
+
+    @property
+    def between_commits(self) -> list[float]:
+        """The seconds from the commit of a slice to that of the next: all that a slice costs, Spark's share too."""
+        return [after - before for before, after in pairwise(self.commits)]
 
     @property
     def slice_seconds(self) -> float:
@@ -37,9 +44,15 @@ def run(query: xs.Query, output: Path, row_tag: str = "row") -> Run:
     """Runs a query to the end of its input; what an earlier run has left in the output goes first."""
     shutil.rmtree(output, ignore_errors=True)
     slices: list[dict[str, Any]] = []
+    commits: list[float] = []
+
+    def note(report: dict[str, Any]) -> None:
+        slices.append(report)
+        commits.append(time.perf_counter() - began)
+
     began = time.perf_counter()
-    query.run(output, row_tag=row_tag, on_slice=slices.append)
-    return Run(time.perf_counter() - began, slices)
+    query.run(output, row_tag=row_tag, on_slice=note)
+    return Run(time.perf_counter() - began, slices, commits)
 
 
 def warehouse(spark: SparkSession, directory: Path, bytes_per_slice: str = "64m") -> xs.Query:
@@ -47,6 +60,13 @@ def warehouse(spark: SparkSession, directory: Path, bytes_per_slice: str = "64m"
     text = WAREHOUSE.read_text(encoding="utf-8")
     text = text.replace("schemes 'hour'", f"schemes 'hour', maxBytesPerSlice '{bytes_per_slice}'")
     return xs.from_sql(spark, text, {"SENSORS": str(directory)})
+
+
+def hottest(spark: SparkSession, document: Path) -> xs.Query:
+    """The same of one sensor alone."""
+    schema = "sid STRING, hour INT, min INT, currtmp DOUBLE"
+    source = xs.read(spark, document, schema=schema, rowTag="tempdata", schemes="hour")
+    return source.select("currtmp", "hour").distinct().group_by("hour").agg("max(currtmp) AS maxtemp")
 
 
 def closing_price(

@@ -66,6 +66,7 @@ class Measure:
         target: Bound of our median.
         ratio_target: Bound of our median over the contender's.
         note: What a reader must know to judge it.
+        is_compared: Whether it is held against the committed numbers; not a difference, whose terms are.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Measure:
     target: float | None = None
     ratio_target: float | None = None
     note: str = ""
+    is_compared: bool = True
 
     @property
     def value(self) -> float:
@@ -121,4 +123,5 @@ class Measure:
             "our_rounds": list(self.ours),
             "their_rounds": list(self.theirs),
             "note": self.note,
+            "is_compared": self.is_compared,
         }

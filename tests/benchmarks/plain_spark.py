@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ _CONF = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.optimizer.inSetSwitchThreshold": "400",
+    "spark.sql.streaming.numRecentProgressUpdates": "100",
 }
 
 
@@ -47,10 +49,15 @@ def session(spark: SparkSession) -> SparkSession:
     return plain
 
 
-def stream(spark: SparkSession, document: Path, row_tag: str, schema: str) -> DataFrame:
-    """The tuples of a document; punctuations are elements of another name to Spark, and left out."""
+def stream(spark: SparkSession, document: Path, row_tag: str, schema: str, *, by_line: bool = False) -> DataFrame:
+    """The tuples of a document; punctuations are elements of another name to Spark, and left out.
+
+    With `by_line`, a document that has an element a line is cut for both cores; other lines come as rows with nulls.
+    """
     reader = spark.readStream.format("xml").schema(schema).option("rowTag", row_tag)
-    return reader.option("pathGlobFilter", document.name).load(str(document.parent))
+    reader = reader.option("multiLine", not by_line).option("pathGlobFilter", document.name)
+    frame = reader.load(str(document.parent))
+    return frame.dropna() if by_line else frame
 
 
 def warehouse(spark: SparkSession, directory: Path) -> DataFrame:
@@ -91,17 +98,34 @@ def closing_price(spark: SparkSession, directory: Path, *, all_bids: bool = Fals
     return highest.select("id", "itemName", "close")
 
 
-def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> float:
-    """Runs to the end of what is there; the seconds of the whole call.
+def ready(spark: SparkSession, directory: Path) -> DataFrame:
+    """Rows of reports that lie ready as Parquet, a file a batch."""
+    reader = spark.readStream.format("parquet").schema(REPORT).option("maxFilesPerTrigger", 1)
+    hour = F.timestamp_seconds((F.col("hour") + 1) * 3600).alias("at")
+    return reader.load(str(directory)).select("currtmp", "hour", hour).withWatermark("at", "1 second")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: the seconds of the whole call, and of each batch that had data."""
+
+    seconds: float
+    batches: list[float]
+
+
+def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> Run:
+    """Runs to the end of what is there.
 
     Args:
         frame: A streaming query.
-        output: A directory for its result as XML; None to throw it away.
+        output: A directory for its result as XML, emptied first; None to throw the result away.
         row_tag: Of the result's tuples.
     """
     checkpoint = tempfile.mkdtemp(prefix="plain-spark-")
     writer = frame.writeStream.outputMode("append").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", checkpoint)
+    if output is not None:
+        shutil.rmtree(output, ignore_errors=True)
 
     def write(batch: DataFrame, number: int) -> None:
         batch.write.format("xml").option("rowTag", row_tag).mode("append").save(str(output))
@@ -110,5 +134,6 @@ def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> float:
     query = (writer.format("noop") if output is None else writer.foreachBatch(write)).start()
     query.awaitTermination()
     took = time.perf_counter() - began
+    done = [progress for progress in query.recentProgress if progress["numInputRows"]]
     shutil.rmtree(checkpoint, ignore_errors=True)
-    return took
+    return Run(took, [progress["durationMs"]["triggerExecution"] / 1000 for progress in done])

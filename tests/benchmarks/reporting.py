@@ -56,7 +56,8 @@ def machine() -> dict[str, Any]:
         "java": said.splitlines()[0] if said else "unknown",
         "spark": pyspark.__version__,
         "python": platform.python_version(),
-        "commit": _said("git", "rev-parse", "--short", "HEAD").strip() + (" and changes" if changed else ""),
+        "commit": (_said("git", "rev-parse", "--short", "HEAD").strip() or "unknown")
+        + (" and changes" if changed else ""),
     }
 
 
@@ -65,7 +66,7 @@ def _said(*command: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return done.stdout or done.stderr
+    return (done.stdout or done.stderr) if done.returncode == 0 else ""
 
 
 def _heading(found: Mapping[str, Any]) -> list[str]:
@@ -124,12 +125,12 @@ def comparison(found: Mapping[str, Any], before: Mapping[str, Any] | None) -> li
         return ["There are no committed numbers to compare with: `make bench KEEP=1` makes these the ones."]
     if found["scale"] != before["scale"]:
         return [f"Not compared with the committed numbers, which are of scale {before['scale']:g}."]
-    known = {(one["name"], one["contender"]): one for one in before["measures"]}
+    known = {(one["name"], one["contender"]): one for one in before["measures"] if one["is_compared"]}
     worse = []
     compared = 0
     for one in found["measures"]:
         was = known.get((one["name"], one["contender"]))
-        if was is None:
+        if was is None or not one["is_compared"]:
             continue
         compared += 1
         by, unit = ("ratio", "") if one["ratio"] and was["ratio"] else ("ours", f" {one['unit']}")

@@ -44,7 +44,7 @@ def alone(spark: SparkSession, directory: Path) -> float:
         .load()
         for number in (1, 2)
     )
-    return plain_spark.run(one.unionAll(two), None)
+    return plain_spark.run(one.unionAll(two), None).seconds
 
 
 def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
@@ -60,7 +60,7 @@ def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
         .load()
         for number in (1, 2)
     ]
-    took = plain_spark.run(frames[0].unionAll(frames[1]), None)
+    took = plain_spark.run(frames[0].unionAll(frames[1]), None).seconds
     shutil.rmtree(stage)
     shutil.rmtree(scratch / "documents", ignore_errors=True)
     return took
@@ -80,8 +80,7 @@ def test_warehouse(
         return done.seconds
 
     def plain_run(directory: Path = warehouse) -> float:
-        shutil.rmtree(theirs, ignore_errors=True)
-        return plain_spark.run(plain_spark.warehouse(plain, directory), theirs, "hottest")
+        return plain_spark.run(plain_spark.warehouse(plain, directory), theirs, "hottest").seconds
 
     asking.run(asking.warehouse(spark, small_warehouse), ours, "hottest")
     plain_run(small_warehouse)
