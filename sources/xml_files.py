@@ -9,12 +9,9 @@ A row is an item: a tuple has its attributes and `_position`, its place in the s
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -22,14 +19,13 @@ from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION, PUNCTUATION, quoted
 from sources.documents import Documents
 from sources.planning import Offset, Planner
-from sources.ranges import Range
-from sources.rows import rows
+from sources.slicing import Slicing, Task
 from sources.source import SourceOptions
-from sources.stage_writer import stage
 from sources.staging import STAGED
 from sources.telling import cause, telling
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 __all__ = ["PunctuatedXmlSource", "cause", "register"]
@@ -66,43 +62,30 @@ class PunctuatedXmlSource(DataSource):
         return StreamReader(self.options, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class Task(InputPartition):
-    """What one task reads: ranges that follow one another in the source."""
-
-    ranges: tuple[Range, ...]
-
-    @staticmethod
-    def of(ranges: Sequence[Range], size: int) -> list[Task]:
-        """Tasks of about `size` bytes each; what is small is read together."""
-        tasks: list[list[Range]] = [[]]
-        taken = 0
-        for range_ in ranges:
-            length = range_.end - range_.start
-            if tasks[-1] and taken + length > size:
-                tasks.append([])
-                taken = 0
-            tasks[-1].append(range_)
-            taken += length
-        return [Task(tuple(task)) for task in tasks if task]
-
-
 class _Reading:
     """What batch and stream have in common."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         with telling():
             self.options = _options(given, schema)
-        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.schema = schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
+        # What parses is imported where it parses: the process that plans does without, and starts the sooner.
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from sources.rows import rows
+        from sources.stage_writer import stage
+
         assert isinstance(partition, Task)
+        schema = to_arrow_schema(self.schema, timezone="UTC")
         with telling():
             if self.options.stage is None:
-                yield from rows(partition.ranges, self.options, self.schema)
+                yield from rows(partition.ranges, self.options, schema)
             else:
-                yield pa.RecordBatch.from_pylist(stage(partition.ranges, self.options), self.schema)
+                yield pa.RecordBatch.from_pylist(stage(partition.ranges, self.options), schema)
 
 
 class BatchReader(_Reading, DataSourceReader):
@@ -123,9 +106,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         super().__init__(given, schema)
         with telling():
-            self._planner = Planner(self.options, Documents(self.options, log=True))
-        self._sizes: list[int] | None = None
-        self._planned: tuple[Offset, Offset, list[Range]] | None = None
+            self._slicing = Slicing(self.options)
 
     def initialOffset(self) -> dict[str, Any]:
         """Before the first document."""
@@ -138,38 +119,22 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
         with telling():
-            self._sizes = self._planner.sizes(Offset())
+            self._slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice."""
         with telling():
-            before = Offset.of(start)
-            sizes = self._planner.sizes(before) if self._sizes is None else self._sizes
-            if not self.options.follow:
-                self._sizes = sizes  # what comes later is not waited for
             budget: int | None = self.options.max_bytes_per_slice
             if isinstance(limit, ReadAllAvailable):
                 budget = None
             elif isinstance(limit, ReadMaxBytes):
                 budget = limit.max_bytes
-            after, ranges = self._planner.advance(before, sizes, budget)
-            self._planned = before, after, ranges
-            return after.json()
+            return self._slicing.end(Offset.of(start), budget).json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a slice."""
         with telling():
-            before, after = Offset.of(start), Offset.of(end)
-            if before == after:
-                return []
-            planned = self._planned
-            if planned is not None and planned[:2] == (before, after):
-                ranges = planned[2]
-            else:
-                # Spark repeats a slice that was planned before it restarted.
-                self._planner.sizes(after)
-                ranges = self._planner.ranges(before, after)
-            return Task.of(ranges, self.options.max_bytes_per_partition)
+            return self._slicing.tasks(Offset.of(start), Offset.of(end))
 
 
 def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:

@@ -1,7 +1,7 @@
 """A query on Spark Structured Streaming: Spark slices the sources, remembers what was read, and hands over each slice.
 
-All sources of a query are read by one streaming query, so that a slice has one number; its tuples are staged by the
-tasks that parse them, and `Execution` does the rest.
+All sources of a query are read by one reader of one streaming query, so that a slice has one number; its tuples are
+staged by the tasks that parse them, and `Execution` does the rest.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
-from sources import xml_files
 from sources.one_pass import one_pass
+from sources.side_by_side import SideBySide, register, side_by_side
+from sources.telling import cause
 from xmlstream.execution import Execution
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
@@ -151,7 +151,6 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     once = _once(end)
     if execution.closed:
         return Launched(execution, None, tally, once)
-    xml_files.register(spark)
     sources = []
     for node in topological(root):
         if not isinstance(node.operator, Scan):
@@ -160,10 +159,8 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         log = str(checkpoint / "documents" / name)
         named = {"stage": str(execution.stage), "source": name, "documentLog": log}
         sources.append(node.operator.options.replace(**named, **_ends(settings)))
-    frames = [
-        spark.readStream.format("punctuated_xml").options(**dict(reader.given)).load() for reader in one_pass(sources)
-    ]
-    staged = reduce(lambda one, other: one.unionAll(other), frames)
+    register(spark)
+    staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
     if not settings.follow:
         writer = writer.trigger(availableNow=True)
@@ -207,7 +204,7 @@ def _cause(failure: BaseException | None, reported: Exception) -> Exception:
     """The error itself, where Spark reports what it made of it."""
     if isinstance(failure, XmlStreamError):
         return failure
-    return xml_files.cause(reported) or (failure if isinstance(failure, Exception) else reported)
+    return cause(reported) or (failure if isinstance(failure, Exception) else reported)
 
 
 def _once(action: Callable[[], None]) -> Callable[[], None]:

@@ -1,0 +1,75 @@
+"""The slices of a source as a streaming reader of Spark asks for them: first how far each goes, then its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
+
+from sources.documents import Documents
+from sources.planning import Offset, Planner
+from sources.ranges import Range
+from sources.source import SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Task(InputPartition):
+    """What one task reads: ranges that follow one another in a source.
+
+    Attributes:
+        ranges: the ranges, one at least.
+        reader: which of the sources that are read side by side has them.
+    """
+
+    ranges: tuple[Range, ...]
+    reader: int = 0
+
+    @staticmethod
+    def of(ranges: Sequence[Range], size: int, reader: int = 0) -> list[Task]:
+        """Tasks of about `size` bytes each; what is small is read together."""
+        tasks: list[list[Range]] = [[]]
+        taken = 0
+        for range_ in ranges:
+            length = range_.end - range_.start
+            if tasks[-1] and taken + length > size:
+                tasks.append([])
+                taken = 0
+            tasks[-1].append(range_)
+            taken += length
+        return [Task(tuple(task), reader) for task in tasks if task]
+
+
+class Slicing:
+    """Slices one source; what it remembers only spares work, since the offsets say it all."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._planner = Planner(options, Documents(options, log=True))
+        self._sizes: list[int] | None = None
+        self._planned: tuple[Offset, Offset, list[Range]] | None = None
+
+    def settle(self) -> None:
+        """What is there now is all there is."""
+        self._sizes = self._planner.sizes(Offset())
+
+    def end(self, start: Offset, budget: int | None) -> Offset:
+        """The end of the next slice, which takes about so many bytes, all there are if None."""
+        sizes = self._planner.sizes(start) if self._sizes is None else self._sizes
+        if not self._options.follow:
+            self._sizes = sizes  # what comes later is not waited for
+        after, ranges = self._planner.advance(start, sizes, budget)
+        self._planned = start, after, ranges
+        return after
+
+    def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[Task]:
+        """The tasks of a slice; none where it is empty."""
+        if start == end:
+            return []
+        if self._planned is not None and self._planned[:2] == (start, end):
+            ranges = self._planned[2]
+        else:
+            # Spark repeats a slice that was planned before it restarted.
+            self._planner.sizes(end)
+            ranges = self._planner.ranges(start, end)
+        return Task.of(ranges, self._options.max_bytes_per_partition, reader)

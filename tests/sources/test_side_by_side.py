@@ -1,0 +1,218 @@
+"""Several sources read by one streaming reader: each gets, slice by slice, what it would have had alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+
+import xmlstream as xs
+from punct_ns.errors import InputError, StateError, UsageError
+from sources.side_by_side import SideBySide, StreamReader, side_by_side
+from sources.source import SourceOptions
+from sources.staging import STAGED, StagedRange
+from sources.telling import cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
+TYPES = {"STRING": StringType(), "BIGINT": LongType(), "BINARY": BinaryType()}
+
+Json = dict[str, Any]
+
+
+def rows(first: int, last: int, name: str = "row") -> bytes:
+    return b"".join(f"<{name}><h>{number}</h></{name}>\n".encode() for number in range(first, last))
+
+
+def source(path: Path, name: str, **options: str) -> SourceOptions:
+    stage = str(path.parent / "stage")
+    given = {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": stage, "source": name, **options}
+    return SourceOptions.parse({"follow": "false", "close": "true", **given})
+
+
+def reader(*sources: SourceOptions) -> StreamReader:
+    """A reader as Spark has it made, in a process that knows nothing yet."""
+    schema = StructType()
+    for column in STAGED.split(", "):
+        name, type_ = column.split()
+        schema = schema.add(name, TYPES[type_])
+    made = SideBySide(side_by_side(sources)).streamReader(schema)
+    assert isinstance(made, StreamReader)
+    return made
+
+
+def again(offset: Json) -> Json:
+    """The offset as Spark hands it back from its log."""
+    found: Json = json.loads(json.dumps(offset))
+    return found
+
+
+def slices(of: StreamReader, start: Json | None = None) -> Iterator[tuple[Json, Json, Sequence[Any]]]:
+    """From an offset to the end: start, end and tasks of each slice."""
+    at = again(of.initialOffset() if start is None else start)
+    while (end := again(of.latestOffset(at, of.getDefaultReadLimit()))) != at:
+        yield at, end, of.partitions(at, end)
+        at = end
+    assert not of.partitions(at, at)
+
+
+def read(of: StreamReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
+    """By its source's name what the tasks stage: the values of tuples in order, and `*` for what is all wildcard."""
+    found: dict[str, list[int | str]] = {}
+    for task in tasks:
+        for batch in of.read(task):
+            for staged in map(StagedRange.of, batch.to_pylist()):
+                values = found.setdefault(staged.source, [])
+                if staged.path is not None:
+                    values += [row["h"] for row in pq.read_table(staged.path).to_pylist()]
+                values += ["*"] * (staged.punctuations.num_rows if staged.punctuations is not None else 0)
+    return found
+
+
+def test_each_goes_to_its_own_end_by_its_own_limit(tmp_path: Path) -> None:
+    (tmp_path / "long.xml").write_bytes(ROOT + rows(0, 3000) + b"</r>")
+    (tmp_path / "short.xml").write_bytes(ROOT + rows(0, 300, "line") + b"</r>")
+    long = source(tmp_path / "long.xml", "long", maxBytesPerSlice="8k", maxBytesPerPartition="3k")
+    short = source(tmp_path / "short.xml", "short", rowTag="line", maxBytesPerSlice="6k")
+    both = reader(long, short)
+    found = [(end, tasks, read(both, tasks)) for _, end, tasks in slices(both)]
+    assert [value for _, _, values in found for value in values["long"]] == [*range(3000), "*"]
+    assert [value for _, _, values in found for value in values.get("short", [])] == [*range(300), "*"]
+    # What one alone takes, it takes beside another: 20 bytes or so a row.
+    assert [end["long"] for end, _, _ in found] == [end["long"] for _, end, _ in slices(reader(long))]
+    assert [end["short"] for _, end, _ in slices(reader(short))] == [end["short"] for end, _, _ in found][:2]
+    # The short one has ended after two slices, and is not in those that follow.
+    assert len(found) > 6
+    assert ["short" in values for _, _, values in found] == [True, True] + [False] * (len(found) - 2)
+    assert max(len(tasks) for _, tasks, _ in found) > 2
+
+
+def test_a_slice_planned_before_a_restart_has_the_same_tasks_after_it(tmp_path: Path) -> None:
+    (tmp_path / "one.xml").write_bytes(ROOT + rows(0, 900) + b"</r>")
+    for number in (2, 1):
+        (tmp_path / "many").mkdir(exist_ok=True)
+        (tmp_path / "many" / f"{number}.xml").write_bytes(ROOT + rows(0, 150 * number) + b"</r>")
+    options = [
+        source(tmp_path / "one.xml", "one", maxBytesPerSlice="5k"),
+        source(tmp_path / "many", "many", maxBytesPerSlice="4k", documentLog=str(tmp_path / "log")),
+    ]
+    planned = list(slices(reader(*options)))
+    assert len(planned) > 3
+    # A document that comes later has its place behind the others, whatever its name.
+    (tmp_path / "many" / "0.xml").write_bytes(ROOT + rows(0, 9) + b"</r>")
+    for start, end, tasks in planned:
+        assert reader(*options).partitions(start, end) == tasks
+    going_on = reader(*options)
+    tasks = [*(planned[0][2]), *(task for _, _, more in slices(going_on, planned[0][1]) for task in more)]
+    assert read(going_on, tasks) == {"one": [*range(900), "*"], "many": [*range(150), *range(300), *range(9), "*"]}
+
+
+def test_what_comes_once_all_is_settled_waits_for_another_run(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.xml", tmp_path / "b.xml"]
+    for path in paths:
+        path.write_bytes(ROOT + rows(0, 50))
+    options = [source(path, path.stem, keepOpen="true", close="false") for path in paths]
+    first = reader(*options)
+    first.prepareForTriggerAvailableNow()
+    paths[1].write_bytes(ROOT + rows(0, 80))
+    ((start, end, tasks),) = slices(first)
+    assert read(first, tasks) == {"a": [*range(50)], "b": [*range(50)]}
+    second = reader(*options)
+    ((_, _, more),) = slices(second, end)
+    assert read(second, more) == {"b": [*range(50, 80)]}
+    # A slice that takes all there is.
+    everything = again(second.latestOffset(start, ReadAllAvailable()))
+    assert read(second, second.partitions(start, everything)) == {"a": [*range(50)], "b": [*range(80)]}
+
+
+def test_one_that_grows_is_followed_while_another_is_still(tmp_path: Path) -> None:
+    paths = [tmp_path / "still.xml", tmp_path / "growing.xml"]
+    for path in paths:
+        path.write_bytes(ROOT + rows(0, 3) + b"<row><h")
+    following = reader(*(source(path, path.stem, follow="true", close="false") for path in paths))
+    ((_, end, tasks),) = slices(following)
+    assert read(following, tasks) == {"still": [0, 1, 2], "growing": [0, 1, 2]}
+    paths[1].write_bytes(ROOT + rows(0, 5) + b"</r>")
+    ((_, end, tasks),) = slices(following, end)
+    assert read(following, tasks) == {"growing": [3, 4, "*"]}
+    assert (end["growing"]["closed"], end["still"]["closed"]) == (True, False)
+
+
+def test_an_error_tells_of_which_source_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 3) + b"</r>")
+    options = [source(tmp_path / "a.xml", "a"), source(tmp_path / "gone.xml", "b")]
+    with pytest.raises(RuntimeError) as told:
+        next(slices(reader(*options)))
+    error = cause(told.value)
+    assert isinstance(error, InputError)
+    assert "gone.xml" in str(error)
+
+
+def test_offsets_of_other_sources_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(ROOT + rows(0, 3) + b"</r>")
+    a, b = source(tmp_path / "a.xml", "a"), source(tmp_path / "a.xml", "b")
+    before_there_were_names = reader(a).initialOffset()["a"]
+    for offset in (
+        before_there_were_names,
+        reader(a).initialOffset(),
+        reader(a, b, a.replace(source="c")).initialOffset(),
+    ):
+        with pytest.raises(RuntimeError) as told:
+            reader(a, b).latestOffset(offset, ReadAllAvailable())
+        assert isinstance(cause(told.value), StateError)
+
+
+def test_sources_without_names_of_their_own_are_refused(tmp_path: Path) -> None:
+    a = source(tmp_path / "a.xml", "a")
+    for given in (side_by_side([a, a]), {}):
+        with pytest.raises(RuntimeError) as told:
+            SideBySide(given).streamReader(StructType())
+        assert isinstance(cause(told.value), UsageError)
+
+
+QUERY = """
+CREATE TABLE long (h INT) USING punctuated_xml
+OPTIONS (path '${IN}/long.xml', rowTag 'row', schemes 'h', maxBytesPerSlice '6k');
+CREATE TABLE short (h INT) USING punctuated_xml
+OPTIONS (path '${IN}/short.xml', rowTag 'row', schemes 'h', maxBytesPerSlice '4k');
+SELECT h, count(*) AS n FROM (SELECT h FROM long UNION ALL SELECT h FROM short) GROUP BY h;
+"""
+
+
+@pytest.mark.spark
+def test_a_query_over_unequal_sources_goes_on_in_the_middle_and_has_one_reader(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "long.xml").write_bytes(ROOT + rows(0, 600) + b"</r>")
+    (tmp_path / "short.xml").write_bytes(ROOT + rows(300, 500) + b"</r>")
+    query = xs.from_sql(spark, QUERY, {"IN": str(tmp_path)})
+    seen: list[int] = []
+
+    def twice(report: dict[str, Any]) -> None:
+        seen.append(report["items_in"])
+        if len(seen) == 2:
+            raise RuntimeError("stopped after its second slice")
+
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    with pytest.raises(RuntimeError, match="second slice"):
+        query.run(out, checkpoint, on_slice=twice)
+    summary = query.run(out, checkpoint, on_slice=lambda report: seen.append(report["items_in"]))
+    assert summary.closed
+    assert sum(seen) == 600 + 200 + 2
+    assert len(seen) == 3
+    roots = [etree.parse(path).getroot() for path in out.glob("slice-*.xml")]
+    found = [(int(row.findtext("h", "")), int(row.findtext("n", ""))) for root in roots for row in root.iterfind("row")]
+    assert sorted(found) == [(h, 1 + (300 <= h < 500)) for h in range(600)]
+    # A line each for the version, for Spark's own, and for the reader.
+    offsets = (checkpoint / "spark" / "offsets" / "0").read_text(encoding="utf-8").splitlines()
+    assert len(offsets) == 3
+    assert {name: end["byte"] > 0 for name, end in json.loads(offsets[2]).items()} == {"long": True, "short": True}
