@@ -70,6 +70,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
     ] = False,
+    as_written: Annotated[
+        bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
+    ] = False,
     master: Annotated[
         str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
     ] = None,
@@ -98,6 +101,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "overwrite": overwrite,
             },
             {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
+            as_written=as_written,
         )
     except XmlStreamError:
         if traceback:
@@ -110,14 +114,14 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise XmlStreamError(what, hint="--traceback shows more") from None
 
 
-def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any]) -> None:
+def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool) -> None:
     from xmlstream.runner import Settings
     from xmlstream.running import Environment, run_script
 
     # A file of its own: standard error is turned away while Java starts.
     with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
-        summary = run_script(script, Settings(**settings), Environment(**environment), console)
+        summary = run_script(script, Settings(**settings), Environment(**environment), console, as_written=as_written)
         is_watched = console.is_terminal or environment["verbose"]
     if summary is None:
         raise XmlStreamError(

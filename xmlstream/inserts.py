@@ -46,7 +46,8 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
         UsageError: There is no query, or two results go to one place.
     """
     targets = [insert.target for insert in inserts]
-    return runner.run(_session(inserts), _plan(inserts), settings_of(targets, checkpoint, follow=False, **options))
+    root = _plan(inserts, as_written=options.get("as_written", False))
+    return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
 
 
 def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> StreamingQuery:
@@ -58,7 +59,8 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
-    return runner.start(_session(inserts), _plan(inserts), settings_of(targets, checkpoint, follow=True, **options))
+    root = _plan(inserts, as_written=options.get("as_written", False))
+    return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
 
 
 def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
@@ -78,8 +80,9 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
     return found
 
 
-def _plan(inserts: Sequence[Insert]) -> Node:
-    return optimized(together([insert.root for insert in inserts], [insert.target.output for insert in inserts]))
+def _plan(inserts: Sequence[Insert], *, as_written: bool) -> Node:
+    root = together([insert.root for insert in inserts], [insert.target.output for insert in inserts])
+    return root if as_written else optimized(root)
 
 
 def _session(inserts: Sequence[Insert]) -> SparkSession:

@@ -57,12 +57,12 @@ class Query:
 
     @property
     def plan(self) -> Node:
-        """What will run."""
+        """What will run, unless it is run `as_written`, which is `root`."""
         return optimized(self.root)
 
-    def explain(self) -> str:
-        """The plan as text, a node a line, its inputs below it."""
-        return tree(self.plan)
+    def explain(self, *, as_written: bool = False) -> str:
+        """The plan as text, a node a line, its inputs below it; as it will run, or `as_written`."""
+        return tree(self.root if as_written else self.plan)
 
     def select(self, *items: str) -> Query:
         """These expressions of each tuple, as in SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
@@ -206,7 +206,8 @@ class Query:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        return runner.run(self.spark, self.plan, settings(output, checkpoint, follow=False, **options))
+        root = self.root if options.get("as_written") else self.plan
+        return runner.run(self.spark, root, settings(output, checkpoint, follow=False, **options))
 
     def start(self, output: str | Path, checkpoint: str | Path, **options: Unpack[RunOptions]) -> StreamingQuery:
         """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
@@ -216,7 +217,8 @@ class Query:
         Raises:
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        return runner.start(self.spark, self.plan, settings(output, checkpoint, follow=True, **options))
+        root = self.root if options.get("as_written") else self.plan
+        return runner.start(self.spark, root, settings(output, checkpoint, follow=True, **options))
 
     def insert_into(self, output: str | Path, row_tag: str = "row", root_tag: str = "rows") -> Insert:
         """This query with the place of its result, to be run together with others by `xmlstream.run`."""

@@ -18,12 +18,14 @@ class CommonOptions(TypedDict, total=False):
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output.
         on_slice: Called with the report of each committed slice.
+        as_written: Run the plan that the query says, without the rules that make it cheaper (`xmlstream.rules`).
     """
 
     keep_open: bool
     metrics: str | Path | None
     overwrite: bool
     on_slice: Callable[[dict[str, Any]], None] | None
+    as_written: bool
 
 
 class RunOptions(CommonOptions, total=False):
@@ -47,6 +49,7 @@ def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool,
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
     """What the runner is told of several results."""
     metrics = options.pop("metrics", None)
+    options.pop("as_written", None)  # says which plan runs, not how
     return Settings(
         targets=tuple(targets),
         checkpoint=None if checkpoint is None else str(checkpoint),

@@ -40,8 +40,12 @@ class Environment:
     keep_java_quiet: bool = True
 
 
-def run_script(script: Script, settings: Settings, environment: Environment, console: Console) -> Summary | None:
+def run_script(
+    script: Script, settings: Settings, environment: Environment, console: Console, *, as_written: bool = False
+) -> Summary | None:
     """Runs to the end of the input, or until an interrupt; None after an interrupt before the end.
+
+    With `as_written` the plan is the one that the script says, else it is made cheaper first.
 
     Raises:
         XmlStreamError: What is wrong with the query, or made it fail.
@@ -50,7 +54,8 @@ def run_script(script: Script, settings: Settings, environment: Environment, con
     with ExitStack() as stack:
         spark = stack.enter_context(_session(environment, console))
         interrupted = stack.enter_context(_interrupts())
-        root = optimized(script.plan(spark))
+        written = script.plan(spark)
+        root = written if as_written else optimized(written)
         on_slice = stack.enter_context(shown(console, verbose=environment.verbose))
         launched = launch(spark, root, replace(settings, on_slice=on_slice))
         return _wait(launched, interrupted, follow=settings.follow)

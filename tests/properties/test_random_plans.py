@@ -1,7 +1,8 @@
 """Plans of random operators, drawn as SQL: faithful to Spark's own answer, proper, and with nothing kept at the end.
 
 The optimized plan is held to the plan as it was written, too: by the end of the streams, before they are closed, it has
-let out all that the other has, tuples and punctuations.
+let out all that the other has, tuples and punctuations. And a plan without the distincts that nothing above them can
+tell says the same as with them, slice by slice.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tests import oracle
 from tests.operators.running import Done, tuples_of
 from tests.strategies import Small, SmallSchema, sliced_streams, small_tuples
 from tests.walking import Walk
+from xmlstream.duplicates import leave_out_distinct
 from xmlstream.plan import Node
 from xmlstream.pushdown import push_predicates
 from xmlstream.rules import optimized
@@ -63,6 +65,7 @@ ABOVE_ONE = [
     "SELECT a, b FROM ({}) AS p WHERE a <> 2 OR b = 1",
     "SELECT a, CAST(count(*) AS INT) AS b FROM ({}) AS p GROUP BY a",
     "SELECT max(a) AS a, b FROM ({}) AS p GROUP BY b",
+    "SELECT min(a) AS a, CAST(count(DISTINCT b) AS INT) AS b FROM ({}) AS p GROUP BY b DIV 2",
     "SELECT b AS a, a + 1 AS b FROM ({}) AS p",
 ]
 ABOVE_TWO = [
@@ -145,10 +148,49 @@ def test_any_plan_answers_as_spark_does_and_says_only_what_is_true(spark: SparkS
         written = read(TABLES + example.query).plan(spark)
         before, after = walked(spark, optimized(written), example)
         assert Counter(tuples_in(before + after)) == expected, example.query
-        if push_predicates(written) != written:
+        if push_predicates(written) != written or leave_out_distinct(written) != written:
             assert_nothing_is_lost(at_once(spark, written, example), before, written.schema, example.query)
 
     holds()
+
+
+DISTINCTS = [
+    "SELECT max(a) AS a, b FROM (SELECT a, b FROM r WHERE a > 0 OR c = 1 UNION SELECT a, b FROM s) AS p GROUP BY b",
+    "SELECT a, CAST(count(DISTINCT c) AS INT) AS b FROM (SELECT DISTINCT a, c FROM r) AS p GROUP BY a",
+    "SELECT a, b FROM (SELECT DISTINCT a, b FROM r) AS p INTERSECT SELECT a, b FROM (SELECT DISTINCT a, b FROM s) AS q",
+    "SELECT DISTINCT a, b FROM (SELECT a, b FROM r LEFT ANTI JOIN (SELECT DISTINCT b AS d FROM s) AS q ON a = d) AS p"
+    " EXCEPT SELECT DISTINCT a, b FROM s WHERE c = 2",
+]
+"""Each with one or two that nothing above can tell, below each of the operators that cannot."""
+
+
+@pytest.mark.parametrize("query", DISTINCTS)
+def test_without_what_cannot_be_told_each_slice_says_the_same(spark: SparkSession, query: str) -> None:
+    @settings(max_examples=max(3, settings().max_examples // 50), deadline=None, phases=[Phase.generate])
+    @given(examples())
+    def holds(example: Example) -> None:
+        written = read(TABLES + query).plan(spark)
+        left = leave_out_distinct(written)
+        assert left != written
+        assert by_slice(spark, left, example) == by_slice(spark, written, example), query
+
+    holds()
+
+
+def by_slice(spark: SparkSession, root: Node, example: Example) -> list[tuple[list[Any], list[str]]]:
+    """What each slice lets out, the last of which closes the sources: its tuples, and all that was said until then."""
+    said = {name: PunctuationSet(SPACE.schema) for name in "rs"}
+    end = [Punctuation.parse(text, SPACE.schema) for text in ENDS]
+    out = PunctuationSet(root.schema)
+    found = []
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(spark, Path(directory), root)
+        for i in range(max(len(slices) for slices in example.streams) + 1):
+            here = [slices[i : i + 1] or [end] * (i >= len(slices)) for slices in example.streams]
+            done = walk.slice({name: arrived(said[name], at) for name, at in zip("rs", here, strict=True)})
+            out.add_all(done.punctuations)
+            found.append((sorted(done.tuples, key=str), sorted(map(str, out))))
+    return found
 
 
 def walked(spark: SparkSession, root: Node, example: Example) -> tuple[list[Any], list[Any]]:

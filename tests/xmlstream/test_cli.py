@@ -227,7 +227,7 @@ def expected(sensors: Path) -> dict[str, str]:
 def test_the_papers_query_from_the_shell(sensors: Path, tmp_path: Path) -> None:
     out, metrics, state = tmp_path / "out", tmp_path / "metrics.jsonl", tmp_path / "state"
     arguments = ["run", QUERY, "-D", f"SENSORS={sensors}", "-o", out, "--row-tag", "maxtemp", "--checkpoint", state]
-    result = xmlstream(*arguments, "--metrics", metrics, "--master", "local[2]")
+    result = xmlstream(*arguments, "--as-written", "--metrics", metrics, "--master", "local[2]")
     assert (result.returncode, result.stdout, said(result)) == (0, "", [])
     document = xmlstream("cat", out)
     assert maxima(document.stdout.encode()) == expected(sensors)

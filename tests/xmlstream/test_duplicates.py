@@ -1,0 +1,272 @@
+"""Distincts that nothing above them can tell: queries beside those that they become, and queries that stay. No Spark.
+
+What the rule makes of random plans is asked of DuckDB, as SQL written here from the plan's operators.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.aggregates import Aggregate
+from operators.describe import Describe
+from operators.difference import Difference
+from operators.distinct import Distinct
+from operators.group_by import GroupBy
+from operators.intersect import Intersect
+from operators.join import Join
+from operators.merge import Merge
+from operators.project import Project
+from operators.select import Select
+from operators.semi_join import SemiJoin
+from operators.sort import Sort
+from operators.sort_key import SortKey
+from operators.top_n import TopN
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute
+from tests.properties import test_random_plans
+from tests.properties.test_random_plans import queries
+from xmlstream.analysis import NamesOnly
+from xmlstream.duplicates import leave_out_distinct
+from xmlstream.plan import Node, Scan, together, topological
+from xmlstream.relation import Relation
+from xmlstream.rules import optimized
+from xmlstream.script import read
+from xmlstream.translation import Translation
+
+TABLES = """
+CREATE TABLE r (a INT, b INT, x DOUBLE) USING punctuated_xml OPTIONS (path 'r.xml', rowTag 'r', schemes 'a');
+CREATE TABLE v (c INT, d INT, y DOUBLE) USING punctuated_xml OPTIONS (path 'v.xml', rowTag 'v', schemes 'c');
+"""
+
+
+def plan(query: str, tables: str = TABLES) -> Node:
+    script = read(tables + query)
+    reach = {name: Relation.of(node) for name, node in script.tables.items()}
+    statement = script.answers[0].query
+    return Translation(statement.text, NamesOnly()).plan(statement.tree, reach)
+
+
+R, V = (plan(f"SELECT * FROM {name}") for name in "rv")
+BOTH = "SELECT * FROM r UNION {}SELECT * FROM v"
+ONCE = "SELECT DISTINCT a, b FROM r"
+
+BECOMES = {
+    "under groups that ask for extremes": (
+        f"SELECT a, max(b) AS m, min(x) AS n FROM ({BOTH.format('')}) GROUP BY a",
+        f"SELECT a, max(b) AS m, min(x) AS n FROM ({BOTH.format('ALL ')}) GROUP BY a",
+    ),
+    "under groups that count each value once": (
+        f"SELECT a, count(DISTINCT b) AS m FROM ({ONCE}) GROUP BY a",
+        "SELECT a, count(DISTINCT b) AS m FROM (SELECT a, b FROM r) GROUP BY a",
+    ),
+    "under groups without an aggregate": (
+        f"SELECT a FROM ({ONCE}) GROUP BY a",
+        "SELECT a FROM (SELECT a, b FROM r) GROUP BY a",
+    ),
+    "under extremes of some": (
+        "SELECT max(y) FILTER (WHERE d > 1 AND y < 2.5) AS m FROM (SELECT DISTINCT d, y FROM v)",
+        "SELECT max(y) FILTER (WHERE d > 1 AND y < 2.5) AS m FROM (SELECT d, y FROM v)",
+    ),
+    "a chain of unions": (
+        "SELECT a FROM r UNION SELECT c AS a FROM v UNION SELECT b AS a FROM r",
+        "SELECT a FROM r UNION ALL SELECT c AS a FROM v UNION SELECT b AS a FROM r",
+    ),
+    "through what hands tuples on": (
+        f"SELECT DISTINCT n FROM (SELECT a + 1 AS n FROM ({ONCE}) WHERE b > 2)",
+        "SELECT DISTINCT n FROM (SELECT a + 1 AS n FROM (SELECT a, b FROM r) WHERE b > 2)",
+    ),
+    "both inputs of an intersect": (
+        f"{ONCE} INTERSECT SELECT DISTINCT c, d FROM v",
+        "SELECT a, b FROM r INTERSECT SELECT c, d FROM v",
+    ),
+    "both inputs of a difference": (
+        f"{ONCE} EXCEPT SELECT DISTINCT c, d FROM v",
+        "SELECT a, b FROM r EXCEPT SELECT c, d FROM v",
+    ),
+    "partners of whom one will do": (
+        "SELECT a FROM r LEFT SEMI JOIN (SELECT DISTINCT c, y FROM v) ON a = c AND x < y",
+        "SELECT a FROM r LEFT SEMI JOIN (SELECT c, y FROM v) ON a = c AND x < y",
+    ),
+    "partners that there must not be": (
+        "SELECT a FROM r LEFT ANTI JOIN (SELECT DISTINCT c FROM v) ON a = c",
+        "SELECT a FROM r LEFT ANTI JOIN (SELECT c FROM v) ON a = c",
+    ),
+    "all of several": (
+        f"SELECT max(b) AS m FROM (SELECT DISTINCT b FROM ({ONCE}) WHERE a > 1)",
+        "SELECT max(b) AS m FROM (SELECT b FROM (SELECT a, b FROM r) WHERE a > 1)",
+    ),
+    "read twice, by two that cannot tell": (
+        f"WITH u AS ({ONCE}) SELECT max(a) AS m FROM u UNION ALL SELECT min(b) FROM u",
+        "WITH u AS (SELECT a, b FROM r) SELECT max(a) AS m FROM u UNION ALL SELECT min(b) FROM u",
+    ),
+    "below a count that nobody asks for": (
+        f"SELECT m FROM (SELECT a, max(b) AS m, count(*) AS n FROM ({ONCE}) GROUP BY a)",
+        "SELECT m FROM (SELECT a, max(b) AS m, count(*) AS n FROM (SELECT a, b FROM r) GROUP BY a)",
+    ),
+    "below a count that only a distinct, left out itself, asks for": (
+        "SELECT max(m) AS m FROM (SELECT DISTINCT m, n FROM"
+        f" (SELECT a, max(b) AS m, count(*) AS n FROM ({ONCE}) GROUP BY a))",
+        "SELECT max(m) AS m FROM (SELECT m, n FROM"
+        " (SELECT a, max(b) AS m, count(*) AS n FROM (SELECT a, b FROM r) GROUP BY a))",
+    ),
+    "of numbers whose signs nobody looks at": (
+        "SELECT max(z) AS m FROM (SELECT x * 2.0D AS z FROM (SELECT DISTINCT x FROM r))",
+        "SELECT max(z) AS m FROM (SELECT x * 2.0D AS z FROM (SELECT x FROM r))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "left"), BECOMES.values(), ids=BECOMES)
+def test_a_distinct_is_left_out(written: str, left: str) -> None:
+    assert leave_out_distinct(plan(written)) == plan(left)
+    assert leave_out_distinct(plan(left)) == plan(left)
+    assert optimized(plan(written)) == optimized(plan(left))
+
+
+STAYS = {
+    "in the result": ONCE,
+    "under a projection in the result": f"SELECT a + b AS n FROM ({ONCE})",
+    "under a merge in the result": f"{ONCE} UNION ALL {ONCE.replace('a, b', 'b, a')}",
+    "under what counts": f"SELECT a, count(*) AS n FROM ({ONCE}) GROUP BY a",
+    "under what adds, beside an extreme": f"SELECT a, max(b) AS m, sum(b) AS n FROM ({ONCE}) GROUP BY a",
+    "below a count that tells a counted distinct's tuples apart": (
+        "SELECT count(*) AS k FROM (SELECT DISTINCT m, n FROM"
+        f" (SELECT a, max(b) AS m, count(*) AS n FROM ({ONCE}) GROUP BY a))"
+    ),
+    "of what a join would keep and pair": f"SELECT DISTINCT d FROM ({ONCE}) JOIN v ON a = c",
+    "of what a semi join would keep": f"SELECT DISTINCT a FROM ({ONCE}) LEFT SEMI JOIN v ON a = c",
+    "read twice, by one that can tell": f"WITH u AS ({ONCE}) SELECT max(a) AS m FROM u UNION ALL SELECT b FROM u",
+    "of zeros whose signs a text would show": (
+        "SELECT max(s) AS m FROM (SELECT CAST(z AS STRING) AS s FROM (SELECT DISTINCT x AS z FROM r))"
+    ),
+    "of zeros whose signs the aggregate looks at": (
+        "SELECT max(CAST(z AS STRING)) AS m FROM (SELECT DISTINCT x AS z FROM r)"
+    ),
+    "of zeros whose signs a condition looks at": (
+        "SELECT max(z) AS m FROM (SELECT DISTINCT x AS z FROM r) WHERE length(z) > 3"
+    ),
+    "of zeros whose signs partners have": (
+        "SELECT a FROM r LEFT SEMI JOIN (SELECT DISTINCT c, y AS z FROM v) ON a = c AND length(z) > a"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", STAYS.values(), ids=STAYS)
+def test_a_distinct_stays(query: str) -> None:
+    root = plan(query)
+    assert leave_out_distinct(root) == root
+
+
+def test_a_distinct_under_the_first_tuples_or_a_sort_stays() -> None:
+    once = Node(Distinct(), (R,), "distinct")
+    for operator in (TopN(2, (SortKey("a"),)), TopN(2, (SortKey("a"),), rank="dense_rank"), Sort((SortKey("a"),))):
+        root = Node(Distinct(), (Node(operator, (once,), "operator"),), "distinct")
+        assert leave_out_distinct(root) == root
+
+
+def test_a_distinct_under_a_describe_is_for_those_above_to_tell() -> None:
+    once = Node(Distinct(), (R,), "distinct")
+    described = Node(Describe(("a",), ("b",)), (once,), "describe")
+    assert leave_out_distinct(described) == described
+    groups = Node(GroupBy(("a",), (Aggregate(Attribute("m", Domain("INT")), "max(`b`)"),)), (described,), "group_by")
+    assert leave_out_distinct(groups).inputs[0].inputs == (R,)
+
+
+def test_of_several_results_each_is_told() -> None:
+    once = plan(ONCE)
+    most = plan(f"SELECT max(a) AS m FROM ({ONCE})")
+    assert leave_out_distinct(together([once, most], ["once", "most"])) == together([once, most], ["once", "most"])
+    least = plan(f"SELECT min(a) AS m FROM ({ONCE})")
+    found = leave_out_distinct(together([least, most], ["least", "most"]))
+    assert not any(isinstance(node.operator, Distinct) for node in topological(found))
+
+
+def test_a_chain_of_distincts_that_are_read_twice_is_walked_in_linear_time() -> None:
+    steps = [f"u{i} AS (SELECT a FROM u{i - 1} UNION SELECT a + 1 FROM u{i - 1})" for i in range(1, 40)]
+    root = plan(f"WITH u0 AS (SELECT a FROM r), {', '.join(steps)} SELECT * FROM u39")
+    found = leave_out_distinct(root)
+    assert sum(isinstance(node.operator, Distinct) for node in topological(found)) == 1
+
+
+def test_only_what_the_groups_ask_for_and_what_schemes_name_is_read() -> None:
+    root = optimized(plan(f"SELECT a, max(b) AS m FROM ({BOTH.format('')}) GROUP BY a"))
+    read_of = {n.operator.name: n.operator.options.columns for n in topological(root) if isinstance(n.operator, Scan)}
+    assert read_of == {"r": ("a", "b"), "v": ("c", "d")}
+
+
+ABOVE = [
+    "SELECT a, CAST(count(*) AS INT) AS b FROM (SELECT DISTINCT a, b FROM ({}) AS p) AS q GROUP BY a",
+    "SELECT DISTINCT a, b FROM (SELECT a, b, CAST(count(*) AS INT) AS n FROM ({}) AS p GROUP BY a, b) AS q",
+    "SELECT a, max(n) AS b FROM (SELECT DISTINCT a, n FROM (SELECT a, b, CAST(count(*) AS INT) AS n"
+    " FROM (SELECT DISTINCT a, b FROM ({}) AS p) AS q GROUP BY a, b) AS o) AS m GROUP BY a",
+    "SELECT max(a) AS a, b FROM ({}) AS p GROUP BY b",
+    "SELECT CAST(count(DISTINCT a) AS INT) AS a, b FROM (SELECT DISTINCT a, b FROM ({}) AS p) AS q GROUP BY b",
+    "SELECT a, b FROM r UNION SELECT a, b FROM (SELECT DISTINCT a, b FROM ({}) AS p) AS q",
+    "SELECT a, b FROM (SELECT a, max(b) AS b, CAST(count(*) AS INT) AS n FROM ({}) AS p GROUP BY a) AS q",
+    "WITH u AS (SELECT DISTINCT a, b FROM ({}) AS p) SELECT max(a) AS a, b FROM u GROUP BY b UNION ALL SELECT * FROM u",
+    "WITH u AS (SELECT DISTINCT a, b FROM ({}) AS p) SELECT a, min(b) AS b FROM u GROUP BY a EXCEPT SELECT * FROM u",
+]
+ROWS = st.lists(st.tuples(*(st.sampled_from((0, 1, 3, None)),) * 2, st.just(2)), min_size=4, max_size=8)
+"""Few values, so that there are duplicates; 2 at the end is what most conditions of the queries let through."""
+
+
+@given(
+    st.builds(str.format, st.sampled_from(ABOVE), st.integers(0, 3).flatmap(queries)),
+    st.fixed_dictionaries({"r": ROWS, "s": ROWS}),
+)
+def test_any_plan_answers_the_same_without_them(query: str, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+    root = plan(query, test_random_plans.TABLES)
+    with duckdb.connect() as duck:
+        for name, those in rows.items():
+            duck.execute(f"CREATE TABLE {name} (a INT, b INT, c INT)")
+            if those:
+                duck.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", those)
+        answers = [duck.execute(text(node)).fetchall() for node in (root, leave_out_distinct(root))]
+    assert Counter(answers[0]) == Counter(answers[1])
+
+
+def text(node: Node) -> str:
+    """The plan below a node, in DuckDB's SQL."""
+    parts = [f"({text(below)})" for below in node.inputs]
+    match node.operator:
+        case Scan(name=name):
+            return f"SELECT a, b, c FROM {name}"
+        case Select(predicate):
+            return f"SELECT * FROM {parts[0]} WHERE {translated(predicate)}"
+        case Project(columns):
+            items = [f'{translated(c.expression)} AS "{c.attribute.name}"' for c in columns]
+            return f"SELECT {', '.join(items)} FROM {parts[0]}"
+        case Distinct():
+            return f"SELECT DISTINCT * FROM {parts[0]}"
+        case GroupBy(keys, aggregates):
+            items = [
+                *(f'"{key}"' for key in keys),
+                *(f'{translated(a.expression)} AS "{a.attribute.name}"' for a in aggregates),
+            ]
+            by = ", ".join(str(i + 1) for i in range(len(keys)))
+            return f"SELECT {', '.join(items)} FROM {parts[0]} GROUP BY {by}"
+        case Join() | SemiJoin():
+            kind = node.operator.kind if isinstance(node.operator, Join) else "anti" if node.operator.anti else "semi"
+            return (
+                f"SELECT * FROM {parts[0]} AS p {kind} JOIN {parts[1]} AS q ON {translated(condition(node.operator))}"
+            )
+        case Merge() | Intersect() | Difference():
+            words = {Merge: "UNION ALL", Intersect: "INTERSECT", Difference: "EXCEPT"}
+            return f" {words[type(node.operator)]} ".join(parts)
+    raise AssertionError(node.label)
+
+
+def condition(operator: Join | SemiJoin) -> str:
+    equalities = [f"p.`{a}` = q.`{b}`" for a, b in zip(operator.left_on, operator.right_on, strict=True)]
+    return " AND ".join([*equalities, *([f"({operator.residual})"] if operator.residual else [])])
+
+
+def translated(expression: str) -> str:
+    return sqlglot.transpile(expression, read="spark", write="duckdb")[0]
