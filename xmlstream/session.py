@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punct_ns.errors import UsageError
+from xmlstream import worker_python
 from xmlstream.spark_errors import first_cause
 
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ def open_session(
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     submitted = _submitted()
     if not submitted and not _java():
         raise UsageError("there is no Java", hint=JAVA_HINT)
     settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
     if master is not None:
         settings["spark.master"] = master
+    here = re.fullmatch(r"local(\[.*\])?", settings["spark.master"])
+    worker_python.choose(one_process=bool(here) and not submitted)
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
