@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,9 +31,10 @@ def spark_conf() -> dict[str, str]:
 def bench() -> Iterator[list[Measure]]:
     """Where measures are put; at the end they are written to out/bench, and shown."""
     measures: list[Measure] = []
+    began = time.perf_counter()
     yield measures
     if measures:
-        print(f"\n\n{write(measures)}\nAll rounds: {OUT / 'bench.json'}")
+        print(f"\n\n{write(measures, time.perf_counter() - began)}\nAll rounds: {OUT / 'bench.json'}")
 
 
 @pytest.fixture(scope="session")

@@ -35,15 +35,31 @@ def seconds(work: Callable[[], Any], clock: Callable[[], float] = time.perf_coun
     return clock() - began
 
 
-def take_turns(contenders: Mapping[Key, Callable[[], float]], rounds: int = ROUNDS) -> dict[Key, list[float]]:
+def take_turns(
+    contenders: Mapping[Key, Callable[[], float]],
+    rounds: int = ROUNDS,
+    *,
+    few: Mapping[Key, int] | None = None,
+    within: float | None = None,
+) -> dict[Key, list[float]]:
     """What each contender measures, round by round: whatever else the machine does falls on all alike.
 
     Every other round goes backwards, so that nobody is always the one after another.
+
+    Args:
+        contenders: What each does when it is its turn.
+        rounds: How many there are.
+        few: Contenders that are in so many of them only, the first ones; they take long, and no target asks for more.
+        within: Seconds after which no other round begins, so that all of the benchmark ends in time.
     """
     measured: dict[Key, list[float]] = {name: [] for name in contenders}
+    began = time.perf_counter()
     for number in range(rounds):
+        if number and within is not None and time.perf_counter() - began > within:
+            break
         for name in list(contenders)[:: -1 if number % 2 else 1]:
-            measured[name].append(contenders[name]())
+            if few is None or number < few.get(name, rounds):
+                measured[name].append(contenders[name]())
     return measured
 
 
@@ -119,7 +135,6 @@ class Measure:
             "target": self.target,
             "ratio_target": self.ratio_target,
             "met": self.met,
-            "rounds": len(self.ours),
             "our_rounds": list(self.ours),
             "their_rounds": list(self.theirs),
             "note": self.note,

@@ -22,13 +22,14 @@ TOLERATED = 1.15
 """A measure is slower if it is worse by more than this factor."""
 
 
-def write(measures: Sequence[Measure], out: Path = OUT, last: Path = LAST) -> str:
-    """Writes `bench.md` and `bench.json`, and returns the text of the former."""
+def write(measures: Sequence[Measure], seconds: float, out: Path = OUT, last: Path = LAST) -> str:
+    """Writes `bench.md` and `bench.json`, and returns the text of the former; `seconds` are those that it all took."""
     found: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "rounds": ROUNDS,
         "scale": SCALE,
+        "seconds": round(seconds),
         "measures": [measure.json() for measure in measures],
     }
     before = json.loads(last.read_text(encoding="utf-8")) if last.exists() else None
@@ -74,7 +75,8 @@ def _heading(found: Mapping[str, Any]) -> list[str]:
     return [
         f"Measured on {found['date']}, commit {on['commit']}: {on['cpu']}, {on['cores']} cores, "
         f"{on['memory_gib']} GiB, {on['system']}; {on['java']}; Spark {on['spark']}, Python {on['python']}.",
-        f"Medians of {found['rounds']} rounds where nothing else is said; the ratio is ours over the contender's."
+        f"Medians of {found['rounds']} rounds where nothing else is said; the ratio is ours over the contender's. "
+        f"It all took {found['seconds'] / 60:.1f} minutes."
         + ("" if found["scale"] == 1 else f" Inputs of {found['scale']:g} of their size: no target is meant for them."),
     ]
 
@@ -86,13 +88,12 @@ def table(measures: Sequence[Mapping[str, Any]]) -> list[str]:
         "| --- | ---: | --- | ---: | ---: | --- | --- |",
     ]
     for one in measures:
-        rounds = "" if one["rounds"] == ROUNDS else f" ({one['rounds']} round{'s' * (one['rounds'] != 1)})"
         theirs = "" if one["theirs"] is None else number(one["theirs"])
         ratio = "" if one["ratio"] is None else f"{one['ratio']:.2f}"
         cells = [
-            one["name"] + rounds,
+            one["name"] + _rounds(one["our_rounds"]),
             f"{number(one['ours'])} {one['unit']}",
-            one["contender"] or "",
+            one["contender"] + _rounds(one["their_rounds"]) if one["contender"] else "",
             theirs,
             ratio,
             _bounds(one),
@@ -101,6 +102,10 @@ def table(measures: Sequence[Mapping[str, Any]]) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     notes = [f"- {one['name']}: {one['note']}" for one in measures if one["note"]]
     return [*lines, "", *dict.fromkeys(notes)] if notes else lines
+
+
+def _rounds(those: Sequence[float]) -> str:
+    return "" if len(those) == ROUNDS else f" ({len(those)} round{'s' * (len(those) != 1)})"
 
 
 def _bounds(one: Mapping[str, Any]) -> str:

@@ -91,7 +91,9 @@ def test_warehouse(
             "alone": lambda: alone(spark, warehouse),
             "staged": lambda: staged(spark, warehouse, scratch),
             "tokenizer": lambda: seconds(lambda: [*map(tokenize, documents)]),
-        }
+        },
+        few={"alone": 3, "staged": 3},
+        within=120,
     )
     hours = scaled(1000, at_least=10)
     right, plain_right = highest(ours), highest(theirs)
