@@ -63,6 +63,15 @@ class Kept:
         """An upper bound of the kept rows, those added in this slice included."""
         return self.rows + (self._fresh.at_most if self._fresh else 0)
 
+    @property
+    def _rewritable(self) -> bool:
+        """Whether to compute all rows anew costs less than to look after what became of them."""
+        fresh = self._fresh
+        if self._combine is not None and fresh is not None and self._store.collects(fresh.frame, fresh.at_most):
+            # Partial aggregates are far fewer than the tuples that bound their number.
+            return self.rows <= SMALL
+        return self.at_most <= SMALL
+
     def frame(self) -> DataFrame:
         """All kept rows, not combined across segments."""
         frames = [not_matching(self._left_of(part), self._purging) for part in self._parts]
@@ -93,9 +102,9 @@ class Kept:
 
         Must not be called on an empty log.
         """
-        if self.at_most > SMALL:
+        if not self._rewritable:
             self.settle()
-        if self.at_most > SMALL:
+        if not self._rewritable:
             return self._take_logically(punctuations)
         whole = self._combined(self.frame())
         if is_inline(punctuations):
@@ -116,7 +125,8 @@ class Kept:
             self._replace(self._store.write(not_matching(self.frame(), punctuations), before))
             self.purged += before - self.rows
         else:
-            self._forget(punctuations, matching(self.frame(), punctuations).count())
+            # What stays is counted: many punctuations are looked up once for each row, not once for each table of them.
+            self._forget(punctuations, self.rows - not_matching(self.frame(), punctuations).count())
 
     def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
         """Removes the rows that agree with one of the tuples on these attributes, null with null."""
@@ -172,7 +182,7 @@ class Kept:
         """Computes rows added in this slice; a log that is many segments, or small and to be combined, becomes one."""
         if self._fresh is None:
             return
-        if self._combine is not None and self.at_most <= SMALL:
+        if self._combine is not None and self._rewritable:
             self._rewrite()
             return
         fresh, self._fresh = self._fresh, None

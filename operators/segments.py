@@ -1,7 +1,8 @@
 """Segments: computed rows, in memory while they are few, as Parquet where they must outlive the process or are many.
 
-A segment of few rows is collected as Arrow and written by the driver, because a Spark write costs more than they do;
-a large one is written by Spark and never passes the driver.
+What fits is collected as Arrow, because a write by Spark costs more; it is read again from memory while it is few rows,
+and beyond that from a Parquet file that the driver writes, since Spark reads a million rows from a file sooner than
+from a plan that holds them. What is larger still is written by Spark and never passes the driver.
 """
 
 from __future__ import annotations
@@ -18,8 +19,16 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COLLECTED = 100_000
-"""Rows up to which a segment is collected by the driver rather than written by Spark."""
+COLLECTED = 64 << 20
+"""Bytes, about, up to which a segment is collected by the driver rather than written by Spark."""
+
+HELD = 10_000
+"""Rows up to which a segment is read from the driver's memory rather than from a file."""
+
+_WIDTH = {"string": 48, "binary": 48}
+"""Bytes of a value, about, where they are not eight."""
+
+_ROW_GROUP = 1 << 16
 
 _LEAVING = "_leaving"
 
@@ -52,13 +61,18 @@ class SegmentStore:
         self._count += 1
         return f"{self._prefix}-{self._count}.parquet"
 
+    @staticmethod
+    def collects(frame: DataFrame, at_most: int) -> bool:
+        """Whether so many rows pass the driver when they are computed."""
+        return at_most * sum(_WIDTH.get(field.dataType.typeName(), 8) for field in frame.schema) <= COLLECTED
+
     def write(self, frame: DataFrame, at_most: int) -> Segment:
         """Computes the frame's rows, of which there are `at_most`."""
-        if at_most <= COLLECTED:
+        if self.collects(frame, at_most):
             return self._hold(frame.toArrow(), frame)
         name = self._name()
         path = self._directory / name
-        frame.write.mode("overwrite").parquet(str(path))
+        frame.write.mode("overwrite").option("compression", "none").parquet(str(path))
         rows = sum(pq.read_metadata(part).num_rows for part in path.glob("part-*.parquet"))
         return Segment(name, rows, frame.schema.json())
 
@@ -71,7 +85,7 @@ class SegmentStore:
         from pyspark.sql import functions as F
 
         marked = frame.withColumn(_LEAVING, F.expr(condition))
-        if at_most <= COLLECTED:
+        if self.collects(frame, at_most):
             table = marked.toArrow()
             leaves = table[_LEAVING]
             table = table.drop_columns([_LEAVING])
@@ -91,21 +105,28 @@ class SegmentStore:
             from pyspark.sql.types import StructType
 
             struct = StructType.fromJson(_json(segment.struct))
-            if segment.name in self._tables:
+            if segment.name in self._tables and segment.rows <= HELD:
                 frame = self._spark.createDataFrame(self._tables[segment.name], struct)
             else:
+                self._persist(segment)
                 frame = self._spark.read.schema(struct).parquet(str(self._directory / segment.name))
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 
     def record(self, segment: Segment) -> dict[str, Any]:
         """Makes the segment outlive the process; returns what `restore` needs."""
+        self._persist(segment)
+        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct}
+
+    def _persist(self, segment: Segment) -> None:
         path = self._directory / segment.name
         if segment.name in self._tables and not path.exists():
             self._directory.mkdir(parents=True, exist_ok=True)
-            pq.write_table(self._tables[segment.name], path.with_suffix(".tmp"), compression="lz4")
-            path.with_suffix(".tmp").rename(path)
-        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct}
+            table, hidden = self._tables[segment.name], path.with_suffix(".tmp")
+            pq.write_table(table, hidden, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
+            hidden.rename(path)
+            if segment.rows > HELD:
+                del self._tables[segment.name]
 
     def restore(self, record: dict[str, Any]) -> Segment:
         """The segment of an earlier process."""

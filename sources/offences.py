@@ -31,22 +31,28 @@ Bools = npt.NDArray[np.bool_]
 Said = Sequence[tuple[int, Punctuation]]
 """Punctuations with their positions, in stream order."""
 
-Constants = Mapping[int, tuple[Longs, Longs]]
+Many = Mapping[int, tuple[Longs, Longs]]
+"""By the place of the one attribute that punctuations restrict: what they say of it, in stream order, and where."""
+
+NONE: Many = MappingProxyType({})
 
 OPEN = np.iinfo(np.int64).max
 
+FAR = 1 << 61
+"""A whole number beyond all ends of ranges from the start."""
 
-def offences(tuples: pa.Table, said: Said, schema: Schema, constants: Constants = MappingProxyType({})) -> Longs:
+
+def offences(tuples: pa.Table, said: Said, schema: Schema, constants: Many = NONE, prefixes: Many = NONE) -> Longs:
     """The rows, in order, that a punctuation said before them matches.
 
     Args:
         tuples: In the order of `_position`; what punctuations restrict and is not among the columns is not looked at.
         said: In the order of their positions; a position below all others stands for an earlier piece.
         schema: Of the punctuations.
-        constants: More punctuations, by the place of the one attribute that they restrict: the whole numbers that they
-            say, in stream order, and their positions.
+        constants: More punctuations: whole numbers.
+        prefixes: More punctuations: ends of ranges from the start, as `coalesced.Prefixes` has them.
     """
-    if not (said or constants) or not tuples.num_rows:
+    if not (said or constants or prefixes) or not tuples.num_rows:
         return np.empty(0, np.int64)
     at = tuples[POSITION].to_numpy()
     columns = {i: _Column(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
@@ -66,6 +72,9 @@ def offences(tuples: pa.Table, said: Said, schema: Schema, constants: Constants 
     for i, (values_, positions) in constants.items():
         if i in columns:
             found |= at > columns[i].closed_by(values_, positions)
+    for i, (ends, positions) in prefixes.items():
+        if i in columns:
+            found |= at > columns[i].closed_up_to(ends, positions)
     for i, patterns in singles.items():
         found |= at > columns[i].closed_from(patterns)
     return np.flatnonzero(found)
@@ -164,6 +173,16 @@ class _Column:
         place = np.minimum(np.searchsorted(different, numbers), len(different) - 1)
         closed = np.where(different[place] == numbers, positions[first][place], OPEN)
         return np.where(self._null, OPEN, closed)
+
+    def closed_up_to(self, ends: Longs, positions: Longs) -> Longs:
+        """The same, of ranges from the start alone."""
+        kind = self._column.type
+        numbers = pc.cast(self._column, pa.int32()) if pa.types.is_date32(kind) else self._column
+        # No end lies so far out that clipping would put a value on its other side.
+        doubled = 2 * np.clip(pc.fill_null(pc.cast(numbers, pa.int64()), 0).to_numpy(), -FAR, FAR)
+        farthest = np.maximum.accumulate(ends)
+        first = np.searchsorted(farthest, doubled, side="right")
+        return np.where(self._null, OPEN, np.append(positions, OPEN)[first])
 
     def matching(self, rows: Longs, pattern: Pattern) -> Bools:
         """Which of the rows match."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
-from sources.coalesced import apart, punctuations
+from sources.coalesced import apart, one_by_one, punctuations
 from sources.offences import Longs, offences
 from sources.source import SourceOptions
 from sources.staging import MALFORMED
@@ -66,19 +66,16 @@ class Sieve:
         if said is None:
             found = offences(table, before, self._schema)
             return self._without(table, found, before, document) if len(found) else table
-        constants, others = apart(said, self._schema)
+        parts = apart(said, self._schema)
         at = said[POSITION].to_numpy()
-        here = [(int(at[row]), p) for row, p in others]
-        plain = {each.place: (each.values, at[each.rows]) for each in constants}
-        found = offences(table, [*before, *here], self._schema, plain)
+        here = [(int(at[row]), p) for row, p in parts.others]
+        constants = {i: (each.values, at[each.rows]) for i, each in parts.constants.items()}
+        prefixes = {i: (each.ends, at[each.rows]) for i, each in parts.prefixes.items()}
+        found = offences(table, [*before, *here], self._schema, constants, prefixes)
         if not len(found):
             return table
-        single = [
-            (int(at[row]), Punctuation.at(self._schema, {each.place: Constant(value)}))
-            for each in constants
-            for value, row in zip(each.values.tolist(), each.rows.tolist(), strict=True)
-        ]
-        return self._without(table, found, sorted([*before, *here, *single], key=lambda one: one[0]), document)
+        each_one = one_by_one(said, np.arange(said.num_rows), self._schema)
+        return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)], document)
 
     def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]], document: str) -> pa.Table:
         stops = self._options.ungrammatical == "fail"

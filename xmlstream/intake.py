@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.behaviour import Slice, Tuples
+from operators.behaviour import Slice, Tuples, together
 from operators.state import OperatorState
 from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.punctuation import Punctuation
@@ -60,34 +60,28 @@ class Intake:
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
         letters: list[dict[str, Any]] = []
-        frames: list[Tuples] = []
+        whole: list[StagedRange] = []
+        parts: list[Tuples] = []
         new: list[Punctuation] = []
         for range_ in sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position):
             letters += self._malformed(range_)
             if range_.path is not None:
-                tuples, offending = self._grammatical(range_)
-                letters += offending
-                frames.append(tuples)
+                if (offending := self._offending(range_)) is None:
+                    whole.append(range_)
+                else:
+                    left, set_aside = offending
+                    parts.append(left)
+                    letters += set_aside
             if range_.punctuations is not None:
                 new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
         write_letters(self._dead_letters, self._name, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
-        paths = [range_.path for range_ in ranges if range_.path is not None]
-        return Slice(self._together(frames, paths), tuple(new))
-
-    def _together(self, frames: list[Tuples], paths: list[str]) -> Tuples | None:
-        """One scan over all files where none was filtered."""
-        if not frames:
-            return None
-        at_most = sum(t.at_most for t in frames)
-        if all(t.exact for t in frames):
-            # The tasks that parsed them have written them down.
-            return Tuples(self._read(paths), at_most, computed=True)
-        frame = frames[0].frame
-        for other in frames[1:]:
-            frame = frame.unionAll(other.frame)
-        return Tuples(frame, at_most, exact=False)
+        if whole:
+            # One scan over all that the tasks have written down; to read it twice computes nothing twice.
+            paths = [str(range_.path) for range_ in whole]
+            parts.append(Tuples(self._read(paths), sum(range_.tuples for range_ in whole), computed=True))
+        return Slice(together(parts), tuple(new))
 
     def _read(self, paths: Sequence[str]) -> DataFrame:
         return self._spark.read.schema(self._ddl).parquet(*paths)
@@ -113,16 +107,18 @@ class Intake:
             if self._options.ungrammatical == "divert" if ungrammatical else self._options.mode == "PERMISSIVE":
                 yield {"source": self._name, **row}
 
-    def _grammatical(self, range_: StagedRange) -> tuple[Tuples, list[dict[str, Any]]]:
-        """The range's tuples without those that something said before matches, and these for the dead letters."""
+    def _offending(self, range_: StagedRange) -> tuple[Tuples, list[dict[str, Any]]] | None:
+        """The range's tuples without those that something said before matches, and these for the dead letters.
+
+        None if there are none of these.
+        """
         assert range_.path is not None
-        frame = self._read([range_.path])
         said = [p for p in self._said.set if self._read_places.issuperset(p.restricted)]
         if not said or not may_match(Path(range_.path), said, self._schema):
-            return Tuples(frame, range_.tuples), []
+            return None
         found = late_tuples(Path(range_.path), said, self._options)
         if not found:
-            return Tuples(frame, range_.tuples), []
+            return None
         if self._options.ungrammatical == "fail":
             raise self._offence(found[0], said, range_)
         self.set_aside += len(found)
@@ -131,7 +127,7 @@ class Intake:
             letters = [
                 {"source": self._name, "kind": "ungrammatical", "_position": row[POSITION], "raw": row} for row in found
             ]
-        left = Tuples(not_matching(frame, said), range_.tuples - len(found), exact=False)
+        left = Tuples(not_matching(self._read([range_.path]), said), range_.tuples - len(found), exact=False)
         return left, letters
 
     def _offence(self, row: dict[str, Any], said: Sequence[Punctuation], range_: StagedRange) -> UngrammaticalStream:

@@ -71,7 +71,7 @@ def test_state_too_large_to_rewrite_is_purged_when_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.kept.SMALL", 5)
-    monkeypatch.setattr("operators.segments.COLLECTED", 3)
+    monkeypatch.setattr("operators.segments.COLLECTED", 30)
     running = Running(spark, tmp_path, Distinct(), NUMBERS)
     running.slice((rows(*range(20)), []))
     assert running.slice((rows(20, 21), said("<[0,4]>"))).kept == 17

@@ -81,7 +81,13 @@ def check(space: SmallSchema, keys: list[oracle.Key], slices: list[oracle.Slice]
 def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kept tuples few enough to be rewritten, or, as if they were many, filtered when they are read."""
     if request.param == "filtered when read":
-        for what, most in (("kept.SMALL", 4), ("kept.MANY", 2), ("segments.COLLECTED", 3), ("sort.ALONE", 3)):
+        for what, most in (
+            ("kept.SMALL", 4),
+            ("kept.MANY", 2),
+            ("segments.COLLECTED", 30),
+            ("segments.HELD", 1),
+            ("sort.ALONE", 3),
+        ):
             monkeypatch.setattr(f"operators.{what}", most)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -11,12 +14,17 @@ from hypothesis import strategies as st
 
 from punct_ns.errors import NotationError
 from punct_ns.schema import Schema
+from punct_ns.slices import POSITION, arrow_type
 from punct_ns.xml_form import punctuation_from_texts
-from sources.coalesced import punctuations
+from sources.coalesced import apart, punctuations
+from sources.offences import offences
 
 SCHEMA = Schema.parse("a TINYINT, b BIGINT NOT NULL, c STRING").bounded("b 0..9")
 TEXTS = st.one_of(
-    st.none(), st.just("*"), st.integers(-2, 12).map(str), st.sampled_from(["[2,4]", "{1,3}", "null", "(,5)", "-128"])
+    st.none(),
+    st.just("*"),
+    st.integers(-2, 12).map(str),
+    st.sampled_from(["[2,4]", "{1,3}", "null", "(,5)", "(,5]", "(,7)", "(,-128]", "(,99]", "(,)", '(,"6")', "-128"]),
 )
 VALUES = ([None, -128, *range(-2, 13)], range(10), [None, "3", "x"])
 
@@ -44,3 +52,45 @@ def test_a_thousand_closings_are_a_range_and_a_list() -> None:
 def test_a_text_that_is_no_pattern_is_told() -> None:
     with pytest.raises(NotationError):
         punctuations(pa.table({"a": ["[1,"], "b": pa.nulls(1, pa.string()), "c": pa.nulls(1, pa.string())}), SCHEMA)
+
+
+MOMENTS = Schema.parse("a BIGINT, d DATE, t TIMESTAMP")
+TUPLES = st.tuples(
+    st.sampled_from([None, -(2**63), -1, 0, 4, 5, 6, 2**63 - 1]),
+    st.none() | st.dates(date(2020, 1, 1), date(2020, 1, 4)),
+    st.none() | st.datetimes(datetime(2020, 1, 1), datetime(2020, 1, 1, 0, 0, 3)).map(lambda t: t.replace(tzinfo=UTC)),
+)
+SAID = st.tuples(
+    st.none() | st.sampled_from(["(,5)", "(,5]", "(,4]", "(,-1)", "5", f"(,{2**62}]", "[0,5]"]),
+    st.none() | st.sampled_from(["(,2020-01-02]", "(,2020-01-03)", "2020-01-01"]),
+    st.none()
+    | st.sampled_from(["(,2020-01-01T00:00:01Z)", "(,2020-01-01T00:00:02.5Z]", "(,2020-01-01T01:00:01+01:00]"]),
+)
+
+
+@given(st.lists(st.one_of(TUPLES.map(lambda t: ("tuple", t)), SAID.map(lambda t: ("said", t))), max_size=20))
+def test_offences_are_the_same_told_apart_or_one_by_one(items: list[tuple[str, tuple[Any, ...]]]) -> None:
+    """Ranges from the start are heartbeats: their running end is what a tuple is held against."""
+    tuples = [(at, row) for at, (kind, row) in enumerate(items) if kind == "tuple"]
+    said = [(at, row) for at, (kind, row) in enumerate(items) if kind == "said"]
+    columns = list(zip(*(row for _, row in tuples), strict=True)) or [()] * 3
+    arrays = [pa.array(column, arrow_type(a.domain)) for column, a in zip(columns, MOMENTS, strict=True)]
+    table = pa.table([*arrays, pa.array([at for at, _ in tuples], pa.int64())], names=[*MOMENTS.names, POSITION])
+    texts = list(zip(*(row for _, row in said), strict=True)) or [()] * 3
+    parts = apart(pa.table({a.name: pa.array(c, pa.string()) for a, c in zip(MOMENTS, texts, strict=True)}), MOMENTS)
+    at = np.array([at for at, _ in said], np.int64)
+    constants = {i: (each.values, at[each.rows]) for i, each in parts.constants.items()}
+    prefixes = {i: (each.ends, at[each.rows]) for i, each in parts.prefixes.items()}
+    others = [(int(at[row]), p) for row, p in parts.others]
+    found = offences(table, others, MOMENTS, constants, prefixes).tolist()
+    one_by_one = [(place, punctuation_from_texts(row, MOMENTS)) for place, row in said]
+    assert found == offences(table, one_by_one, MOMENTS).tolist()
+    assert found == [
+        number
+        for number, (place, row) in enumerate(tuples)
+        if any(before < place and p.matches(normal(row)) for before, p in one_by_one)
+    ]
+
+
+def normal(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, MOMENTS, strict=True))
