@@ -60,8 +60,11 @@ def stream(spark: SparkSession, document: Path, row_tag: str, schema: str, *, by
     return frame.dropna() if by_line else frame
 
 
-def warehouse(spark: SparkSession, directory: Path) -> DataFrame:
+def warehouse(spark: SparkSession, directory: Path, *, all_reports: bool = False) -> DataFrame:
     """The highest temperature of each hour (data/warehouse.sql).
+
+    With `all_reports`, equal ones are not looked for, since a maximum cannot tell: what is asked for is UNION then, and
+    what is written UNION ALL.
 
     The end of an hour is the event time of its reports. A delay of any size keeps the hour that a file or a batch ends
     in from being late in the next.
@@ -73,8 +76,10 @@ def warehouse(spark: SparkSession, directory: Path) -> DataFrame:
         .withWatermark("at", "1 second")
         for number in (1, 2)
     )
-    different = one.unionAll(two).dropDuplicates(["currtmp", "hour", "at"])
-    return different.groupBy("at", "hour").agg(F.max("currtmp").alias("maxtemp")).select("maxtemp", "hour")
+    reports = one.unionAll(two)
+    if not all_reports:
+        reports = reports.dropDuplicates(["currtmp", "hour", "at"])
+    return reports.groupBy("at", "hour").agg(F.max("currtmp").alias("maxtemp")).select("maxtemp", "hour")
 
 
 def closing_price(spark: SparkSession, directory: Path, *, all_bids: bool = False) -> DataFrame:
