@@ -82,24 +82,23 @@ def warehouse(spark: SparkSession, directory: Path, *, all_reports: bool = False
     return reports.groupBy("at", "hour").agg(F.max("currtmp").alias("maxtemp")).select("maxtemp", "hour")
 
 
-def closing_price(spark: SparkSession, directory: Path, *, all_bids: bool = False) -> DataFrame:
+def closing_price(spark: SparkSession, directory: Path) -> DataFrame:
     """The highest bid on each item (data/auctions/tucker_2007_query_2.sql), when its time has come.
 
     The join is bounded by what a bid's time can be; a price goes out when the watermark has passed its auction's end,
-    which the query must take for its time. With `all_bids`, equal bids are not looked for (UNION ALL).
+    which the query must take for its time. Equal bids are not looked for, since a maximum cannot tell.
     """
     one, two = (
-        stream(spark, directory / f"bid{number}.xml", "bid", BID).withWatermark("dateTime", "1 second")
+        stream(spark, directory / f"bid{number}.xml", "bid", BID)
+        .select("auction", "price", F.col("dateTime").alias("bidAt"))
+        .withWatermark("bidAt", "1 second")
         for number in (1, 2)
     )
-    bids = one.unionAll(two)
-    if not all_bids:
-        bids = bids.dropDuplicates()
-    bids = bids.select("auction", "price", F.col("dateTime").alias("bidAt"))
     lots = stream(spark, directory / "auction.xml", "auction", AUCTION)
     lots = lots.select("id", "itemName", "expires").withWatermark("expires", LONGEST_AUCTION)
     while_open = F.expr(f"id = auction AND bidAt <= expires AND bidAt >= expires - INTERVAL {LONGEST_AUCTION}")
-    highest = lots.join(bids, while_open).groupBy("id", "itemName", "expires").agg(F.max("price").alias("close"))
+    joined = lots.join(one.unionAll(two), while_open)
+    highest = joined.groupBy("id", "itemName", "expires").agg(F.max("price").alias("close"))
     return highest.select("id", "itemName", "close")
 
 
