@@ -61,7 +61,7 @@ def test_closing_price(
     plain_run(small_auction_house)
     all_bids = partial(our_run, all_bids=True)
     contenders: dict[str, Callable[[], float]] = {"UNION": our_run, "UNION ALL": all_bids, "plain": plain_run}
-    times = take_turns(contenders, few={"plain": 1}, within=120)
+    times = take_turns(contenders, few={"plain": 1}, within=100)
     right, answered = found["UNION"], found["plain"]
     assert found["UNION ALL"] == right
     assert answered.items() <= right.items()

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SLICES, TUPLES = 13, 10_000
 """In a run. Its first two and its last one do not count: they start and end it."""
 
-ROUNDS = few_rounds(3)
+ROUNDS = few_rounds(2)
 
 
 def slice_bytes(path: Path, slices: int = SLICES) -> str:
