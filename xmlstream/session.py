@@ -99,6 +99,9 @@ def _defaults(master: str) -> dict[str, str]:
     if cores is not None:
         found["spark.driver.host"] = "localhost"
         found["spark.driver.bindAddress"] = "127.0.0.1"
+        # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
+        # planning is most of what runs, and much of that runs once.
+        found["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
     return found
 
 
