@@ -18,8 +18,9 @@ import pyarrow as pa
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type
+from punct_ns.slices import arrow_type
 from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.row_order import in_order
 from xmlstream.xml_text import ATTRIBUTE_PREFIX, is_name, rows_text
 
 PREFIX = "punct"
@@ -54,13 +55,6 @@ class DocumentForm:
             rows += rows_text(in_order(tuples), self.schema, self.row_tag)
         rows += [write_element(p, self.row_tag, PREFIX).encode() + b"\n" for p in punctuations]
         return rows
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    """By position where tuples have one, else by all their attributes: the same bytes whoever computed them."""
-    if POSITION in table.column_names:
-        return table.sort_by(POSITION)
-    return table.sort_by([(name, "ascending") for name in table.column_names]) if table.num_columns else table
 
 
 class DirectorySink:
