@@ -13,11 +13,16 @@ TESTS_AT_ONCE := 2
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/installed ## make .venv with the locked dependencies, and find or install Java
+setup: .venv/prepared ## make .venv with the locked dependencies, find or install Java, make starts faster
 	@.ci/setup java
 
 .venv/installed: pyproject.toml requirements.lock .ci/setup
 	@.ci/setup python
+	@touch $@
+
+.venv/prepared: .venv/installed
+	@.ci/setup java
+	@.ci/setup start
 	@touch $@
 
 demo: setup ## run the warehouse query over two generated sensors, and draw the state it keeps

@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punct_ns.errors import UsageError
-from xmlstream import worker_python
+from xmlstream import class_archive, worker_python
 from xmlstream.spark_errors import first_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
+
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+"""What the driver's Java is started with where it computes all."""
 
 _ALWAYS = {
     # What a query means must not depend on the machine it runs on.
@@ -57,7 +60,7 @@ def open_session(
     from pyspark.sql import SparkSession
 
     submitted = _submitted()
-    if not submitted and not _java():
+    if not submitted and class_archive.java_home() is None:
         raise UsageError("there is no Java", hint=JAVA_HINT)
     settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
     if master is not None:
@@ -101,7 +104,7 @@ def _defaults(master: str) -> dict[str, str]:
         found["spark.driver.bindAddress"] = "127.0.0.1"
         # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
         # planning is most of what runs, and much of that runs once.
-        found["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+        found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
     return found
 
 
@@ -118,11 +121,6 @@ def cores_of(master: str) -> int | None:
     if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
         return int(found[1]) * int(found[2])
     return None
-
-
-def _java() -> bool:
-    home = os.environ.get("JAVA_HOME")
-    return bool(home and (Path(home) / "bin" / "java").exists()) or shutil.which("java") is not None
 
 
 @contextmanager
