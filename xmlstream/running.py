@@ -19,7 +19,7 @@ from xmlstream.progress import shown
 from xmlstream.rules import optimized
 from xmlstream.runner import Launched, Settings, Summary, launch
 from xmlstream.script import Script
-from xmlstream.session import open_session, quiet_java
+from xmlstream.session import cores_of, open_session, quiet_java
 from xmlstream.spark_errors import reason_in
 from xmlstream.xml_sink import require_fresh
 
@@ -90,7 +90,10 @@ def _session(environment: Environment, console: Console) -> Iterator[SparkSessio
     try:
         yield spark
     finally:
-        spark.stop()
+        # A cluster must hear that its application is done. On this machine Java sees that this process ends, stops
+        # Spark and removes what it wrote for itself: nobody needs to wait for that.
+        if cores_of(str(spark.sparkContext.master)) is None:
+            spark.stop()
 
 
 def _started(environment: Environment) -> SparkSession:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from punct_ns.errors import UsageError
 from xmlstream import class_archive, worker_python
+from xmlstream.installed_sources import spare_the_search
 from xmlstream.spark_errors import first_cause
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def open_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except PySparkException as error:
         hint = f"look at the master and the configuration; {JAVA_HINT}"
         raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
@@ -81,6 +82,9 @@ def open_session(
                 "Spark does not start", where=first_cause(error), hint="look at the master and the configuration"
             ) from error
         raise
+    if here and not submitted:
+        spare_the_search(session)
+    return session
 
 
 def _submitted() -> dict[str, str]:

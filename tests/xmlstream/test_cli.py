@@ -245,7 +245,13 @@ def test_the_papers_query_from_the_shell(sensors: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_standard_output_gets_one_document_and_nothing_else(sensors: Path) -> None:
+def test_standard_output_gets_one_document_and_temporary_directories_nothing(
+    sensors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for variable in ("TMPDIR", "SPARK_LOCAL_DIRS"):
+        monkeypatch.setenv(variable, str(scratch))
     few = ["--conf", "spark.sql.shuffle.partitions=1"]
     arguments = ["run", "-", "-D", f"SENSORS={sensors}", "-o", "-", "--verbose", *few]
     result = xmlstream(*arguments, stdin=QUERY.read_text())
@@ -253,6 +259,11 @@ def test_standard_output_gets_one_document_and_nothing_else(sensors: Path) -> No
     assert maxima(result.stdout.encode(), "row") == expected(sensors)
     assert [line for line in said(result) if line.startswith("slice ")]
     assert said(result)[-1].startswith("done: ")
+    # Java ends a moment after the command, and takes with it what it wrote.
+    deadline = time.monotonic() + 60
+    while left := list(scratch.iterdir()):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
 
 
 @pytest.mark.spark
