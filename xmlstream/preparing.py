@@ -17,6 +17,7 @@ from pathlib import Path
 from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.class_archive import PLACE, directory, fitting, java_home, quoted, whole_name
 from xmlstream.session import JAVA_HINT, JAVA_OPTIONS
+from xmlstream.spark_errors import reason_in
 
 _TABLES = "".join(
     f"CREATE TABLE s{n} (sid STRING, hour INT, min INT, currtmp DOUBLE) USING punctuated_xml OPTIONS "
@@ -119,5 +120,6 @@ def _run(scratch: Path, query: str, archives: str, *options: str) -> float:
     )
     seconds = time.monotonic() - begun
     if ended.returncode:
-        raise XmlStreamError("a query to try does not run", where=ended.stderr.strip()[-2000:])
+        words = "\n".join(ended.stderr.splitlines()[-3:])
+        raise XmlStreamError("a query to try does not run", where=reason_in(ended.stdout + ended.stderr) or words)
     return seconds

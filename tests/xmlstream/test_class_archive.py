@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.class_archive import PLACE, archive, directory, fitting, jars, java_home, java_options
 from xmlstream.preparing import prepare
 
@@ -156,3 +156,17 @@ def test_java_takes_an_archive_of_another_collector_and_goes_on_without_a_stale_
     os.utime(copied, (1, 1))
     assert java(*use) == ("", plain)
     assert "archive" in java(use[0])[0], "else nothing had to be silenced"
+
+
+def test_why_java_makes_no_archive_is_said_and_what_was_there_stays(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_HOME")
+    why = "there is no archive to build upon"
+    java = machine / "java" / "bin" / "java"
+    java.write_text(f"#!/bin/sh\necho Error occurred during initialization of VM\necho {why}\nexit 1\n")
+    old = keep(machine)
+    with pytest.raises(XmlStreamError) as raised:
+        prepare(print)
+    assert raised.value.where == why
+    assert list(old.parent.iterdir()) == [old]
