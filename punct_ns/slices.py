@@ -101,18 +101,30 @@ def _test(column: str, pattern: Pattern, domain: Domain) -> str:
             return f"{column} IS NULL"
         case Constant(value=value):
             assert value is not None
-            return f"{column} <=> {literal(value, domain)}"
+            return f"{column} <=> {_passed(value, column, domain)}"
         case Range():
             ends = [f"{column} IS NOT NULL"]
             if pattern.low is not None:
-                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {literal(pattern.low, domain)}")
+                ends.append(f"{column} {'>=' if pattern.low_closed else '>'} {_passed(pattern.low, column, domain)}")
             if pattern.high is not None:
-                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {literal(pattern.high, domain)}")
+                ends.append(f"{column} {'<=' if pattern.high_closed else '<'} {_passed(pattern.high, column, domain)}")
             return " AND ".join(ends)
         case List(values=values):
             present = ", ".join(literal(value, domain) for value in values if value is not None)
             test = f"{column} IS NOT NULL AND {column} IN ({present})"
             return f"{column} IS NULL OR ({test})" if None in values else test
+
+
+def _passed(value: Value, column: str, domain: Domain) -> str:
+    """A value to compare a column with, as data that Spark passes to the code it generates.
+
+    Other values then need no other code, so that no slice compiles it anew. An array is passed, a number would be part
+    of the code; which of its elements is meant must not be known before it runs.
+    """
+    text = literal(value, domain)
+    if domain.type == "STRING" or domain.type.startswith("DECIMAL"):
+        return text  # they are passed anyway
+    return f"element_at(array({text}), 1 + (hash({column}) & 0))"
 
 
 def _size(punctuation: Punctuation) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """What the driver's Java is started with where it computes all."""
 
 _ALWAYS = {
@@ -40,6 +40,8 @@ _ALWAYS = {
     # A set of constants is data to the generated code, not part of it: no slice compiles it anew.
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # The code of a hundred expressions is soon overwritten where every slice has many.
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.log.level": "ERROR",
 }
 
@@ -107,7 +109,7 @@ def _defaults(master: str) -> dict[str, str]:
         found["spark.driver.host"] = "localhost"
         found["spark.driver.bindAddress"] = "127.0.0.1"
         # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
-        # planning is most of what runs, and much of that runs once.
+        # planning is most of what runs, and much of that runs once. Without it Java reserves too little for code.
         found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
     return found
 
