@@ -22,9 +22,9 @@ DRIVER_MEMORY = "3g"
 
 @pytest.fixture(scope="session")
 def spark_conf() -> dict[str, str]:
-    """Nothing otherwise, and Java with all it has."""
+    """Nothing otherwise, but Java with both its compilers, as plain Spark has them, which shares the session."""
     os.environ.pop("SPARK_SUBMIT_OPTS", None)
-    return {"spark.driver.memory": DRIVER_MEMORY}
+    return {"spark.driver.memory": DRIVER_MEMORY, "spark.driver.extraJavaOptions": "-XX:+TieredCompilation"}
 
 
 @pytest.fixture(scope="session")
