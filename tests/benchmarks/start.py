@@ -31,7 +31,7 @@ for key, value in {
     "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1", "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false", "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.driver.extraJavaOptions": "{java}",
+    "spark.driver.extraJavaOptions": {java!r},
 }.items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
@@ -77,8 +77,8 @@ def test_start(bench: list[Measure], scratch: Path) -> None:
     java = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
     runs = {
         "ours": ("-m", "xmlstream", "run", str(query), "-o", str(out), "--overwrite"),
-        "stream": ("-c", STREAM.replace("{java}", java), str(directory)),
-        "count": ("-c", COUNT.replace("{java}", java)),
+        "stream": ("-c", STREAM.replace("{java!r}", repr(java)), str(directory)),
+        "count": ("-c", COUNT.replace("{java!r}", repr(java))),
     }
     numbers = iter(range(100))
 
