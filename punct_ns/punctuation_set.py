@@ -288,12 +288,13 @@ class PunctuationSet:
                 self._drop_covered(self._entries.meeting({i: pattern}, few=EXACT_PUNCTUATIONS))
 
     def _take(self, ps: Iterable[Punctuation]) -> None:
-        """Takes many in; those of one attribute in one go."""
+        """Takes many in; those of one attribute in one go, before the others, of which they may cover many."""
         singles: dict[int, GrowingSet] = {}
+        others: list[Punctuation] = []
         for p in ps:
             restricted = p.restricted
             if len(restricted) != 1:
-                self.add(p)
+                others.append(p)
                 continue
             i = restricted[0]
             if i not in singles:
@@ -302,6 +303,8 @@ class PunctuationSet:
         for i, closed in singles.items():
             if not self._all:
                 self._close_all(i, closed.value_set())
+        for p in others:
+            self.add(p)
 
     def _become_all(self) -> None:
         self._all = True

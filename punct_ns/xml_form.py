@@ -51,14 +51,20 @@ def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim:
         schema,
         tuple(
             [
-                WILDCARD if text is None or text == "*" else _pattern(text, attribute.domain, trim)
+                WILDCARD if text is None or text == "*" else pattern_from_text(text, attribute.domain, trim=trim)
                 for text, attribute in zip(texts, schema.attributes, strict=True)
             ]
         ),
     )
 
 
-def _pattern(text: str, domain: Domain, trim: bool) -> Pattern:
+def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Pattern:
+    """The pattern that a leaf holds, its wildcard as any other; the rest as for `punctuation_from_texts`.
+
+    >>> from punct_ns.domain import Domain
+    >>> pattern_from_text("[17,20)", Domain("INT"))
+    Range(low=17, high=19, low_closed=True, high_closed=True)
+    """
     if not trim and domain.type == "STRING":
         tidy = text.strip(BLANKS)
         if tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -19,65 +19,96 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import Cut, Domain
-from punct_ns.pattern import Constant, Pattern, values
+from punct_ns.pattern import WILDCARD, Constant, Pattern, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION
+from sources.told_apart import FAR, Apart, Bools, Boxes, Longs
 
 pc: Any = pyarrow.compute  # its stubs do not know that a chunked array may go in
 
-Longs = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Said = Sequence[tuple[int, Punctuation]]
 """Punctuations with their positions, in stream order."""
 
-Many = Mapping[int, tuple[Longs, Longs]]
-"""By the place of the one attribute that punctuations restrict: what they say of it, in stream order, and where."""
-
-NONE: Many = MappingProxyType({})
-
 OPEN = np.iinfo(np.int64).max
 
-FAR = 1 << 61
-"""A whole number beyond all ends of ranges from the start."""
 
-
-def offences(tuples: pa.Table, said: Said, schema: Schema, constants: Many = NONE, prefixes: Many = NONE) -> Longs:
+def offences(tuples: pa.Table, said: Said, schema: Schema, more: Apart | None = None) -> Longs:
     """The rows, in order, that a punctuation said before them matches.
 
     Args:
         tuples: In the order of `_position`; what punctuations restrict and is not among the columns is not looked at.
         said: In the order of their positions; a position below all others stands for an earlier piece.
         schema: Of the punctuations.
-        constants: More punctuations: whole numbers.
-        prefixes: More punctuations: ends of ranges from the start, as `coalesced.Prefixes` has them.
+        more: More punctuations, in the order of their positions.
     """
-    if not (said or constants or prefixes) or not tuples.num_rows:
+    more = more or Apart()
+    if not (said or len(more.at)) or not tuples.num_rows:
         return np.empty(0, np.int64)
     at = tuples[POSITION].to_numpy()
     columns = {i: _Column(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
+    said = list(said)
+    found = np.zeros(len(at), np.bool_)
+    for boxes in more.boxes:
+        constants = np.empty(0, np.int64)
+        if columns.keys() >= boxes.patterns.keys():
+            constants = _constants(boxes)
+            found |= at > _closed_by(boxes, constants, more.at, columns, len(at))
+        elif not any(WILDCARD in patterns for patterns in boxes.patterns.values()):
+            continue
+        others = np.delete(np.arange(len(boxes.rows)), constants)
+        said += [(int(more.at[row]), p) for row, p in boxes.one_by_one(schema, others)]
+    said = [(position, p) for position, p in said if columns.keys() >= set(p.restricted)]
+    for i in columns.keys() & more.constants.keys():
+        each = more.constants[i]
+        found |= at > columns[i].closed_by(each.values, more.at[each.rows])
+    for i in columns.keys() & more.prefixes.keys():
+        prefixes = more.prefixes[i]
+        found |= at > columns[i].closed_up_to(prefixes.ends, more.at[prefixes.rows])
+    return np.flatnonzero(found | _matched(sorted(said, key=itemgetter(0)), at, columns))
+
+
+def _matched(said: Said, at: Longs, columns: dict[int, _Column]) -> Bools:
+    """For each tuple, whether it comes after a punctuation that matches it; these restrict no other column."""
     found = np.zeros(len(at), np.bool_)
     singles: dict[int, list[tuple[int, Pattern]]] = {}
     for position, p in said:
         restricted = p.restricted
         if not restricted:
             found |= at > position
-        elif not columns.keys() >= set(restricted):
-            continue
         elif len(restricted) == 1:
             singles.setdefault(restricted[0], []).append((position, p.patterns[restricted[0]]))
         else:
-            rows = _matching_later(p, position, at, columns)
-            found[rows] = True
-    for i, (values_, positions) in constants.items():
-        if i in columns:
-            found |= at > columns[i].closed_by(values_, positions)
-    for i, (ends, positions) in prefixes.items():
-        if i in columns:
-            found |= at > columns[i].closed_up_to(ends, positions)
+            found[_matching_later(p, position, at, columns)] = True
     for i, patterns in singles.items():
         found |= at > columns[i].closed_from(patterns)
-    return np.flatnonzero(found)
+    return found
+
+
+def _constants(boxes: Boxes) -> Longs:
+    """Those of them that say a constant of each of several attributes."""
+    constant = np.full(len(boxes.rows), len(boxes.patterns) > 1)
+    for column, patterns in enumerate(boxes.patterns.values()):
+        constant &= np.array([isinstance(pattern, Constant) for pattern in patterns])[boxes.codes[:, column]]
+    return np.flatnonzero(constant)
+
+
+def _closed_by(boxes: Boxes, which: Longs, at: Longs, columns: Mapping[int, _Column], count: int) -> Longs:
+    """For each tuple, the position from which on one of those boxes, whose patterns are constants, has closed it."""
+    if not len(which):
+        return np.full(count, OPEN)
+    said, mine, inside = np.zeros(len(which), np.int64), np.zeros(count, np.int64), np.ones(count, np.bool_)
+    for column, (i, patterns) in enumerate(boxes.patterns.items()):
+        place = columns[i].places(patterns)
+        inside &= place >= 0
+        # What the constants so far are together becomes one number, no larger than there are boxes.
+        wide = said * len(patterns) + boxes.codes[which, column]
+        different, first, said = np.unique(wide, return_index=True, return_inverse=True)
+        mine = mine * len(patterns) + place
+        found = np.minimum(np.searchsorted(different, mine), len(different) - 1)
+        inside &= different[found] == mine
+        mine = found
+    return np.where(inside, at[boxes.rows[which[first]]][mine], OPEN)
 
 
 def _matching_later(p: Punctuation, position: int, at: Longs, columns: dict[int, _Column]) -> Longs:
@@ -183,6 +214,21 @@ class _Column:
         farthest = np.maximum.accumulate(ends)
         first = np.searchsorted(farthest, doubled, side="right")
         return np.where(self._null, OPEN, np.append(positions, OPEN)[first])
+
+    def places(self, patterns: Sequence[Pattern]) -> Longs:
+        """For each value, the place of the constant among different patterns that it is; -1 if it is none of them."""
+        constants = {p.value: place for place, p in enumerate(patterns) if isinstance(p, Constant)}
+        null = constants.pop(None, -1)
+        if self._keys is None:
+            codes, different = self._codes
+            return np.where(self._null, null, np.array([constants.get(v, -1) for v in different], np.int64)[codes])
+        if not constants:
+            return np.where(self._null, null, -1)
+        keys = np.array([self._key(self._domain.cut(value, after=False)) for value in constants], np.int64)
+        order = np.argsort(keys)
+        place = np.array(list(constants.values()), np.int64)[order]
+        found = np.minimum(np.searchsorted(keys[order], self._keys), len(keys) - 1)
+        return np.where(self._null, null, np.where(keys[order][found] == self._keys, place[found], -1))
 
     def matching(self, rows: Longs, pattern: Pattern) -> Bools:
         """Which of the rows match."""

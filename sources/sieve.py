@@ -15,10 +15,11 @@ import pyarrow as pa
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
-from sources.coalesced import apart, one_by_one, punctuations
-from sources.offences import Longs, offences
+from sources.coalesced import punctuations
+from sources.offences import offences
 from sources.source import SourceOptions
 from sources.staging import MALFORMED
+from sources.told_apart import Longs, apart, one_by_one
 
 WINDOW = 1 << 18
 """Tuples that are held back at once."""
@@ -66,14 +67,10 @@ class Sieve:
         if said is None:
             found = offences(table, before, self._schema)
             return self._without(table, found, before, document) if len(found) else table
-        parts = apart(said, self._schema)
-        at = said[POSITION].to_numpy()
-        here = [(int(at[row]), p) for row, p in parts.others]
-        constants = {i: (each.values, at[each.rows]) for i, each in parts.constants.items()}
-        prefixes = {i: (each.ends, at[each.rows]) for i, each in parts.prefixes.items()}
-        found = offences(table, [*before, *here], self._schema, constants, prefixes)
+        found = offences(table, before, self._schema, apart(said, self._schema))
         if not len(found):
             return table
+        at = said[POSITION].to_numpy()
         each_one = one_by_one(said, np.arange(said.num_rows), self._schema)
         return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)], document)
 
