@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ Characters = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+_AMPERSAND = ord("&")
 BLANK = 32
 """All of XML's white space is at or below it."""
 
@@ -38,6 +40,11 @@ def slots(text: bytes, start: Longs, end: Longs) -> pa.StringArray:
 
 def repeated(text: str | None, count: int) -> pa.StringArray:
     """The same text so many times."""
+    return _repeated(text, 1 << max(count - 1, 0).bit_length())[:count]
+
+
+@lru_cache(maxsize=64)
+def _repeated(text: str | None, count: int) -> pa.StringArray:
     return pa.array([text], pa.string()).take(_array(np.zeros(count, np.int64)))
 
 
@@ -84,6 +91,8 @@ def dereferenced(texts: Any) -> pa.StringArray:
     >>> dereferenced(pa.array(["a &amp;lt; b", None])).to_pylist()
     ['a &lt; b', None]
     """
+    if not (characters(texts) == _AMPERSAND).any():
+        return texts  # type: ignore[no-any-return]
     for reference, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
         texts = pa.compute.replace_substring(texts, pattern=reference, replacement=character)
     plain: pa.StringArray = texts

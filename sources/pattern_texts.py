@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import BLANKS
-from punct_ns.xml_form import punctuation_from_texts
+from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.arrow_text import has_blank_ends
 from sources.elements import UnreadableError, as_constant
 from sources.formats import PrefixRewriting
@@ -48,22 +48,20 @@ class PatternTexts:
     def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
         """Whether all the texts of many punctuations are patterns for their attributes."""
         for index, texts in enumerate(columns):
-            for text in self._doubtful(index, texts):
-                alone: list[str | None] = [None] * len(columns)
-                alone[index] = text
-                try:
-                    self.check(alone)
-                except UnreadableError:
-                    return False
+            domain, prefix = self._schema[index].domain, self._prefixes.get(index)
+            try:
+                for text in self._doubtful(index, texts):
+                    pattern_from_text(prefix.of_pattern(text) if prefix else text, domain, trim=self._trims)
+            except ValueError:
+                return False
         return True
 
     def _doubtful(self, index: int, texts: Any) -> list[str]:
-        if not len(texts):
-            return []
+        different = texts.unique()
         plain = None if index in self._prefixes else _PLAIN.get(self._schema[index].domain.type)
-        if plain is not None:
-            texts = texts.filter(pc.invert(pc.match_substring_regex(texts, plain)))
-        return [text for text in texts.unique().to_pylist() if text is not None and text != "*"]
+        if plain is not None and len(different) > 1:
+            different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
+        return [text for text in different.to_pylist() if text is not None and text != "*"]
 
     def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
         """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
