@@ -9,7 +9,7 @@ from typing import BinaryIO, Literal
 from sources.cuts import Cut, Names, last_cut, last_item_end
 from sources.head import Charset, FlawError, head_of
 
-PIECE = 1 << 20
+PIECE = 1 << 21
 """Bytes that are read and parsed at once, unless an item is longer."""
 
 Ending = Literal["cut", "root", "unfinished"]

@@ -204,9 +204,13 @@ class Window:
 
         References to the five entities that every document has are no matter: whoever takes a text undoes them.
         """
-        control = np.flatnonzero(self.byte < _BLANK)
-        which = self.byte[control]
-        found = [control[(which != _TAB) & (which != _LF)]]
+        found = []
+        is_control = self.byte < _BLANK
+        # All of them are line feeds in most windows; to count is cheaper than to find.
+        if np.count_nonzero(is_control) > np.count_nonzero(self.byte == _LF):
+            control = np.flatnonzero(is_control)
+            which = self.byte[control]
+            found.append(control[(which != _TAB) & (which != _LF)])
         if b"&" in self.text:
             references = np.flatnonzero(self.byte == _AMPERSAND)
             words, predefined = self._word[references], np.zeros(len(references), np.bool_)
@@ -216,7 +220,7 @@ class Window:
             found.append(references[~predefined])
         if b"]" in self.text:
             found.append(np.flatnonzero((self.byte[:-2] == _BRACKET) & (self.byte[1:-1] == _BRACKET)))
-        return np.sort(np.concatenate(found))
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
 
 def _as_word(literal: bytes) -> tuple[np.uint64, np.uint64]:
