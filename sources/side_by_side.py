@@ -10,7 +10,9 @@ limits, and one with nothing new adds nothing to a slice. The rows are staged ra
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +94,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of the next slice, each source's by its name."""
         with telling():
             whole = isinstance(limit, ReadAllAvailable)
-            return {
-                source.source: slicing.end(before, None if whole else source.max_bytes_per_slice).json()
-                for source, slicing, before in zip(self._sources, self._slicings, self._offsets(start), strict=True)
-            }
+            budgets = [None if whole else source.max_bytes_per_slice for source in self._sources]
+            # To look for cuts is to read and to count, which threads do side by side.
+            with ThreadPoolExecutor(os.cpu_count()) as threads:
+                ends = list(threads.map(Slicing.end, self._slicings, self._offsets(start), budgets))
+            return {source.source: end.json() for source, end in zip(self._sources, ends, strict=True)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a slice, of all sources."""
