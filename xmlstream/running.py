@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from punct_ns.errors import UsageError
+from xmlstream.head_start import give_head_start
 from xmlstream.inputs import require_found
 from xmlstream.progress import shown
 from xmlstream.rules import optimized
@@ -26,7 +27,7 @@ from xmlstream.xml_sink import require_fresh
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.05
 """How long an interrupt may wait to be seen."""
 
 
@@ -53,6 +54,7 @@ def run_script(
     _require_startable(script, settings)
     with ExitStack() as stack:
         spark = stack.enter_context(_session(environment, console))
+        give_head_start(spark)
         interrupted = stack.enter_context(_interrupts())
         written = script.plan(spark)
         root = written if as_written else optimized(written)
