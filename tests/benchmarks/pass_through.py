@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 EVERYTHING = "currtmp > -300"
+BYTES_PER_SLICE = "128m"
 
 _REPORT = re.compile(
     rb"<report>\s*<sid>(\w+)</sid>\s*<hour>(\d+)</hour>\s*<min>(\d+)</min>\s*<currtmp>([\d.]+)</currtmp>\s*</report>"
@@ -44,7 +45,8 @@ def test_pass_through(
     plain = plain_spark.session(spark)
 
     def our_run(directory: Path = warehouse) -> float:
-        source = xs.read(spark, directory / "sensor1.xml", schema=plain_spark.REPORT, rowTag="tempdata", schemes="hour")
+        options = {"rowTag": "tempdata", "schemes": "hour", "maxBytesPerSlice": BYTES_PER_SLICE}
+        source = xs.read(spark, directory / "sensor1.xml", schema=plain_spark.REPORT, **options)
         return asking.run(source.where(EVERYTHING), ours, "report").seconds
 
     def plain_run(directory: Path = warehouse) -> float:
@@ -53,7 +55,7 @@ def test_pass_through(
 
     our_run(small_warehouse)
     plain_run(small_warehouse)
-    times = take_turns({"ours": our_run, "plain": plain_run}, within=80)
+    times = take_turns({"ours": our_run, "plain": plain_run}, within=60)
     hours = scaled(1000, at_least=10)
     passed = reports(ours)
     assert len(passed) == 1000 * hours

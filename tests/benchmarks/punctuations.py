@@ -59,7 +59,7 @@ def test_very_many_constants_in_one_slice(spark: SparkSession, bench: list[Measu
         return done.seconds
 
     run("constants")
-    times = take_turns({name: partial(run, name) for name in paths}, within=40)
+    times = take_turns({name: partial(run, name) for name in paths}, within=30)
     more = [one - none for one, none in zip(times["constants"], times["none"], strict=True)]
     note = "closing as many groups, of 2 tuples each; no two of them make a range; the time that they add"
     name = "100,000 constants in one slice"
@@ -84,7 +84,7 @@ def test_many_among_the_tuples(spark: SparkSession, bench: list[Measure], wareho
 
     run(dense)
     rate = take_turns(
-        {name: partial(run, path) for name, path in (("1 in 10", dense), ("1 in 1,000", warehouse))}, within=60
+        {name: partial(run, path) for name, path in (("1 in 10", dense), ("1 in 1,000", warehouse))}, within=40
     )
     name = "warehouse query with a punctuation for every 10 tuples"
     beside = "with one for every 1,000"
