@@ -20,6 +20,7 @@ from lxml import etree
 from sources.elements import ItemReader
 from sources.gaps import Group, between, numbered
 from sources.head import parse_content
+from sources.leaf_tree import MANY_TAGS
 from sources.shape import Shape, Window
 
 MARKER = b"<?peeled?>"
@@ -73,6 +74,7 @@ class Peeler:
         """Of the items of these readings, which differ in their names."""
         self._readers = readers
         self._streams = {reader.local.encode(): stream for stream, reader in enumerate(readers)}
+        self._stream_of: dict[object, int] = {}
         self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
         self._contexts: dict[tuple[bytes, ...], _Shapes] = {}
         name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
@@ -139,8 +141,13 @@ class Peeler:
         return None if closing is None else (text[tag.start() : closing.end()], stream)
 
     def _stream(self, element: etree._Element) -> int:
-        """Which source an element is an item of; -1 for none."""
-        return next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
+        """Which source an element is an item of; -1 for none. Its tag says so."""
+        known = self._stream_of.get(element.tag)
+        if known is None:
+            known = next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
+            if len(self._stream_of) < MANY_TAGS:
+                self._stream_of[element.tag] = known
+        return known
 
     def _is_item(self, element: etree._Element) -> bool:
         return self._stream(element) >= 0
@@ -181,7 +188,7 @@ class Peeler:
     def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
         """Markers and items; the first is a marker."""
         found = list(context)
-        if all(isinstance(child, etree._ProcessingInstruction) or self._is_item(child) for child in found):
+        if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
             return found
         found = list(root.iter(etree.PI, *("{*}" + reader.local for reader in self._readers)))
         return [

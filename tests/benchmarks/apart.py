@@ -44,15 +44,15 @@ class Apart:
         self._process.wait(60)
         cast(TextIO, self._process.stdout).close()
 
-    def ask(self, query: str, path: Path) -> dict[str, float]:
-        """Runs `warehouse` over a directory, or `hottest` over one document.
+    def ask(self, query: str, path: Path, bytes_per_slice: str = "64m") -> dict[str, float]:
+        """Runs `warehouse` over a directory, or `hottest` over one document, so much of a document in a slice.
 
         Returns:
             The `seconds` of the whole call, the result's `tuples`, and the `peak` of memory meanwhile in MiB: resident
             sizes of all processes added up, driver and Python workers.
         """
         asked, told = cast(TextIO, self._process.stdin), cast(TextIO, self._process.stdout)
-        asked.write(json.dumps({"query": query, "path": str(path)}) + "\n")
+        asked.write(json.dumps({"query": query, "path": str(path), "bytes_per_slice": bytes_per_slice}) + "\n")
         asked.flush()
         with Peak(self._process.pid) as peak:
             for line in told:  # Java speaks here, too
@@ -120,7 +120,8 @@ def main(master: str, memory: str) -> None:
         for line in sys.stdin:
             asked: dict[str, Any] = json.loads(line)
             path = Path(asked["path"])
-            query = asking.hottest(spark, path) if asked["query"] == "hottest" else asking.warehouse(spark, path)
+            ask = asking.hottest if asked["query"] == "hottest" else asking.warehouse
+            query = ask(spark, path, asked["bytes_per_slice"])
             done = asking.run(query, Path(output) / "out", "hottest")
             answer = {"seconds": done.seconds, "tuples": sum(one["tuples_out"] for one in done.slices)}
             print(_ANSWER + json.dumps(answer), flush=True)

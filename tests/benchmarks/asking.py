@@ -62,10 +62,11 @@ def warehouse(spark: SparkSession, directory: Path, bytes_per_slice: str = "64m"
     return xs.from_sql(spark, text, {"SENSORS": str(directory)})
 
 
-def hottest(spark: SparkSession, document: Path) -> xs.Query:
+def hottest(spark: SparkSession, document: Path, bytes_per_slice: str = "64m") -> xs.Query:
     """The same of one sensor alone."""
     schema = "sid STRING, hour INT, min INT, currtmp DOUBLE"
-    source = xs.read(spark, document, schema=schema, rowTag="tempdata", schemes="hour")
+    options = {"rowTag": "tempdata", "schemes": "hour", "maxBytesPerSlice": bytes_per_slice}
+    source = xs.read(spark, document, schema=schema, **options)
     return source.select("currtmp", "hour").distinct().group_by("hour").agg("max(currtmp) AS maxtemp")
 
 

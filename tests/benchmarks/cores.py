@@ -21,6 +21,9 @@ from tests.benchmarks.measuring import Measure, rates, scaled, seconds, take_tur
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+BYTES_PER_SLICE = "128m"
+"""All that there is of a document."""
+
 HOURS = scaled(1000, at_least=10)
 
 
@@ -40,7 +43,7 @@ def test_cores(bench: list[Measure], warehouse: Path, small_warehouse: Path) -> 
             process.ask("warehouse", small_warehouse)
 
         def run(process: Apart, name: str) -> float:
-            answer = process.ask(*inputs[name])
+            answer = process.ask(*inputs[name], BYTES_PER_SLICE)
             assert answer["tuples"] == HOURS
             return answer["seconds"]
 
