@@ -48,7 +48,7 @@ check: .venv/installed ## format, rules, types, floors
 	$(BIN)/lint-imports
 
 bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those to compare with (minutes)
-	$(PYTEST) --capture=no tests/benchmarks/*.py
+	$(PYTEST) --capture=no --durations=5 tests/benchmarks/*.py
 	$(if $(KEEP),cp out/bench/bench.json tests/benchmarks/last.json)
 
 experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
