@@ -124,9 +124,11 @@ class SparkAnalyst:
     def _session(self, tables: Mapping[str, Schema]) -> SparkSession:
         """A session with the tables as views, so that the user's own catalogue stays as it is."""
         session = self._spark.newSession()
-        for name, value in self._spark.conf.getAll.items():
+        # An array, as PySpark's own `getAll` pays for the exception that ends Java's iteration.
+        for entry in self._spark._jsparkSession.conf().getAllAsJava().entrySet().toArray():
+            name = entry.getKey()
             if name.startswith("spark.sql.") and session.conf.isModifiable(name):
-                session.conf.set(name, value)
+                session.conf.set(name, entry.getValue())
         for name, schema in tables.items():
             session.createDataFrame([], schema.ddl()).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
         return session

@@ -57,5 +57,5 @@ def test_cores(bench: list[Measure], warehouse: Path, small_warehouse: Path) -> 
         bench.append(Measure(what, "tuples/s", "more", with_two, "local[1]", with_one, None, 1.6))
     with_one, with_two = (rates(2000 * HOURS, floor[at_once]) for at_once in (1, 2))
     name = "two processors, libxml2 on two documents side by side"
-    note = "what the machine gives: two threads of one core are not two cores"
+    note = "what the machine gives, which may be less than two: processors may be threads of one core"
     bench.append(Measure(name, "tuples/s", "more", with_two, "one after the other", with_one, note=note))
