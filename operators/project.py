@@ -75,6 +75,22 @@ class Project:
         attributes = [(a.name, Attribute(renamed.get(a.name, a.name), a.domain)) for a in schema]
         return Project(tuple(Column(new, quoted(old), old) for old, new in attributes))
 
+    def is_identity(self, schema: Schema) -> bool:
+        """Whether each column is the input's attribute of its own place and name, and not computed; none is left out.
+
+        >>> here = Schema.of(a="INT", b="INT")
+        >>> Project.renaming(here, {"a": "a"}).is_identity(here)
+        True
+        >>> Project.renaming(here, {"a": "b", "b": "a"}).is_identity(here)
+        False
+        """
+        return len(self.columns) == len(schema) and all(
+            column.attribute == attribute
+            and column.copy_of is not None
+            and schema.attribute(column.copy_of) == attribute
+            for column, attribute in zip(self.columns, schema, strict=True)
+        )
+
     def schema(self, *inputs: Schema) -> Schema:
         """The columns' attributes."""
         return Schema(tuple(column.attribute for column in self.columns))

@@ -11,7 +11,7 @@ from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.intersect import Intersect
 from operators.merge import Merge
-from operators.project import Column, Project
+from operators.project import Column
 from operators.select import Select
 from operators.sort import Sort
 from operators.sort_key import SortKey
@@ -20,7 +20,7 @@ from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from xmlstream.analysis import Analyst
 from xmlstream.dialect import StreamSql, named, render
-from xmlstream.plan import Node, Operator
+from xmlstream.plan import Node, Operator, projected
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Field, Relation
 from xmlstream.widening import hull, widened
@@ -66,9 +66,7 @@ def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
         fields.append(Field(name, attribute))
         named_so, text = Attribute(attribute, domain), render(item.tree)
         columns.append(Column(named_so, text, source) if source else Column.computed(named_so, text, node.schema))
-    if tuple(c.attribute for c in columns) == node.schema.attributes and all(c.copy_of for c in columns):
-        return Relation(node, tuple(fields))
-    return Relation(Node(Project(tuple(columns)), (node,), "project"), tuple(fields))
+    return Relation(projected(node, columns), tuple(fields))
 
 
 def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:

@@ -22,7 +22,7 @@ from operators.intersect import Intersect
 from operators.join import Join
 from operators.merge import Merge
 from operators.multiway_join import MultiwayJoin
-from operators.project import Project
+from operators.project import Column, Project
 from operators.punctuate import Punctuate
 from operators.select import Select
 from operators.semi_join import SemiJoin
@@ -103,6 +103,12 @@ class Node:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def projected(node: Node, columns: Sequence[Column]) -> Node:
+    """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
+    operator = Project(tuple(columns))
+    return node if operator.is_identity(node.schema) else Node(operator, (node,), "project")
 
 
 def results(root: Node) -> tuple[Node, ...]:

@@ -22,7 +22,7 @@ from operators.top_n import TopN
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.dialect import expression
-from xmlstream.plan import Node, Results, Scan, topological
+from xmlstream.plan import Node, Results, Scan, projected, topological
 
 
 def prune_columns(root: Node) -> Node:
@@ -86,7 +86,7 @@ def _pruned(node: Node, needed: set[str], inputs: list[Node]) -> Node:
         case Scan():
             return _narrow(node, operator, needed)
         case Project(columns):
-            return _projection(tuple(column for column in columns if column.attribute.name in needed), inputs[0])
+            return projected(inputs[0], [column for column in columns if column.attribute.name in needed])
         case GroupBy(keys, aggregates):
             operator = GroupBy(keys, tuple(answer for answer in aggregates if answer.attribute.name in needed))
         case Merge(schema):
@@ -129,16 +129,9 @@ _PROMISES = frozenset(("schemes", "sectionEnds", "uniqueIds"))
 """The options in which a source says what its punctuations speak of."""
 
 
-def _projection(columns: tuple[Column, ...], below: Node) -> Node:
-    """The projection, or what is below it where that is the same."""
-    if all(c.copy_of for c in columns) and tuple(c.attribute for c in columns) == below.schema.attributes:
-        return below
-    return Node(Project(columns), (below,), "project")
-
-
 def _exactly(node: Node, names: tuple[str, ...]) -> Node:
     """The node with these attributes and no others."""
-    return _projection(tuple(Column(node.schema.attribute(name), quoted(name), name) for name in names), node)
+    return projected(node, [Column(node.schema.attribute(name), quoted(name), name) for name in names])
 
 
 def references(text: str) -> tuple[str, ...]:

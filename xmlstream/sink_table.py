@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from operators.project import Column, Project
+from operators.project import Column
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
 from xmlstream.declaration import FORMAT, Declaration
-from xmlstream.plan import Node
+from xmlstream.plan import Node, projected
 from xmlstream.query_text import QueryText
 from xmlstream.widening import widened
 from xmlstream.xml_sink import Target
@@ -72,6 +72,4 @@ class SinkTable:
             is_same = domain.type == attribute.domain.type
             expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
             made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
-        if all(column.attribute == attribute for column, attribute in zip(made, node.schema, strict=True)):
-            return node
-        return Node(Project(tuple(made)), (node,), "project")
+        return projected(node, made)
