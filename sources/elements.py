@@ -28,7 +28,11 @@ class UnreadableError(Exception):
 
 
 class DroppedError(Exception):
-    """A punctuation that restricts an attribute which the schema does not declare: it says nothing of the others."""
+    """A punctuation that restricts what the schema does not declare, so that it says nothing; `leaf` is that."""
+
+    def __init__(self, leaf: str) -> None:
+        super().__init__(leaf)
+        self.leaf = leaf
 
 
 class ItemReader:
@@ -87,6 +91,12 @@ class ItemReader:
             if len(self._kinds) < MANY_TAGS:
                 self._kinds[element.tag] = known
         return known
+
+    @property
+    def foreign(self) -> list[str]:
+        """Names of elements that were met, called as the items are, which are none."""
+        met = [tag for tag, kind in self._kinds.items() if kind == "other" and isinstance(tag, str)]
+        return [tag for tag in met if local_tag(tag) == self.local]
 
     def values(self, element: etree._Element, number: int | None = None) -> list[str | None]:
         """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
@@ -175,19 +185,22 @@ class ItemReader:
         """
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
-        restricted = self._mirror(element, self._all, texts, seen)
+        beyond: list[str] = []
+        self._mirror(element, self._all, texts, seen, beyond)
         if not seen:
             raise UnreadableError("the punctuation has none of the declared leaves")
-        if restricted:
-            raise DroppedError
+        if beyond:
+            raise DroppedError(beyond[0])
         for index, path in self._outer:
             value = of_ancestor(element, path)
             texts[index] = "null" if value is None else as_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
-    def _mirror(self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]) -> bool:
-        """Take in a punctuation's element; whether it restricts what is not declared."""
-        restricted = self._mirror_attributes(element, node, texts, seen)
+    def _mirror(
+        self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
+    ) -> None:
+        """Take in a punctuation's element, and name what it restricts that is not declared."""
+        self._mirror_attributes(element, node, texts, seen, beyond)
         children = [child for child in element if not isinstance(child, _NO_ELEMENT)]
         if node.columns:
             if children:
@@ -199,27 +212,25 @@ class ItemReader:
                 raise UnreadableError("the punctuation has text outside its leaves")
         else:
             pattern = str(_STRING(element)).strip(BLANKS)
-            restricted |= pattern != "*" and not (not pattern and node.attributes)
+            if pattern != "*" and not (not pattern and node.attributes):
+                beyond.append(local_tag(str(element.tag)))
         for child in children:
             places = below(node, str(child.tag)) or [LeafTree()]
             for place in places:
-                restricted |= self._mirror(child, place, texts, seen)
-        return restricted
+                self._mirror(child, place, texts, seen, beyond)
 
     def _mirror_attributes(
-        self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]
-    ) -> bool:
-        restricted = False
+        self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
+    ) -> None:
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
             if name in node.attributes:
                 self._see(node.attributes[name], value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._punctuation + "lifespan":
                     raise UnreadableError(f"the punctuation has an attribute {local_tag(name)} that means nothing")
-                restricted = True
-            elif not name.startswith(_FOREIGN):
-                restricted |= value.strip(BLANKS) != "*"
-        return restricted
+                beyond.append("lifespan")
+            elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*":
+                beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
 
 
 def _text(element: etree._Element) -> str | None:

@@ -7,6 +7,7 @@ and is named with its line. All three read alike.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,6 +56,11 @@ class ItemParser:
         )
 
     @property
+    def read(self) -> frozenset[str]:
+        """The attributes whose values are looked for."""
+        return frozenset(self._options.schema[index].name for index in self._wanted)
+
+    @property
     def stops(self) -> bool:
         """Whether what is malformed ends the reading."""
         return self._options.mode == "FAILFAST"
@@ -66,7 +72,7 @@ class ItemParser:
 
     def regular(self, peeled: Peeled, stream: int) -> Items | None:
         """Its items in a text that was taken apart, as those of one of several sources; None if one is malformed."""
-        tuples, punctuations, dropped = Rows(), Rows(), 0
+        tuples, punctuations, void = Rows(), Rows(), Counter[str]()
         for ordinal, element, of in peeled.irregular:
             if of != stream:
                 continue
@@ -75,8 +81,8 @@ class ItemParser:
                     punctuations.add(ordinal, UNKNOWN, self.reader.patterns(element))
                 else:
                     tuples.add(ordinal, UNKNOWN, self.reader.values(element))
-            except DroppedError:
-                dropped += 1
+            except DroppedError as dropped:
+                void[dropped.leaf] += 1
             except UnreadableError:
                 return None
         said = together(
@@ -85,13 +91,13 @@ class ItemParser:
         if not self._patterns.are_readable(said.columns):
             return None
         read = [*regular(peeled, stream, self._wanted, punctuations=False), tuples.columns(self._wanted)]
-        return Items(peeled.count, together(read, len(self._wanted)), said, [], dropped)
+        return Items(peeled.count, together(read, len(self._wanted)), said, [], void)
 
     def items(self, text: Content, root: etree._Element | None) -> Items:
         """All the items of a text that has been parsed; `root` is None if that failed."""
         if root is None:
             return self._by_piece(text)
-        tuples, punctuations, dropped, count, ended = Rows(), Rows(), 0, 0, list[Ended]()
+        tuples, punctuations, void, count, ended = Rows(), Rows(), Counter[str](), 0, list[Ended]()
         try:
             for found in self._walk.walk(root, len(text.after)):
                 if isinstance(found, Ended):
@@ -99,16 +105,16 @@ class ItemParser:
                     continue
                 try:
                     self._take(found, count, UNKNOWN, tuples, punctuations)
-                except DroppedError:
-                    dropped += 1
+                except DroppedError as dropped:
+                    void[dropped.leaf] += 1
                 count += 1
         except UnreadableError:
             return self._by_piece(text)
-        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], dropped, ended)
+        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], void, ended)
 
     def _by_piece(self, text: Content) -> Items:
         """The items of a text one by one, so that a bad one takes no other with it."""
-        tuples, punctuations, malformed, dropped, count = Rows(), Rows(), list[Malformed](), 0, 0
+        tuples, punctuations, malformed, void, count = Rows(), Rows(), list[Malformed](), Counter[str](), 0
         ended: list[Ended] = []
         numbers: dict[int, int] = {}
         for piece in pieces(text.content, text.open, text.after, self._item):
@@ -124,8 +130,8 @@ class ItemParser:
                     number = _number(numbers, piece) if not self.reader.is_punctuation(found) else None
                     self._take(found, count - 1, piece.start, tuples, punctuations, number)
                 continue
-            except DroppedError:
-                dropped += 1
+            except DroppedError as dropped:
+                void[dropped.leaf] += 1
                 continue
             except UnreadableError as error:
                 reason = str(error)
@@ -138,7 +144,7 @@ class ItemParser:
             malformed.append(Malformed(count, text.path, text.place(offset), self._kind(piece), reason, raw))
             count += 1
         columns = tuples.columns(self._wanted), punctuations.columns(self._all)
-        return Items(count, *columns, malformed, dropped, ended)
+        return Items(count, *columns, malformed, void, ended)
 
     def _take(
         self,
@@ -172,9 +178,12 @@ class ItemParser:
         tuples = items.tuples
         columns: list[pa.Array[Any]] = []
         wrong: dict[int, str] = {}
-        for column, texts in zip(self._columns, tuples.columns, strict=True):
+        had: list[str] = []
+        for index, column, texts in zip(self._wanted, self._columns, tuples.columns, strict=True):
             values, reasons = column.read(texts)
             columns.append(values)
+            if texts.null_count < len(texts):
+                had.append(self._options.schema[index].name)
             for row, reason in reasons.items():
                 wrong.setdefault(row, reason)
         if any(tuples.start[row] == UNKNOWN for row in wrong):
@@ -198,7 +207,7 @@ class ItemParser:
         )
         if derived:
             punctuations = self._with(punctuations, places.derived, derived)
-        return Parsed(batch, punctuations, malformed, items.dropped, items.count + len(derived))
+        return Parsed(batch, punctuations, malformed, items.void, tuple(had), items.count + len(derived))
 
     def _with(self, punctuations: pa.RecordBatch, places: Sequence[int], derived: Sequence[Said]) -> pa.RecordBatch:
         columns = [places, *zip(*(one.texts for one in derived), strict=True)]

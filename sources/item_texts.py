@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -45,7 +46,7 @@ class Items:
         tuples: The texts of the attributes that are wanted.
         punctuations: The pattern texts of all attributes.
         malformed: What could not be read; positions are ordinals, offsets those of the text.
-        dropped: How many punctuations say nothing, since they restrict what is not declared.
+        void: How many punctuations say nothing, since they restrict which leaf that is not declared.
         ended: The sections that end among them.
     """
 
@@ -53,7 +54,7 @@ class Items:
     tuples: Texts
     punctuations: Texts
     malformed: list[Malformed] = field(default_factory=list)
-    dropped: int = 0
+    void: Counter[str] = field(default_factory=Counter)
     ended: list[Ended] = field(default_factory=list)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from lxml import etree
@@ -19,15 +20,22 @@ class Parsed:
         tuples: The wanted attributes, typed, then `_position`.
         punctuations: `_position`, then the pattern text of every attribute, null for a wildcard.
         malformed: What could not be read.
-        dropped: Punctuations left out, since they restrict what the schema does not declare.
+        void: How many punctuations are left out, since they restrict which leaf that the schema does not declare.
+        had: The attributes that some tuple had.
         length: How many positions the piece takes up.
     """
 
     tuples: pa.RecordBatch
     punctuations: pa.RecordBatch
     malformed: list[Malformed]
-    dropped: int = 0
+    void: Counter[str] = field(default_factory=Counter)
+    had: tuple[str, ...] = ()
     length: int = 0
+
+    @property
+    def dropped(self) -> int:
+        """How many punctuations are left out."""
+        return self.void.total()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from punct_ns.slices import POSITION
 from sources.item_parser import ItemParser
 from sources.malformed import Malformed, as_table
+from sources.noticing import Noticing, restrictions
 from sources.parsed import Parsed
 from sources.ranges import Range
 from sources.sieve import Sieve
@@ -43,11 +44,11 @@ class _Stream:
 
     def __init__(self, options: SourceOptions, parser: ItemParser) -> None:
         self._options, self._schema = options, parser.punctuation_schema
+        self._noticing = Noticing(options, parser)
         self._sieve = Sieve(options, parser.tuple_schema)
         self._file = _TupleFile(options, parser.tuple_schema)
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
-        self._dropped = 0
 
     def add(self, parsed: Parsed, range_: Range) -> None:
         """The next piece."""
@@ -56,7 +57,7 @@ class _Stream:
         if parsed.punctuations.num_rows:
             self._punctuations.append(parsed.punctuations)
         self._malformed += parsed.malformed
-        self._dropped += parsed.dropped
+        self._noticing.add(parsed)
 
     def row(self, ranges: list[Range]) -> dict[str, Any]:
         """The staged row, once all pieces have come."""
@@ -65,6 +66,8 @@ class _Stream:
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
         wrong = pa.concat_tables([as_table(self._malformed, self._options.encoding), self._sieve.table()])
         wrong = wrong.sort_by(POSITION)
+        encoded = _encoded(said)
+        noticed = self._noticing.findings(ranges, restrictions(encoded, self._options.schema))
         positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
         return {
             "source": self._options.source,
@@ -74,8 +77,8 @@ class _Stream:
             "first_position": min(positions, default=None),
             "last_position": max(positions, default=None),
             "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
-            "dropped": self._dropped,
-            "punctuations": to_ipc(_encoded(said)),
+            "findings": noticed.text(),
+            "punctuations": to_ipc(encoded),
             "malformed": to_ipc(wrong),
         }
 

@@ -13,16 +13,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from sources.findings import Findings
+
 STAGED = (
     "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
-    "documents STRING, dropped BIGINT, punctuations BINARY, malformed BINARY"
+    "documents STRING, findings STRING, punctuations BINARY, malformed BINARY"
 )
 """Schema of a staged row, as Spark DDL.
 
 `path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
 source was read; `first_position` and `last_position` enclose all items and are null without any; `documents` is JSON,
-`[[path, position of its first byte], …]`; `dropped` counts the punctuations left out because they restrict what the
-schema does not declare; `punctuations` and `malformed` are Arrow IPC streams, null without any.
+`[[path, position of its first byte], …]`; `findings` is JSON of what was noticed (`sources.findings`); `punctuations`
+and `malformed` are Arrow IPC streams, null without any.
 """
 
 _LONG: pa.DataType = pa.int64()
@@ -55,7 +57,7 @@ class StagedRange:
         first_position: Lower bound of the items' positions, None without items.
         last_position: Upper bound of the items' positions, None without items.
         documents: Documents that were read, each with the position of its first byte, in order.
-        dropped: Punctuations left out: they restrict an attribute that the schema does not declare.
+        findings: What was noticed in it.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
         malformed: As MALFORMED, in stream order.
     """
@@ -67,7 +69,7 @@ class StagedRange:
     first_position: int | None
     last_position: int | None
     documents: tuple[tuple[str, int], ...]
-    dropped: int
+    findings: Findings
     punctuations: pa.Table | None
     malformed: pa.Table | None
 
@@ -82,7 +84,7 @@ class StagedRange:
             first_position=row["first_position"],
             last_position=row["last_position"],
             documents=tuple((path, base) for path, base in json.loads(row["documents"])),
-            dropped=row["dropped"],
+            findings=Findings.of(json.loads(row["findings"])),
             punctuations=from_ipc(row["punctuations"]),
             malformed=from_ipc(row["malformed"]),
         )
