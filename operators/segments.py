@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from operators.parquet_files import parquet_files
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -109,7 +111,7 @@ class SegmentStore:
                 frame = self._spark.createDataFrame(self._tables[segment.name], struct)
             else:
                 self._persist(segment)
-                frame = self._spark.read.schema(struct).parquet(str(self._directory / segment.name))
+                frame = parquet_files(self._spark, struct, str(self._directory / segment.name))
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 

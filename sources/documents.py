@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 
 from punct_ns.errors import InputError, StateError, UsageError
+from sources.local_paths import local_path, pattern_of
 from sources.source import MANY, ONE, SourceOptions
 
 LOG = "documents.jsonl"
@@ -28,14 +29,15 @@ class Documents:
             UsageError: A directory or glob without a place for the log, or one that is closed by the structure of its
                 documents; or a path of no file system.
         """
-        self._pattern = local_path(options.path)
-        self.single = options.documents == "one" or not (has_magic(self._pattern) or Path(self._pattern).is_dir())
+        self._path = local_path(options.path)
+        self._pattern = None if options.documents == "one" else pattern_of(self._path)
+        self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
         if options.is_merged:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
         if options.closings and not self.single:
             raise UsageError(MANY, hint=ONE)
         self._log: Path | None = None
-        self.paths: list[str] = [self._pattern] if self.single else []
+        self.paths: list[str] = [self._path] if self.single else []
         if log and not self.single:
             if options.document_log is None:
                 raise UsageError(
@@ -52,39 +54,22 @@ class Documents:
             InputError: The path leads to nothing.
         """
         if self.single:
-            if not Path(self._pattern).is_file():
-                raise InputError(f"there is no file {self._pattern}")
+            if not Path(self._path).is_file():
+                raise InputError(f"there is no file {self._path}")
             return self.paths
-        if has_magic(self._pattern):
+        if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
-        elif Path(self._pattern).is_dir():
-            candidates = list(Path(self._pattern).iterdir())
+        elif Path(self._path).is_dir():
+            candidates = list(Path(self._path).iterdir())
         else:
-            raise InputError(f"there is no directory {self._pattern}")
+            raise InputError(f"there is no directory {self._path}")
         known = set(self.paths)
         found = sorted(str(path) for path in candidates if _is_document(path) and str(path) not in known)
         if found and self._log is not None:
             _record(self._log, found)
         self.paths += found
         return self.paths
-
-
-def local_path(path: str) -> str:
-    """The path on the file system that driver and executors share.
-
-    >>> local_path("file:///data/bids.xml")
-    '/data/bids.xml'
-    """
-    scheme, separator, rest = path.partition(":/")
-    if not separator or not scheme.isalpha():
-        return str(Path(path))
-    if scheme != "file":
-        raise UsageError(
-            f"{path} is on no file system that can be read as files",
-            hint="mount it, for instance, where all nodes see it",
-        )
-    return "/" + rest.lstrip("/")
 
 
 def _is_document(path: Path) -> bool:

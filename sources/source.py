@@ -10,7 +10,6 @@ import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from glob import has_magic
 from typing import Any, Literal, get_args
 
 from punct_ns.errors import UsageError
@@ -20,6 +19,7 @@ from punct_ns.xml_form import PUNCT_NS
 from sources.arrays import element_of
 from sources.closings import Closings
 from sources.leaf_path import LeafPath, default_path
+from sources.local_paths import local_path, pattern_of
 from sources.option_values import choice, count, date_pattern, flag, names, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -32,7 +32,8 @@ class SourceOptions:
     """A punctuated XML source; made by `parse`.
 
     Attributes:
-        path: A file, a directory or a glob, on a file system that the driver and all executors see.
+        path: A file, a directory or a glob, on a file system that the driver and all executors see. What exists under
+            the very name is that, and no glob.
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
@@ -157,7 +158,7 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
-        if self.closings and self.documents == "sequence" and has_magic(self.path):
+        if self.closings and self.documents == "sequence" and pattern_of(local_path(self.path)) is not None:
             raise UsageError(MANY, hint=ONE)
 
     def replace(self, **options: str | None) -> SourceOptions:

@@ -94,7 +94,7 @@ class _TupleFile:
 
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
-        self._directory, self._source, self._schema = Path(options.stage), options.source, schema
+        self._directory, self._schema = Path(options.stage), schema
         self._writer: pq.ParquetWriter | None = None
         self._hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         self.tuples = 0
@@ -120,6 +120,7 @@ class _TupleFile:
         if self._writer is None:
             return None
         self._writer.close()
-        path = self._directory / f"{self._source}-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+        # The source's name is the user's: Spark leaves out files that are called _bid or .bid, without a word.
+        path = self._directory / f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
         self._hidden.replace(path)
         return str(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.behaviour import Slice, Tuples, together
+from operators.parquet_files import parquet_files
 from operators.state import OperatorState
 from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.punctuation import Punctuation
@@ -84,7 +85,7 @@ class Intake:
         return Slice(together(parts), tuple(new))
 
     def _read(self, paths: Sequence[str]) -> DataFrame:
-        return self._spark.read.schema(self._ddl).parquet(*paths)
+        return parquet_files(self._spark, self._ddl, *paths)
 
     def _malformed(self, range_: StagedRange) -> Iterator[dict[str, Any]]:
         if range_.malformed is None:

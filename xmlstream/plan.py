@@ -135,16 +135,20 @@ def topological(root: Node) -> list[Node]:
     return list(order)
 
 
+_LONGEST = 48
+"""Characters of a label in a name, of up to four bytes each: a file system takes 255."""
+
+
 def names(root: Node) -> dict[Node, str]:
     """A name for each node: its label, numbered from the second of that label on (`select`, `select-2`).
 
-    Names of one plan differ by more than case, and can be names of files.
+    Names of one plan differ by more than case, and can be names of directories, or of files with something behind it.
     """
     given: dict[Node, str] = {}
     seen: Counter[str] = Counter()
     taken: set[str] = set()
     for node in topological(root):
-        label = re.sub(r"[^\w.-]+", "_", node.label.lower()).strip(".") or "_"
+        label = re.sub(r"[^\w.-]+", "_", node.label.lower()).strip(".")[:_LONGEST] or "_"
         name = label
         while name in taken or seen[label] == 0:
             seen[label] += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,10 @@ from sources.one_pass import one_pass
 from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
 from xmlstream.execution import Execution
+from xmlstream.kept_apart import require_apart
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
-from xmlstream.plan import Node, Scan, results, topological
+from xmlstream.plan import Node, Scan, Static, results, topological
 from xmlstream.xml_sink import Target, require_fresh
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
     outputs = _outputs(settings)
+    require_apart(_paths(root), outputs, settings.checkpoint, settings.metrics)
     checkpoint = _checkpoint(settings)
     if not (checkpoint / "query.json").exists():
         for output in outputs:
@@ -178,6 +180,17 @@ def _outputs(settings: Settings) -> list[str]:
     if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
         raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
     return outputs
+
+
+def _paths(root: Node) -> Iterator[str]:
+    """Where the files are that a plan reads."""
+    for node in topological(root):
+        if isinstance(node.operator, Scan):
+            yield node.operator.options.path
+        elif isinstance(node.operator, Static):
+            path = dict(node.operator.options).get("path", "")
+            if path and ("://" not in path or path.startswith("file://")):
+                yield path
 
 
 def _ends(settings: Settings) -> Mapping[str, str]:

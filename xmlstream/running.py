@@ -16,6 +16,7 @@ from rich.console import Console
 from punct_ns.errors import UsageError
 from xmlstream.head_start import give_head_start
 from xmlstream.inputs import require_found
+from xmlstream.kept_apart import require_apart
 from xmlstream.progress import shown
 from xmlstream.rules import optimized
 from xmlstream.runner import Launched, Settings, Summary, launch
@@ -65,6 +66,9 @@ def run_script(
 
 def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark is started what would stop the query soon after."""
+    outputs = [target.output for target in settings.targets]
+    paths = [source.options.path for source in script.sources]
+    require_apart(paths, outputs, settings.checkpoint, settings.metrics)
     goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
     if not goes_on and not settings.overwrite:
         for target in settings.targets:

@@ -6,9 +6,11 @@ CREATE TABLE country (name STRING, region STRING) USING csv OPTIONS (path 'count
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operators.behaviour import Slice, Tuples
+from operators.parquet_files import LITERAL
 from operators.segments import COLLECTED
 from operators.state import OperatorState
 from punct_ns.domain import Domain
@@ -101,4 +103,6 @@ class StaticIntake:
         assert static.format is not None
         options = {"mode": "FAILFAST", **dict(static.options)}
         path = options.pop("path")
+        if Path(path.removeprefix("file://")).exists():
+            options |= LITERAL
         return self._spark.read.format(static.format).schema(static.schema.ddl()).options(**options).load(path)

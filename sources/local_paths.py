@@ -1,0 +1,58 @@
+"""Paths as users say them: on which file system they are, and what of them is a glob."""
+
+from __future__ import annotations
+
+import os
+from glob import escape, has_magic
+from pathlib import Path
+
+from punct_ns.errors import UsageError
+
+
+def local_path(path: str) -> str:
+    """The path on the file system that driver and executors share.
+
+    >>> local_path("file:///data/bids.xml")
+    '/data/bids.xml'
+    """
+    scheme, separator, rest = path.partition(":/")
+    if not separator or not scheme.isalpha():
+        return str(Path(path))
+    if scheme != "file":
+        raise UsageError(
+            f"{path} is on no file system that can be read as files",
+            hint="mount it, for instance, where all nodes see it",
+        )
+    return "/" + rest.lstrip("/")
+
+
+def divided(path: str) -> tuple[Path, tuple[str, ...]]:
+    """What a path leads to as it stands, and behind that the parts of the glob that it is; none if it is none.
+
+    A file or a directory may have `[`, `]`, `*` or `?` in its name: as far as the path leads to something that exists,
+    its characters stand for themselves. So a glob below a directory `in[1]` looks there, and not in `in1`.
+
+    >>> divided("in/bid.xml"), divided("nowhere/bid-*.xml")
+    ((PosixPath('in/bid.xml'), ()), (PosixPath('nowhere'), ('bid-*.xml',)))
+    """
+    if not has_magic(path) or _exists(path):
+        return Path(path), ()
+    parts = Path(path).parts
+    known = 0
+    while not has_magic(parts[known]) or _exists(str(Path(*parts[: known + 1]))):
+        known += 1
+    return Path(*parts[:known]), parts[known:]
+
+
+def pattern_of(path: str) -> str | None:
+    """The glob that a path is, for `glob.glob`; None if it is the path of one file or directory.
+
+    >>> pattern_of("in/bid.xml"), pattern_of("nowhere/bid-*.xml")
+    (None, 'nowhere/bid-*.xml')
+    """
+    known, parts = divided(path)
+    return str(Path(escape(str(known)), *parts)) if parts else None
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises for a name that is too long
