@@ -1,14 +1,17 @@
 """Which expressions rise, or fall, with one attribute; so that what is closed of it closes their values.
 
-`a*x + b` and its like, numeric casts, `floor` and `ceil`, integer division, `date_trunc`, a timestamp's date, and any
-of them of any other. All give null for null alone, under ANSI rules, where an overflow is an error. Not: what reads or
-writes a string, or turns a TIMESTAMP into a TIMESTAMP_NTZ or back, since there the order is another one.
+`a*x + b` and its like, numeric casts, `floor` and `ceil`, integer division, `date_trunc`, a timestamp's date, a
+timestamp as a number and back, moved by an interval shorter than a day, and any of them of any other. All give null for
+null alone, under ANSI rules, where an overflow is an error. Not: what reads or writes a string, or turns a TIMESTAMP
+into a TIMESTAMP_NTZ or back, since there the order is another one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -19,6 +22,14 @@ from punct_ns.schema import Schema
 _NUMBERS = ("integer", "decimal", "double", "FLOAT")
 _DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 _INSTANTS = _DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
+_UNITS: Mapping[str, Fraction] = {
+    "MICROSECOND": Fraction(1, 1_000_000),
+    "MILLISECOND": Fraction(1, 1000),
+    "SECOND": Fraction(1),
+    "MINUTE": Fraction(60),
+    "HOUR": Fraction(3600),
+}
+"""Units of intervals whose length no calendar changes, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,27 @@ class Monotone:
     falling: bool = False
     injective: bool = False
     local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """A function that rises with its argument: the types of both, and whether different values give different ones."""
+
+    of: str
+    to: str
+    injective: bool = True
+
+
+_CONVERSIONS: Mapping[str, _Conversion] = {
+    "unix_seconds": _Conversion("TIMESTAMP", "integer", injective=False),
+    "unix_millis": _Conversion("TIMESTAMP", "integer", injective=False),
+    "unix_micros": _Conversion("TIMESTAMP", "integer"),
+    "timestamp_seconds": _Conversion("integer", "TIMESTAMP"),
+    "timestamp_millis": _Conversion("integer", "TIMESTAMP"),
+    "timestamp_micros": _Conversion("integer", "TIMESTAMP"),
+    "unix_date": _Conversion("DATE", "integer"),
+    "date_from_unix_date": _Conversion("integer", "DATE"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +117,8 @@ def _of_domain(domain: Domain) -> str:
 
 def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     """The expression where one side is a constant, which neither quotient may have on its left: it jumps at zero."""
+    if isinstance(tree, exp.Add | exp.Sub) and (_moves_alike(tree.expression) or _moves_alike(tree.this)):
+        return _moved(tree, schema)
     constant, found, turned = number(tree.expression), _rising(tree.this, schema), False
     if (found is None or constant is None) and not isinstance(tree, exp.Div | exp.IntDiv):
         constant, found, turned = number(tree.this), _rising(tree.expression, schema), True
@@ -99,6 +133,28 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     exact = type_ == "integer" and not isinstance(tree, exp.IntDiv)
     how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact)
     return _Rising(how, type_)
+
+
+def _moved(tree: exp.Binary, schema: Schema) -> _Rising | None:
+    """A moment so much earlier or later: the same distance for all of them."""
+    moment = tree.this if _moves_alike(tree.expression) else tree.expression
+    if moment is tree.expression and isinstance(tree, exp.Sub):
+        return None
+    found = _rising(moment, schema)
+    return found if found and found.type in ("TIMESTAMP", "TIMESTAMP_NTZ") else None
+
+
+def _moves_alike(tree: exp.Expr) -> bool:
+    """Whether the tree is an interval of less than a day, so that Spark adds it without looking at a calendar."""
+    tree = tree.unnest()
+    if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
+        return False
+    unit = tree.args.get("unit")
+    length = _UNITS.get(unit.name.upper().removesuffix("S")) if isinstance(unit, exp.Var) else None
+    try:
+        return length is not None and abs(Fraction(tree.this.name) * length) < 86_400
+    except ValueError:
+        return False
 
 
 def _result(tree: exp.Binary, type_: str, constant: Kind) -> str:
@@ -125,7 +181,9 @@ def _cast(tree: exp.Cast, schema: Schema) -> _Rising | None:
         return _Rising(replace(found.how, injective=found.how.injective and found.type == target == "integer"), target)
     if target == "DATE" and found.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
         return _day(found)
-    return None
+    if found.type == "TIMESTAMP" and target == "integer":
+        return _Rising(replace(found.how, injective=False), target)
+    return _Rising(found.how, target) if found.type == "integer" and target == "TIMESTAMP" else None
 
 
 def _day(found: _Rising) -> _Rising:
@@ -157,6 +215,8 @@ def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> _Rising | Non
             return _Rising(coarser, "DATE")
         case "to_date" | "date" if found.type in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"):
             return _day(found) if found.type != "DATE" else found
+        case _ if (converted := _CONVERSIONS.get(name)) and found.type == converted.of:
+            return _Rising(found.how if converted.injective else coarser, converted.to)
         case "year" if found.type in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"):
             return _Rising(_day(found).how, "integer")
     return None

@@ -22,6 +22,11 @@ RISING = [
     "CAST(b AS INT)", "CAST(i AS BIGINT) * 2", "CAST(b AS DOUBLE)", "CAST(i AS TINYINT)", "i * CAST('3' AS INT)",
     "d * 2", "CAST(d AS INT)", "CAST(d AS DECIMAL(4,1))", "floor(d)", "ceil(d / 2)", "CAST(d AS DOUBLE)", "d div 0.5",
     "x * 1.8D + 32", "x / 4", "floor(x / 10)", "CAST(x AS INT)", "CAST(x AS FLOAT)", "f * 2", "CEILING(f)",
+    "unix_seconds(at)", "unix_seconds(at) DIV 600", "timestamp_seconds(unix_seconds(at) DIV 10 * 10)",
+    "unix_millis(at)", "unix_micros(at) DIV 1000", "unix_micros(at)", "CAST(at AS BIGINT) DIV 60",
+    "timestamp_seconds(b)", "timestamp_millis(b)", "timestamp_micros(i)", "CAST(b AS TIMESTAMP)",
+    "at - INTERVAL '10' SECOND", "at + INTERVAL 90 MINUTES", "INTERVAL '1.5' SECOND + at", "clock + INTERVAL 23 HOURS",
+    "unix_date(day)", "date_from_unix_date(i) ", "unix_date(day) DIV 7",
     "CAST(clock AS DATE)", "year(day)", "trunc(day, 'month')", "year(clock)",
 ]  # fmt: skip
 FALLING = ["-i", "5 - i", "i * -2", "i div -7", "i / -0.5", "-(x + 1)", "3 - floor(d)", "-b * 2"]
@@ -32,6 +37,9 @@ NEITHER = [
     "date_trunc('hour', clock)", "date_trunc('fortnight', at)", "date_trunc(s, at)", "trunc(day, 'day')", "month(day)",
     "hour(at)", "CAST(x AS DECIMAL(5,1))", "CASE WHEN i > 3 THEN 1 ELSE 0 END", "i > 3", "i + rand()", "nobody + 1",
     "floor(d, 1)", "CAST(k AS INT)", "x + CAST('NaN' AS DOUBLE)", "x * CAST('Infinity' AS DOUBLE)", "i +",
+    "at + INTERVAL '1' DAY", "at + INTERVAL 24 HOURS", "at - INTERVAL '1' MONTH", "at + INTERVAL i SECONDS",
+    "INTERVAL 5 SECONDS - at", "i + INTERVAL 5 SECONDS", "unix_seconds(clock)", "timestamp_seconds(x)", "unix_date(at)",
+    "at + INTERVAL '1:30' MINUTE TO SECOND", "unix_timestamp(at)",
 ]  # fmt: skip
 
 
@@ -64,6 +72,9 @@ def test_only_what_gives_no_two_values_the_same_is_injective() -> None:
     assert injective == {
         "i", "(i + 1)", "i - 1", "7 + i", "i * 2 + 1", "3 * (i - 4)", "-(-i)", "b + 5L", "CAST(b AS INT)",
         "CAST(i AS BIGINT) * 2", "CAST(i AS TINYINT)", "i * CAST('3' AS INT)", "-i", "5 - i", "i * -2", "-b * 2",
+        "unix_micros(at)", "timestamp_seconds(b)", "timestamp_millis(b)", "timestamp_micros(i)", "CAST(b AS TIMESTAMP)",
+        "at - INTERVAL '10' SECOND", "at + INTERVAL 90 MINUTES", "INTERVAL '1.5' SECOND + at",
+        "clock + INTERVAL 23 HOURS", "unix_date(day)", "date_from_unix_date(i) ",
     }  # fmt: skip
 
 
