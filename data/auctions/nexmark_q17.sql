@@ -1,5 +1,5 @@
 -- How many bids there are on each auction on each day, how many of them low, middle and high, and their prices.
--- NEXMark, Query 17, as nexmark/nexmark puts it for Flink.
+-- NEXMark, Query 17, as nexmark/nexmark puts it for Flink, whose average of integers is an integer, too: cut off.
 -- Closed auctions (bid.auction) close their groups.
 
 CREATE TABLE bid (

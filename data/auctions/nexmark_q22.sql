@@ -1,4 +1,4 @@
--- Every bid with the three directories of its URL.
+-- Every bid with the three directories of its URL; null where it has fewer.
 -- NEXMark, Query 22, as nexmark/nexmark puts it for Flink.
 -- Nothing is kept, and closed auctions and bidders (bid.auction, bid.bidder) go on.
 
@@ -9,5 +9,5 @@ OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
   schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
 
 SELECT auction, bidder, price, channel,
-       split_part(url, '/', 4) AS dir1, split_part(url, '/', 5) AS dir2, split_part(url, '/', 6) AS dir3
+       get(split(url, '/'), 3) AS dir1, get(split(url, '/'), 4) AS dir2, get(split(url, '/'), 5) AS dir3
 FROM bid;

@@ -63,6 +63,20 @@ TWO_STREAMS = {
     ),
 }
 
+_PERIOD = "time_bucket(INTERVAL 10 SECONDS, {})"
+_HOT = (
+    "SELECT auction, count(*) AS num, time_bucket(INTERVAL 2 SECONDS, dateTime) + INTERVAL (2 * step) SECONDS "
+    "AS endtime FROM bid, range(1, 6) AS steps(step) GROUP BY ALL"
+)
+_WON = (
+    "SELECT DISTINCT ON (id) id, seller, price, bid.dateTime FROM auction JOIN bid "
+    f"ON id = auction AND {_WITHIN} ORDER BY price DESC, bid.dateTime"
+)
+_SOLD_OUT = (
+    "seller IN (FROM auction_seller) AND seller NOT IN (SELECT seller FROM auction WHERE id NOT IN (FROM bid_auction))"
+)
+_BIDDING = "SELECT DISTINCT bidder, dateTime FROM bid WHERE bidder NOT IN (FROM bid_bidder)"
+
 ONE_STREAM = {
     "tucker_2003_example_2": Answer(
         "SELECT id, initialBid + (SELECT sum(price) FROM bid WHERE auction = id) AS finalPrice "
@@ -130,6 +144,45 @@ ONE_STREAM = {
         due="FALSE",
         kept=(*_JOINED, _GROUPS, "SELECT DISTINCT category FROM auction"),
     ),
+    "nexmark_q5": Answer(
+        f"FROM ({_HOT}) QUALIFY rank() OVER (PARTITION BY endtime ORDER BY num DESC) = 1",
+        due="endtime <= (FROM bid_until)",
+        kept=(f"FROM ({_HOT}) WHERE endtime > (FROM bid_until)",),
+    ),
+    "nexmark_q6": Answer(
+        "SELECT seller, id, avg(price) OVER (PARTITION BY seller ORDER BY dateTime, id "
+        f"ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS avg_price FROM ({_WON})",
+        due=_SOLD_OUT,
+        kept=(
+            *_JOINED,
+            _GROUPS,
+            *[f"FROM ({_WON}) WHERE NOT ({_SOLD_OUT})"] * 3,
+            f"FROM ({_WON}) AS one JOIN ({_WON}) AS other USING (seller) WHERE NOT ({_SOLD_OUT})",
+        ),
+    ),
+    "nexmark_q7": Answer(
+        "SELECT auction, price, bidder, dateTime, extra FROM bid "
+        f"QUALIFY rank() OVER (PARTITION BY {_PERIOD.format('dateTime')} ORDER BY price DESC) = 1",
+        due=f"{_PERIOD.format('dateTime')} + INTERVAL 10 SECONDS <= (FROM bid_until)",
+        kept=(f"FROM bid WHERE {_PERIOD.format('dateTime')} + INTERVAL 10 SECONDS > (FROM bid_until)",),
+    ),
+    "nexmark_q8": Answer(
+        f"SELECT DISTINCT person.id, name, {_PERIOD.format('person.dateTime')} AS starttime FROM person JOIN auction "
+        f"ON seller = person.id AND {_PERIOD.format('auction.dateTime')} = {_PERIOD.format('person.dateTime')}",
+        kept=(
+            "FROM person WHERE id NOT IN (FROM auction_seller)",
+            *["FROM auction WHERE seller NOT IN (FROM auction_seller) OR seller NOT IN (FROM person_id)"] * 2,
+        ),
+    ),
+    "nexmark_q11": Answer(
+        "SELECT bidder, count(*) AS bid_count, min(dateTime) AS starttime, max(dateTime) + INTERVAL 10 SECONDS "
+        "AS endtime FROM (SELECT *, sum(fresh::INT) OVER (PARTITION BY bidder ORDER BY dateTime "
+        "RANGE UNBOUNDED PRECEDING) AS session FROM (SELECT bidder, dateTime, coalesce(dateTime > "
+        "lag(dateTime) OVER (PARTITION BY bidder ORDER BY dateTime) + INTERVAL 10 SECONDS, TRUE) AS fresh FROM bid)) "
+        "GROUP BY bidder, session",
+        due="bidder IN (FROM bid_bidder)",
+        kept=(_BIDDING,) * 7,
+    ),
     "nexmark_q9": Answer(
         "SELECT DISTINCT ON (id) auction.*, auction, bidder, price, bid.dateTime AS bid_dateTime, "
         f"bid.extra AS bid_extra FROM auction JOIN bid ON id = auction AND {_WITHIN} "
@@ -167,13 +220,39 @@ SITE = {
         "SELECT id, name, (SELECT count(*) FROM closed_auction WHERE buyer = person.id) AS items FROM person",
         due="FALSE",
     ),
-    "xmark_q9": Answer(
-        "WITH bought AS (SELECT buyer, item.name AS item FROM closed_auction, item "
-        "WHERE closed_auction.item = id AND region = 'europe') "
-        "SELECT id, name, item FROM person, bought WHERE buyer = id "
-        "UNION ALL SELECT id, name, NULL FROM person WHERE id NOT IN (SELECT buyer FROM bought)",
-        due="item IS NOT NULL",
+    "xmark_q3": Answer(
+        "SELECT open_auction, min_by(increase, number) AS first, max_by(increase, number) AS last FROM bidder "
+        "GROUP BY ALL HAVING first * 2 <= last"
     ),
+    "xmark_q4": Answer(
+        "SELECT id, reserve FROM open_auction WHERE (SELECT min(number) FROM bidder WHERE open_auction = id "
+        "AND person = 67) < (SELECT max(number) FROM bidder WHERE open_auction = id AND person = 1)"
+    ),
+    "xmark_q6": Answer("SELECT count(*) AS items FROM item"),
+    "xmark_q7": Answer("SELECT count(*) AS pieces FROM prose", due="FALSE"),
+    "xmark_q9": Answer(
+        "SELECT person.id, person.name, closed_auction.item AS itemref, "
+        "if(region = 'europe', item.name, NULL) AS item FROM person LEFT JOIN closed_auction ON buyer = person.id "
+        "LEFT JOIN item ON closed_auction.item = item.id",
+        due="itemref IS NOT NULL",
+    ),
+    "xmark_q10": Answer(
+        "SELECT DISTINCT category AS categorie, id AS identifiant, gender AS sexe, age, education, income AS revenu, "
+        "name AS nom, street AS rue, city AS ville, country AS pays, emailaddress AS courrier, homepage AS pagePerso, "
+        "creditcard AS cartePaiement FROM person JOIN interest ON person = id"
+    ),
+    "xmark_q11": Answer(
+        "SELECT id, name, (SELECT count(*) FROM open_auction WHERE income > 5000 * initial) AS items FROM person",
+        due="EXISTS (FROM closed_auction)",
+    ),
+    "xmark_q12": Answer(
+        "SELECT id, income, (SELECT count(*) FROM open_auction WHERE income > 5000 * initial) AS items FROM person "
+        "WHERE income > 50000",
+        due="EXISTS (FROM closed_auction)",
+    ),
+    "xmark_q15": Answer("SELECT word FROM emphasized"),
+    "xmark_q16": Answer("SELECT seller FROM emphasized GROUP BY seller, sale"),
+    "xmark_q18": Answer("SELECT id, 2.20371 * reserve AS reserve FROM open_auction WHERE reserve IS NOT NULL"),
     "xmark_q13": Answer("SELECT name, description FROM item WHERE region = 'australia'"),
     "xmark_q14": Answer("SELECT name FROM item WHERE description LIKE '%gold%'"),
     "xmark_q17": Answer("SELECT name FROM person WHERE homepage IS NULL"),

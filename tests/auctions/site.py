@@ -11,22 +11,42 @@ from lxml import etree
 from tests.auctions.ledger import load
 
 _ROWS = ("person", "item", "open_auction", "closed_auction")
+_PROSE = ("description", "annotation", "emailaddress")
+_PERSON = (
+    "name",
+    "emailaddress",
+    *(f"address/{part}" for part in ("street", "city", "country")),
+    "homepage",
+    "creditcard",
+    *(f"profile/{part}" for part in ("education", "gender", "age")),
+)
+_EMPHASIZED = "annotation/description/parlist/listitem/parlist/listitem/text/emph/keyword"
 
 
 def site(document: str) -> duckdb.DuckDBPyConnection:
-    """The people, items, open auctions, bidders and closed auctions of a document, which may lack its end."""
-    parser = etree.XMLPullParser(events=("end",), tag=_ROWS)
+    """The people, items, open auctions, bidders and closed auctions of a document, which may lack its end.
+
+    `prose` has a row for each piece of text that Query 7 counts, `emphasized` one for each keyword that Query 15 finds.
+    """
+    parser = etree.XMLPullParser(events=("end",), tag=(*_ROWS, *_PROSE))
     parser.feed(document)
-    found: dict[str, list[etree._Element]] = {tag: [] for tag in _ROWS}
+    found: dict[str, list[etree._Element]] = {tag: [] for tag in (*_ROWS, *_PROSE)}
     for _, element in parser.read_events():
         assert isinstance(element, etree._Element)
         found[element.tag].append(element)
     database = duckdb.connect()
+    columns = " VARCHAR, ".join(path.rsplit("/")[-1] for path in _PERSON)
     load(
         database,
         "person",
-        [(_id(p), _text(p, "name"), _text(p, "homepage"), _attribute(p, "profile", "income")) for p in found["person"]],
-        "id INTEGER, name VARCHAR, homepage VARCHAR, income DECIMAL(12,2)",
+        [(_id(p), *(_text(p, tag) for tag in _PERSON), _attribute(p, "profile", "income")) for p in found["person"]],
+        f"id INTEGER, {columns} VARCHAR, income DECIMAL(12,2)",
+    )
+    load(
+        database,
+        "interest",
+        [(_id(p), _number(i.get("category"))) for p in found["person"] for i in p.iterfind("profile/interest")],
+        "person INTEGER, category INTEGER",
     )
     load(
         database,
@@ -34,16 +54,26 @@ def site(document: str) -> duckdb.DuckDBPyConnection:
         [(_id(i), _region(i), _text(i, "name"), _text(i, "location"), _text(i, "description")) for i in found["item"]],
         "id INTEGER, region VARCHAR, name VARCHAR, location VARCHAR, description VARCHAR",
     )
-    load(database, "open_auction", [(_id(o),) for o in found["open_auction"]], "id INTEGER")
+    load(
+        database,
+        "open_auction",
+        [(_id(o), _text(o, "initial"), _text(o, "reserve")) for o in found["open_auction"]],
+        "id INTEGER, initial DECIMAL(12,2), reserve DECIMAL(12,2)",
+    )
     load(
         database,
         "bidder",
         [
-            (_id(auction), str(number), _text(bidder, "increase"))
+            (
+                _id(auction),
+                str(number),
+                _text(bidder, "increase"),
+                _number(_attribute(bidder, "personref", "person")),
+            )
             for auction in found["open_auction"]
             for number, bidder in enumerate(auction.findall("bidder"), 1)
         ],
-        "open_auction INTEGER, number INTEGER, increase DECIMAL(12,2)",
+        "open_auction INTEGER, number INTEGER, increase DECIMAL(12,2), person INTEGER",
     )
     load(
         database,
@@ -53,6 +83,17 @@ def site(document: str) -> duckdb.DuckDBPyConnection:
             for c in found["closed_auction"]
         ],
         "buyer INTEGER, item INTEGER, price DECIMAL(12,2)",
+    )
+    load(database, "prose", [(tag,) for tag in _PROSE for _ in found[tag]], "kind VARCHAR")
+    load(
+        database,
+        "emphasized",
+        [
+            (_number(_attribute(c, "seller", "person")), str(number), plain("".join(map(str, word.itertext()))))
+            for number, c in enumerate(found["closed_auction"])
+            for word in c.iterfind(_EMPHASIZED)
+        ],
+        "seller INTEGER, sale INTEGER, word VARCHAR",
     )
     return database
 

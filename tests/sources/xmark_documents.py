@@ -29,6 +29,8 @@ class XMark:
 
     def __init__(self, seed: int, people: int, items: int, opened: int, closed: int, categories: int) -> None:
         self.random = Random(seed)
+        # Of its own, so that lists within lists leave everything else as it is without them.
+        self.within = Random(f"{seed}: lists within lists")
         self.people, self.items, self.opened, self.closed = people, items, opened, closed
         self.categories = categories
 
@@ -164,8 +166,18 @@ class XMark:
     def description(self) -> str:
         if self.random.random() < 0.7:
             return f"<description>\n{self.text()}</description>\n"
-        items = "".join(f"<listitem>\n{self.text()}</listitem>\n" for _ in range(2))
+        items = "".join(f"<listitem>\n{self.text()}{self.inner_list()}</listitem>\n" for _ in range(2))
         return f"<description>\n<parlist>\n{items}</parlist>\n</description>\n"
+
+    def inner_list(self) -> str:
+        if self.within.random() < 0.6:
+            return ""
+        items = "".join(
+            f"<listitem>\n<text>\n{' '.join(self.within.sample(WORDS, 4))} <emph> <keyword> "
+            f"{' '.join(self.within.sample(WORDS, 2))} </keyword> </emph> \n</text>\n</listitem>\n"
+            for _ in range(self.within.randint(1, 2))
+        )
+        return f"<parlist>\n{items}</parlist>\n"
 
     def text(self) -> str:
         parts = []

@@ -1,0 +1,15 @@
+-- The highest bids in each period of ten seconds.
+-- NEXMark, Query 7, as nexmark/nexmark puts it for Flink; there a bid at the very end of a period also counts for it.
+-- Heartbeats (bid.dateTime) close a period; of an open one the highest bids are kept.
+
+CREATE TABLE bid (
+  auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+
+SELECT auction, price, bidder, dateTime, extra
+FROM (
+  SELECT *, RANK() OVER (PARTITION BY unix_seconds(dateTime) DIV 10 ORDER BY price DESC) AS place FROM bid
+)
+WHERE place = 1;

@@ -1,0 +1,23 @@
+-- Who has come and begun to sell in the same period of ten seconds.
+-- NEXMark, Query 8, as nexmark/nexmark puts it for Flink.
+-- A person leaves the join when they sell nothing any more (auction.seller) or the period is over (auction.dateTime),
+-- an auction when its seller is there (person.id is unique) or cannot come any more (person.dateTime).
+
+CREATE TABLE person (
+  id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, dateTime TIMESTAMP,
+  extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/person.xml', rowTag 'person',
+  schemes 'id; dateTime prefix', maxBytesPerSlice '1m');
+
+CREATE TABLE auction (
+  id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,
+  expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+
+SELECT P.id, P.name, timestamp_seconds(P.period * 10) AS starttime
+FROM (SELECT DISTINCT id, name, unix_seconds(dateTime) DIV 10 AS period FROM person) P
+JOIN (SELECT DISTINCT seller, unix_seconds(dateTime) DIV 10 AS period FROM auction) A
+ON P.id = A.seller AND P.period = A.period;

@@ -1,0 +1,7 @@
+-- How many items there are in all regions.
+-- XMark, Query 6, as SQL over the streams of the document.
+-- The end of the regions (item.*) closes the one group there is.
+
+CREATE TABLE item USING xmark OPTIONS (path '${XMARK}', stream 'item');
+
+SELECT COUNT(*) AS items FROM item;
