@@ -26,7 +26,7 @@ def check(options: SourceOptions) -> Offence | None:
     """The first offence of a source, read to its end; None if it is grammatical.
 
     Raises:
-        MalformedInput: An item cannot be read, and the source's mode is FAILFAST.
+        MalformedInput: An item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
         InputError: There is no such source.
     """
     closed = PunctuationSet(options.schema)
@@ -50,8 +50,8 @@ def _windows(options: SourceOptions) -> Iterator[list[Parsed]]:
     window: list[Parsed] = []
     for range_ in ranges:
         for parsed in parser.parse(range_):
-            if parsed.malformed and (options.mode == "FAILFAST" or parsed.malformed[0].kind == "document"):
-                raise as_error(parsed.malformed[0], options.encoding)
+            if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
+                raise as_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
             window.append(parsed)
             if sum(each.tuples.num_rows for each in window) >= WINDOW:
                 yield window

@@ -236,14 +236,14 @@ def _check(before: bytes, root: bytes) -> None:
     """Let the parser read the head alone, as an empty document."""
     name = tag_name(root)
     try:
-        etree.fromstring(_without_declaration(before) + root + b"</" + name + b">", safe_parser())
+        etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
     except etree.XMLSyntaxError as error:
         raise FlawError(str(error.msg), len(before)) from None
 
 
-def _without_declaration(before: bytes) -> bytes:
-    # Already read; and the text is UTF-8 by now, whatever it says.
-    return before[_after_declaration(before) :]
+def _redeclared(before: bytes) -> bytes:
+    # Already read, and the text is UTF-8 by now, whatever it says; but where one stood none may follow.
+    return b'<?xml version="1.0"?>' + before[_after_declaration(before) :]
 
 
 def safe_parser() -> etree.XMLParser:

@@ -93,10 +93,13 @@ class ItemParser:
         read = [*regular(peeled, stream, self._wanted, punctuations=False), tuples.columns(self._wanted)]
         return Items(peeled.count, together(read, len(self._wanted)), said, [], void)
 
-    def items(self, text: Content, root: etree._Element | None) -> Items:
-        """All the items of a text that has been parsed; `root` is None if that failed."""
-        if root is None:
-            return self._by_piece(text)
+    def items(self, text: Content, root: etree._Element | etree.XMLSyntaxError) -> Items:
+        """All the items of a text that has been parsed.
+
+        Of one that is not well-formed, what stands before the fault, which is the last thing that is malformed.
+        """
+        if isinstance(root, etree.XMLSyntaxError):
+            return self._by_piece(text, root)
         tuples, punctuations, void, count, ended = Rows(), Rows(), Counter[str](), 0, list[Ended]()
         try:
             for found in self._walk.walk(root, len(text.after)):
@@ -112,16 +115,19 @@ class ItemParser:
             return self._by_piece(text)
         return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], void, ended)
 
-    def _by_piece(self, text: Content) -> Items:
-        """The items of a text one by one, so that a bad one takes no other with it."""
+    def _by_piece(self, text: Content, fault: etree.XMLSyntaxError | None = None) -> Items:
+        """The items of a text one by one, so that a bad one takes no other with it; if it has a fault, up to there."""
         tuples, punctuations, malformed, void, count = Rows(), Rows(), list[Malformed](), Counter[str](), 0
         ended: list[Ended] = []
         numbers: dict[int, int] = {}
         for piece in pieces(text.content, text.open, text.after, self._item):
             content = text.content[piece.start : piece.end]
-            offset = piece.start
             try:
                 root = parse_content(content, piece.open, piece.after)
+            except etree.XMLSyntaxError as error:
+                malformed.append(_fault(error, text, count, piece.start, piece.end, piece.open))
+                break
+            try:
                 for found in self._walk.walk(root, len(piece.after)):
                     if isinstance(found, Ended):
                         ended.append(replace(found, after=count))
@@ -129,20 +135,15 @@ class ItemParser:
                     count += 1
                     number = _number(numbers, piece) if not self.reader.is_punctuation(found) else None
                     self._take(found, count - 1, piece.start, tuples, punctuations, number)
-                continue
             except DroppedError as dropped:
                 void[dropped.leaf] += 1
-                continue
             except UnreadableError as error:
-                reason = str(error)
-                count -= 1
-            except etree.XMLSyntaxError as error:
-                reason = str(error.msg).partition(", line ")[0]
-                offset += _offset(error, content, piece.open)
-                _number(numbers, piece)
-            raw = content.decode("utf-8", "replace")
-            malformed.append(Malformed(count, text.path, text.place(offset), self._kind(piece), reason, raw))
-            count += 1
+                raw = content.decode("utf-8", "replace")
+                place = text.place(piece.start)
+                malformed.append(Malformed(count - 1, text.path, place, self._kind(piece), str(error), raw))
+        else:
+            if fault is not None:
+                malformed.append(_fault(fault, text, count, 0, len(text.content), text.open))
         columns = tuples.columns(self._wanted), punctuations.columns(self._all)
         return Items(count, *columns, malformed, void, ended)
 
@@ -164,13 +165,8 @@ class ItemParser:
 
     def _kind(self, piece: Piece) -> Kind:
         """What a malformed piece would have been."""
-        if not piece.tag:
-            return "document"
         empty = piece.tag if piece.tag.endswith(b"/>") else piece.tag + b"</" + tag_name(piece.tag) + b">"
-        try:
-            root = parse_content(empty, piece.open, piece.open)
-        except etree.XMLSyntaxError:
-            return "tuple"
+        root = parse_content(empty, piece.open, piece.open)
         return "punctuation" if any(map(self.reader.is_punctuation, self.reader.items(root))) else "tuple"
 
     def typed(self, items: Items, at: int, text: Content) -> Parsed:
@@ -240,6 +236,16 @@ def _wrong(wrong: Mapping[int, str], tuples: Texts, text: Content, item: bytes) 
         start = int(tuples.start[row])
         raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")
         yield Malformed(int(tuples.ordinal[row]), text.path, text.place(start), "tuple", reason, raw)
+
+
+def _fault(
+    error: etree.XMLSyntaxError, text: Content, ordinal: int, start: int, end: int, open_: tuple[bytes, ...]
+) -> Malformed:
+    """Where a text is not well-formed; a part of it that begins among the elements `open_` says so."""
+    content = text.content[start:end]
+    place = text.place(start + _offset(error, content, open_))
+    reason = str(error.msg).partition(", line ")[0]
+    return Malformed(ordinal, text.path, place, "document", reason, content.decode("utf-8", "replace"))
 
 
 def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:

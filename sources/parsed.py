@@ -37,6 +37,11 @@ class Parsed:
         """How many punctuations are left out."""
         return self.void.total()
 
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing of the source can follow: the document is not well-formed, or cannot be read on."""
+        return bool(self.malformed) and self.malformed[-1].kind == "document"
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -55,9 +60,9 @@ class Content:
             return self.offset + offset
         return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
 
-    def tree(self) -> etree._Element | None:
-        """The content parsed; None if it is not well-formed."""
+    def tree(self) -> etree._Element | etree.XMLSyntaxError:
+        """The content parsed, or why it is not well-formed."""
         try:
             return parse_content(self.content, self.open, self.after)
-        except etree.XMLSyntaxError:
-            return None
+        except etree.XMLSyntaxError as fault:
+            return fault

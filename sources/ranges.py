@@ -144,6 +144,8 @@ class Feed:
         while self._read_ahead(at_least=len(self._ahead) + PIECE):
             if len(self._ahead) > self._limit:
                 raise FlawError(f"more than {self._limit} bytes behind the root", self._cut.offset)
+        if self._source.flaw is not None:
+            raise self._source.flaw
         after = Cut(self._cut.offset + len(self._ahead), self._cut.open if self._ends == "cut" else ())
         return None if after == self._cut else self._piece(len(self._ahead), after)
 
@@ -151,7 +153,12 @@ class Feed:
         try:
             content = self._charset.utf8(self._ahead[:length])
         except FlawError as flaw:
-            raise FlawError(flaw.reason, self._cut.offset + flaw.offset) from None
+            # What stands before it is read all the same.
+            found = last_cut(self._ahead[: flaw.offset], self._cut, self._uncut)
+            if found == self._cut:
+                raise FlawError(flaw.reason, self._cut.offset + flaw.offset) from None
+            self._done = False
+            return self._piece(found.offset - self._cut.offset, found)
         piece = Text(content, self._cut.offset, self.open, tuple(map(self._charset.utf8, after.open)))
         self._cut, self._ahead = after, self._ahead[length:]
         return piece
@@ -165,14 +172,20 @@ class Feed:
 
 
 class _Bytes:
-    """The bytes of a range, in UTF-8 if its document is read whole."""
+    """The bytes of a range, in UTF-8 if its document is read whole.
+
+    Attributes:
+        flaw: What stands behind the last of them, if that is no text of the document's encoding.
+    """
 
     def __init__(self, file: BinaryIO, range_: Range, charset: Charset) -> None:
         self._file = file
         self._left = range_.end - range_.start
+        self._codec = charset.codec
         self._decoder = None if charset.cuttable else codecs.getincrementaldecoder(charset.codec)()
-        self._ready = b""
         self._decoded = 0
+        self._ready = b""
+        self.flaw: FlawError | None = None
         file.seek(range_.start)
         if self._decoder is not None and charset.mark:
             self._take(charset.mark)
@@ -190,12 +203,13 @@ class _Bytes:
 
     def _more(self, length: int) -> bytes:
         raw = self._take(length)
-        if self._decoder is None:
-            return raw
+        if self._decoder is None or self.flaw is not None:
+            return raw if self.flaw is None else b""
         try:
             text = self._decoder.decode(raw, final=not self._left).encode()
         except UnicodeDecodeError as error:
-            raise FlawError(f"not in the encoding {error.encoding}: {error.reason}", self._decoded) from None
+            text = error.object[: error.start].decode(self._codec, "ignore").encode()
+            self.flaw = FlawError(f"not in the encoding {error.encoding}: {error.reason}", self._decoded + len(text))
         self._decoded += len(text)
         return text if text or not self._left else self._more(length)
 

@@ -20,14 +20,15 @@ def rows(ranges: tuple[Range, ...], options: SourceOptions, schema: pa.Schema) -
     Without `_punctuation` in the schema there are tuples only.
 
     Raises:
-        MalformedInput: What cannot be read, if the mode is FAILFAST; in other modes it is left out.
+        MalformedInput: A document that is not well-formed, or not accepted; what else cannot be read if the mode is
+            FAILFAST; in other modes that is left out.
     """
     columns = tuple(name for name in schema.names if name not in (POSITION, PUNCTUATION))
     parser = XmlParser(options, columns)
     for range_ in ranges:
         for parsed in parser.parse(range_):
-            if parsed.malformed and options.mode == "FAILFAST":
-                raise as_error(parsed.malformed[0], options.encoding)
+            if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
+                raise as_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
             table = _table(parsed, options, schema)
             if table.num_rows:
                 yield from table.combine_chunks().to_batches()

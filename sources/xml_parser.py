@@ -38,7 +38,8 @@ class XmlParser:
     def parse(self, range_: Range) -> Iterator[Parsed]:
         """The items of a range, piece by piece; nothing is raised for bad input.
 
-        In mode FAILFAST the reading ends with the first piece in which something is malformed.
+        The reading ends where the document turns out not to be well-formed; in mode FAILFAST with the first piece in
+        which anything is malformed.
         """
         for parsed, *_ in self.parse_all(range_):
             yield parsed
@@ -54,13 +55,16 @@ class XmlParser:
                     for stream, found, place in zip(self.streams, items, at, strict=True)
                 ]
                 yield each
-                if any(one.malformed and stream.stops for one, stream in zip(each, self.streams, strict=True)):
+                if any(
+                    one.is_last or (one.malformed and stream.stops)
+                    for one, stream in zip(each, self.streams, strict=True)
+                ):
                     return
                 at = [place + one.length for place, one in zip(at, each, strict=True)]
         except FlawError as flaw:
             malformed = [Malformed(place, range_.path, flaw.offset, "document", flaw.reason, None) for place in at]
             yield [stream.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
-            at = [place + 1 for place in at]
+            return
         if range_.close:
             yield [stream.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 

@@ -196,6 +196,23 @@ def test_errors_come_back_as_they_were_raised(session: SparkSession, tmp_path: P
     assert batch(session, path, mode="DROPMALFORMED").where("hour IS NOT NULL").count() == 1
 
 
+def test_a_document_that_is_not_well_formed_or_not_accepted_fails_in_any_mode(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.xml"
+    good = "<tempdata><hour>1</hour></tempdata>"
+    for document, reason in (
+        (f"{ROOT}{good}<tempdata><hour>2", "Premature end"),
+        (f"{ROOT}{good}<tempdata><hour>&none;</hour></tempdata></r>", "none"),
+        (f"<!DOCTYPE r>{ROOT}{good}</r>", "DOCTYPE"),
+    ):
+        path.write_text(document)
+        for mode in ("PERMISSIVE", "DROPMALFORMED"):
+            with pytest.raises(PySparkException) as reported:
+                batch(session, path, mode=mode).collect()
+            assert reason in str(xml_files.cause(reported.value))
+
+
 def test_types_arrive_as_spark_has_them(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "types.xml"
     leaves = {"i": "5", "d": "1.50", "f": "2.5", "b": "true", "t": "2003-05-15T17:20:00Z", "n": "2003-05-15 17:20:00"}

@@ -143,25 +143,3 @@ def encoded(text: str, random: Random) -> bytes:
             return b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>' + text.encode()
         case _:
             return text.encode()
-
-
-def mutated(document: bytes, random: Random) -> bytes:
-    """The document with one to three changes behind its head."""
-    head = document.find(b">", document.find(b"root")) + 1
-    for _ in range(random.randint(1, 3)):
-        if len(document) <= head:
-            break
-        at = random.randrange(head, len(document))
-        to = min(len(document), at + random.choice([1, 1, 2, 5, 20]))
-        match random.randrange(4):
-            case 0:
-                document = document[:at] + document[to:]
-            case 1:
-                document = document[:at] + document[at:to] + document[at:]
-            case 2:
-                character = random.choice(b"<>/&\"' \r]!?-[ar\x00\x01\xff\xc3")
-                document = document[:at] + bytes([character]) + document[at + 1 :]
-            case _:
-                other = random.randrange(head, len(document))
-                document = document[:at] + document[other : other + to - at] + document[to:]
-    return document

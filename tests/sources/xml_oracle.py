@@ -26,13 +26,34 @@ def well_formed(document: bytes) -> etree._Element | None:
         return None
 
 
+def before_the_fault(document: bytes, row: str, paths: list[str]) -> list[Item]:
+    """The items that end before libxml2 says that the document is not well-formed; it finds some faults late."""
+    parser = etree.XMLPullParser(("end",), tag="{*}" + row, resolve_entities=False, no_network=True)
+    try:
+        for at in range(len(document)):  # it looks at all that it has for bytes that are no text
+            parser.feed(document[at : at + 1])
+        parser.close()
+    except etree.XMLSyntaxError:
+        pass
+    found = []
+    for _, element in parser.read_events():
+        assert isinstance(element, etree._Element)
+        # It goes on behind a prefix that nothing declares, with the prefix as a part of the name.
+        if any(":" in str(inner.tag).rpartition("}")[2] for inner in element.iter("*")):
+            break
+        if not _xpath(element, f"ancestor::*[local-name()='{row}']"):
+            found.append(_item(element, paths))
+    return found
+
+
 def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
     """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
     found = _xpath(root, f"//*[local-name()='{row}'][not(ancestor::*[local-name()='{row}'])]")
-    return [
-        _punctuation(element, paths) if etree.QName(element).namespace == PUNCT else _tuple(element, paths)
-        for element in found
-    ]
+    return [_item(element, paths) for element in found]
+
+
+def _item(element: etree._Element, paths: list[str]) -> Item:
+    return _punctuation(element, paths) if str(element.tag).startswith("{" + PUNCT + "}") else _tuple(element, paths)
 
 
 def _xpath(element: etree._Element, path: str) -> Any:

@@ -209,6 +209,18 @@ def test_a_tuple_after_the_punctuation_of_an_earlier_slice_is_ungrammatical(
     assert "<1, *>" in str(error.value)
 
 
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_a_file_that_is_cut_off_inside_a_tuple_does_not_end_the_stream(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    (tmp_path / "in.xml").write_text("<s><t><h>1</h></t><t><h>2")
+    source = xs.read(spark, tmp_path / "in.xml", schema="h INT", rowTag="t", schemes="h", mode=mode)
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    with pytest.raises(MalformedInput, match="Premature end"):
+        source.group_by("h").agg("count(*) AS n").run(out, checkpoint)
+    assert not list(out.glob("slice-*.xml"))
+
+
 def test_misspelt_and_undeclared_leaves_close_nothing(spark: SparkSession, tmp_path: Path) -> None:
     said = "<p:t><hh>1</hh></p:t><p:t><h>1</h><z>5</z></p:t><p:t/><p:t><h>2</h><z>*</z></p:t>"
     (tmp_path / "in").mkdir()
