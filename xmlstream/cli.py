@@ -17,6 +17,7 @@ from rich.text import Text
 
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, format_error
 from xmlstream.generate import generators
+from xmlstream.secret.command import secret
 
 app = typer.Typer(
     help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
@@ -27,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(generators, name="generate")
+app.command()(secret)
 
 
 def main() -> NoReturn:

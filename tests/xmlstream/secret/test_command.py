@@ -1,0 +1,62 @@
+"""`xmlstream secret` prints the traces of Botan et al. 2010."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from punct_ns.errors import UsageError
+from xmlstream.cli import app
+from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, Windows
+from xmlstream.secret.stream import stream
+from xmlstream.secret.trace import comparison, trace
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """Example 2, and a tuple more."""
+    path = tmp_path / "in.xml"
+    rows = "".join(f"<t><time>{t}</time><val>{v}</val></t>" for v, t in ((10, 30), (20, 31), (30, 36), (40, 37)))
+    path.write_text(f"<s>{rows}</s>", encoding="utf-8")
+    return path
+
+
+def asked(document: Path, *options: str) -> list[list[str]]:
+    """The lines that it prints, by their words."""
+    command = ["secret", str(document), "--size", "5", "--slide", "1", "--row-tag", "t", *options]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_a_trace_has_a_line_for_each_report(document: Path) -> None:
+    heading, _, *lines = asked(document, "--profile", "StreamBase")
+    assert " ".join(heading) == "streambase: tuple-driven; reports: window close & non-empty"
+    assert " ".join(lines[0]) == "t1 (10, 30) 29 no: non-empty (24 29] {} -"
+    assert [line[-1] for line in lines[1:]] == ["10", "15", "15", "15", "15", "20", "30"]
+
+
+def test_engines_side_by_side_differ_where_only_one_reports(document: Path) -> None:
+    heading, *lines = asked(document, "--compare")
+    assert heading == ["tuple", "t", *PROFILES, "differ", "in"]
+    assert [line[3] for line in lines if line[-1] == "Report"] == ["32", "33", "34"]
+
+
+def test_an_attribute_that_is_not_there_is_named(document: Path) -> None:
+    with pytest.raises(UsageError):
+        asked(document, "--profile", "spark")
+
+
+def test_a_tuple_at_which_nothing_ticks_has_a_line() -> None:
+    rows = [(10, 3, 1), (20, 5, 2), (30, 5, 2), (60, 7, 3)]
+    lines = trace(stream(rows), Windows(4, 1), "sum", CORAL8)
+    assert [line.cells[2] for line in lines] == ["no: content change, non-empty", "yes", "no: content change",
+                                                 "no tick", "yes", "no: content change"]  # fmt: skip
+
+
+def test_each_dimension_in_which_engines_can_differ_is_named() -> None:
+    simultaneous = stream([(10, 4), (20, 6), (30, 6), (40, 6), (50, 6), (60, 8), (70, 10)])
+    lines = comparison(simultaneous, Windows(4, 2), "sum", [STREAM, CORAL8, STREAMBASE])
+    assert {name for line in lines for name in line.differs} == {"Tick", "Scope", "Report"}

@@ -1,0 +1,153 @@
+"""SECRET itself: ScopE, Content, REport and Tick, by the formulas of Botan et al. 2010, §3.2.
+
+Tick calls Report, which looks at Content, which is what lies in the Scope:
+
+    n        = max(0, ⌈(t − t₀ − ω) / β⌉)                        the earliest window that is open at t
+    Scope    = (t₀ + nβ, t], ∅ before t₀
+    Content  = {s : s.app ∈ Scope(t), s.sys < τ}
+    Report   = Content, where all conditions of the engine hold
+    Tick     = Report(x) for x from the previous tick up to app(τ), where the engine reacts to the arrival at τ
+
+Windows over tuples (Appendix B.2.1): instants of their scope are the numbers of the tuples. At time t it is the number
+of those that have come by then, the window closes when its content is as many as its size, and of more simultaneous
+tuples than a window holds those evaporate that it has passed by.
+
+Differs: an engine has ticked where it called Report at all; by the letter of prev_tick, a tick all of whose reports are
+empty would not count, against Table 4. And Tables 4 and 6 list only the last report before the first content.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from punct_ns.errors import UsageError
+from xmlstream.secret.profile import Profile, Tick, Windows
+from xmlstream.secret.stream import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An interval (start, end] of instants; `start == end` is empty."""
+
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many instants lie in it."""
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"({self.start} {self.end}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What Report was called for, and what came of it.
+
+    Attributes:
+        arrival: The tuple whose arrival made the engine tick.
+        instant: The application time t that is reported of.
+        scope: The scope at t; None before the first window.
+        content: What lies in it.
+        unmet: The conditions of the engine that did not hold: `window close`, `content change`, `non-empty`, `every n`.
+    """
+
+    arrival: Element
+    instant: int
+    scope: Scope | None
+    content: tuple[Element, ...]
+    unmet: tuple[str, ...]
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the content became visible."""
+        return not self.unmet
+
+
+class Secret:
+    """An engine over a stream and windows.
+
+    Raises:
+        UsageError: The stream is empty: t₀ depends on its first tuple.
+    """
+
+    def __init__(self, elements: Sequence[Element], windows: Windows, engine: Profile) -> None:
+        if not elements:
+            raise UsageError("the stream has no tuple", hint="where the first window begins depends on the first tuple")
+        self._elements, self._windows, self._engine = tuple(elements), windows, engine
+        self._apps = [element.app for element in elements]
+        self._sys = [element.sys for element in elements]
+
+    @cached_property
+    def t0(self) -> int:
+        """Where the first window opens; before the first tuple, for windows over tuples."""
+        return 0 if self._windows.of_tuples else self._engine.start(self._apps[0], self._windows)
+
+    def scope(self, instant: int) -> Scope | None:
+        """The earliest window that is open at an instant, up to there; None before the first opens."""
+        if instant < self.t0:
+            return None
+        opened = max(0, -(-(instant - self.t0 - self._windows.size) // self._windows.slide))
+        start = self.t0 + opened * self._windows.slide
+        return Scope(min(start, instant), instant)
+
+    def content(self, t: int, tau: int) -> tuple[Element, ...]:
+        """What lies in the scope at application time t of what arrived before system time tau."""
+        scope, arrived = self._scope_at(t, tau), bisect_left(self._sys, tau)
+        if scope is None:
+            return ()
+        if self._windows.of_tuples:
+            return self._elements[scope.start : scope.end]
+        first, last = bisect_right(self._apps, scope.start), bisect_right(self._apps, scope.end)
+        return self._elements[first : min(last, arrived)]
+
+    def _scope_at(self, t: int, tau: int) -> Scope | None:
+        if not self._windows.of_tuples:
+            return self.scope(t)
+        return self.scope(min(bisect_right(self._apps, t), bisect_left(self._sys, tau)))
+
+    def report(self, t: int, tau: int) -> Report:
+        """Report(t, tau)."""
+        scope, content, report = self._scope_at(t, tau), self.content(t, tau), self._engine.report
+        arrived = bisect_right(self._sys, tau)
+        is_past = bool(arrived) and t < self._apps[arrived - 1]
+        filled = (len(content) if self._windows.of_tuples else scope.size if scope else 0) == self._windows.size
+        # A window of tuples is complete with its last tuple: no time need pass.
+        holds = {
+            "window close": not report.window_close or (filled and (is_past or self._windows.of_tuples)),
+            "content change": not report.content_change or content != self.content(t - 1, tau),
+            "non-empty": not report.non_empty or bool(content),
+            f"every {report.every}": t % report.every == 0,
+        }
+        return Report(
+            self._elements[arrived - 1], t, scope, content, tuple(name for name, held in holds.items() if not held)
+        )
+
+    def ticks(self) -> Iterator[tuple[Element, tuple[int, ...]]]:
+        """The arrivals, and the instants for which each makes the engine call Report."""
+        ticked, app, batch = self.t0 if not self._windows.of_tuples else self._apps[0] - 1, None, 0
+        for element in self._elements:
+            match self._engine.tick:
+                case Tick.TUPLE:
+                    reacts = True
+                case Tick.TIME:
+                    reacts = app is None or element.app > app
+                case Tick.BATCH:
+                    reacts = element.batch > batch
+            if reacts and element.app == ticked and self._engine.tick is not Tick.TIME:
+                instants: tuple[int, ...] = (element.app,)
+            else:
+                instants = tuple(range(ticked, element.app)) if reacts else ()
+            ticked = element.app if reacts else ticked
+            app, batch = element.app, element.batch
+            yield element, instants
+
+    def reports(self) -> Iterator[Report]:
+        """All calls of Report, in their order."""
+        for element, instants in self.ticks():
+            for instant in instants:
+                yield self.report(instant, element.sys)

@@ -1,0 +1,108 @@
+"""Engines in SECRET's terms: where their first window begins, when they report, what makes them tick.
+
+Source: Botan et al. 2010, Table 2; t₀ of §3.2.1, reports of §3.2.3, ticks of §3.2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from punct_ns.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows (o, c] of one size, one slide apart (Definition 6), over time or, if `of_tuples`, over tuples.
+
+    Raises:
+        UsageError: Size or slide is not positive.
+    """
+
+    size: int
+    slide: int
+    of_tuples: bool = False
+
+    def __post_init__(self) -> None:
+        for name, number in (("size", self.size), ("slide", self.slide)):
+            if number < 1:
+                raise UsageError(f"a {name} of {number}", hint="from 1 on")
+
+
+class Tick(Enum):
+    """What an engine reacts to."""
+
+    TUPLE = "tuple-driven"
+    TIME = "time-driven"
+    BATCH = "batch-driven"
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Which conditions must hold for an engine to report; none: it reports whenever it ticks.
+
+    Attributes:
+        content_change: The content differs from that of the instant before.
+        window_close: The window is complete, and time has gone beyond it.
+        non_empty: There is something in it.
+        every: The instant is a multiple of so many.
+    """
+
+    content_change: bool = False
+    window_close: bool = False
+    non_empty: bool = False
+    every: int = 1
+
+    def __str__(self) -> str:
+        named = {
+            "window close": self.window_close,
+            "content change": self.content_change,
+            "non-empty": self.non_empty,
+            f"every {self.every}": self.every != 1,
+        }
+        return " & ".join(name for name, holds in named.items() if holds) or "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An engine: `start` gives t₀, where its first window opens, from the first tuple's application time."""
+
+    name: str
+    start: Callable[[int, Windows], int]
+    report: Reporting
+    tick: Tick
+
+
+def _before_first(first: int, windows: Windows) -> int:
+    return first - windows.size
+
+
+def _rounded(first: int, windows: Windows) -> int:
+    return -((windows.size - first) // windows.slide) * windows.slide - 1
+
+
+def _aligned(first: int, windows: Windows) -> int:
+    return ((first - windows.size) // windows.slide + 1) * windows.slide - 1
+
+
+STREAM = Profile("stream", _before_first, Reporting(content_change=True, window_close=True, non_empty=True), Tick.TIME)
+CORAL8 = Profile("coral8", _rounded, Reporting(content_change=True, non_empty=True), Tick.BATCH)
+STREAMBASE = Profile("streambase", _rounded, Reporting(window_close=True, non_empty=True), Tick.TUPLE)
+XMLSTREAM = Profile("xmlstream", _aligned, Reporting(window_close=True, non_empty=True), Tick.TIME)
+"""Ours: a window [s, s+ω) begins at a multiple of the slide, and is answered once a punctuation closes all of it; of
+data in order, that is when time goes on. Over whole instants it is (s-1, s+ω-1]."""
+
+PROFILES: Mapping[str, Profile] = {each.name: each for each in (STREAM, CORAL8, STREAMBASE, XMLSTREAM)}
+
+
+def profile(name: str) -> Profile:
+    """The profile of a name, in any letter case.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = PROFILES.get(name.lower())
+    if found is None:
+        raise UsageError(f"there is no profile {name}", hint=f"the profiles are {', '.join(PROFILES)}")
+    return found
