@@ -93,7 +93,15 @@ class JoinGraph:
 
     def keys(self, input_: int) -> dict[int, str]:
         """The classes of an input, with its attributes."""
-        return {number: names[input_] for number, names in enumerate(self.classes) if input_ in names}
+        return self._keys[input_]
+
+    @cached_property
+    def _keys(self) -> list[dict[int, str]]:
+        keys: list[dict[int, str]] = [{} for _ in range(self.inputs)]
+        for number, names in enumerate(self.classes):
+            for input_, name in names.items():
+                keys[input_][number] = name
+        return keys
 
     def order(self, first: int) -> list[int]:
         """The other inputs in an order in which each shares a class with those before; as many classes as may be."""
@@ -108,7 +116,24 @@ class JoinGraph:
 
     def reaches_all(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> bool:
         """Whether punctuations of these shapes can purge each tuple of an input (Li et al. 2006, Theorem 3)."""
-        return {root, *(step.input for step in self.chain(root, shapes))} == set(range(self.inputs))
+        return len(self.reached(root, shapes)) == self.inputs
+
+    def reached(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> frozenset[int]:
+        """The inputs that a chain from one input can reach, itself among them: a plain fixpoint.
+
+        Each class becomes known once, and only the inputs that have it are looked at then.
+        """
+        reached, known, new = {root}, set[int](), [*self.keys(root)]
+        while new:
+            number = new.pop()
+            if number in known:
+                continue
+            known.add(number)
+            for input_ in self.classes[number]:
+                if input_ not in reached and any(shape <= known for shape in shapes.get(input_, ())):
+                    reached.add(input_)
+                    new += self.keys(input_)
+        return frozenset(reached)
 
     def chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
         """The steps that find whatever punctuations of these shapes purge of an input; none if they purge nothing.

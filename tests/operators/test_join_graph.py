@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from operators.join_graph import Equality, JoinGraph, Shape
 from punct_ns.errors import QueryError
@@ -83,3 +85,35 @@ def test_a_tuple_goes_on_to_what_shares_most_with_what_it_has() -> None:
 def test_inputs_that_do_not_hang_together_are_refused(inputs: int, equalities: tuple[Equality, ...], said: str) -> None:
     with pytest.raises(QueryError, match=said):
         JoinGraph(inputs, equalities)
+
+
+@st.composite
+def graphs_and_shapes(draw: st.DrawFn) -> tuple[JoinGraph, dict[int, frozenset[Shape]]]:
+    """Up to five inputs that hang together, each with shapes over its classes."""
+    inputs = draw(st.integers(2, 5))
+    tree = [((draw(st.integers(0, i - 1)), f"c{i}"), (i, f"c{i}")) for i in range(1, inputs)]
+    more = draw(st.lists(st.tuples(st.integers(0, inputs - 1), st.integers(0, inputs - 1)), max_size=3))
+    tree += [((one, f"d{n}"), (other, f"d{n}")) for n, (one, other) in enumerate(more) if one != other]
+    graph = JoinGraph(inputs, tuple(tree))
+    shapes = {
+        i: frozenset(draw(st.lists(st.frozensets(st.sampled_from(sorted(graph.keys(i)))), max_size=2)))
+        for i in range(inputs)
+    }
+    return graph, shapes
+
+
+@given(graphs_and_shapes())
+def test_what_the_fixpoint_reaches_is_what_chains_reach(case: tuple[JoinGraph, dict[int, frozenset[Shape]]]) -> None:
+    graph, shapes = case
+    for root in range(graph.inputs):
+        found = {root, *(step.input for step in graph.chain(root, shapes))}
+        assert graph.reached(root, shapes) == found
+
+
+@pytest.mark.parametrize("punctuated", [200, 199])
+def test_a_ring_of_two_hundred_inputs_is_judged_without_trying_all_ways(punctuated: int) -> None:
+    """Each way around leads to all inputs; where one says nothing, only it reaches every other."""
+    ring = JoinGraph(200, tuple(((i, f"k{i}"), ((i + 1) % 200, f"k{i}")) for i in range(200)))
+    shapes = {i: frozenset(frozenset([key]) for key in ring.keys(i)) for i in range(punctuated)}
+    reaching_all = [i for i in range(200) if ring.reaches_all(i, shapes)]
+    assert reaching_all == ([*range(200)] if punctuated == 200 else [199])
