@@ -11,12 +11,10 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources.documents import Documents
-from sources.malformed import as_error
 from sources.offences import offences
-from sources.planning import Offset, Planner
+from sources.read_through import read_through
 from sources.source import SourceOptions
-from sources.xml_parser import Parsed, XmlParser
+from sources.xml_parser import Parsed
 
 WINDOW = 1 << 17
 """Tuples that are held against the punctuations before them at once."""
@@ -43,19 +41,12 @@ def check(options: SourceOptions) -> Offence | None:
 
 
 def _windows(options: SourceOptions) -> Iterator[list[Parsed]]:
-    options = options.replace(follow="false", columns=None)
-    parser = XmlParser(options)
-    planner = Planner(options, Documents(options, log=False))
-    _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
     window: list[Parsed] = []
-    for range_ in ranges:
-        for parsed in parser.parse(range_):
-            if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
-                raise as_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
-            window.append(parsed)
-            if sum(each.tuples.num_rows for each in window) >= WINDOW:
-                yield window
-                window = []
+    for parsed in read_through(options):
+        window.append(parsed)
+        if sum(each.tuples.num_rows for each in window) >= WINDOW:
+            yield window
+            window = []
     if window:
         yield window
 

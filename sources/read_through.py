@@ -24,6 +24,6 @@ def read_through(options: SourceOptions) -> Iterator[Parsed]:
     _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
     for range_ in ranges:
         for parsed in parser.parse(range_):
-            if parsed.malformed and (options.mode == "FAILFAST" or parsed.malformed[0].kind == "document"):
-                raise as_error(parsed.malformed[0], options.encoding)
+            if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
+                raise as_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
             yield parsed
