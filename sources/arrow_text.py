@@ -55,16 +55,16 @@ def in_order(texts: pa.StringArray, order: Longs) -> pa.StringArray:
 
 def characters(texts: pa.StringArray) -> Characters:
     """All the bytes of the texts, one text after the other."""
-    ends, data = _offsets(texts), _data(texts)
-    return data[ends[0] : ends[-1]] if len(data) else data
+    offsets, data = ends(texts), _data(texts)
+    return data[offsets[0] : offsets[-1]] if len(data) else data
 
 
 def has_blank_ends(texts: pa.StringArray) -> bool:
     """Whether a text begins or ends with a blank, or with a character that none but XML's blanks come near."""
     if not (characters(texts) <= BLANK).any():
         return False
-    data, ends = _data(texts), _offsets(texts)
-    start, end = ends[:-1], ends[1:]
+    data, offsets = _data(texts), ends(texts)
+    start, end = offsets[:-1], offsets[1:]
     some = end > start
     return bool((data[start[some]] <= BLANK).any() or (data[end[some] - 1] <= BLANK).any())
 
@@ -99,7 +99,8 @@ def dereferenced(texts: Any) -> pa.StringArray:
     return plain
 
 
-def _offsets(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+def ends(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+    """Where the first text begins among the characters of an array, and where each ends."""
     offsets: Any = texts.buffers()[1]
     if offsets is None or not len(texts):
         return np.zeros(1, np.int32)

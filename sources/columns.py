@@ -17,6 +17,7 @@ from punct_ns.slices import arrow_type
 from sources.arrays import element_of, read_array
 from sources.arrow_text import Mask, characters, trimmed
 from sources.formats import IsoRewriting, PrefixRewriting
+from sources.plain_numbers import PlainNumbers
 from sources.source import SourceOptions
 
 pc: Any = pyarrow.compute
@@ -46,6 +47,7 @@ class Column:
         self._null_value = null_value
         self._trim = trim or self._kind != "STRING"
         self._rewriting = rewriting
+        self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
 
     @staticmethod
     def of(options: SourceOptions, index: int) -> Column:
@@ -83,6 +85,16 @@ class Column:
             values, reasons = self._one_by_one(texts)
         reasons.update(self._outside(values, texts, reasons))
         return values, reasons
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every text is a value of it, and the lack of one, too."""
+        return self._kind == "STRING" and self._domain == Domain("STRING")
+
+    def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
+        """The reasons that `read` gives; where all texts are plainly numbers, without making them."""
+        is_plain = self._plain is not None and self._plain.are_all(texts)
+        return {} if is_plain else self.read(texts)[1]
 
     def _tidy(self, texts: Any) -> pa.StringArray:
         if self._trim:

@@ -39,17 +39,20 @@ class ItemReader:
     """Reads the elements of one source's items."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
-        """For tuples, of the attributes in `columns` only (all if None); of punctuations always the whole."""
+        """Of tuples, the texts of the attributes in `columns` only (all if None); of punctuations always the whole.
+
+        A leaf that nobody wants the text of may be there but once all the same.
+        """
         self._names = options.schema.names
         wanted = range(len(self._names)) if columns is None else [options.schema.index(name) for name in columns]
+        self._idle = frozenset(range(len(self._names))) - frozenset(wanted)
         uri, _, local = options.row_tag.rpartition("}")
         self.local = local
         self._row = options.row_tag if uri else None
         self._punctuation = "{" + options.namespace + "}"
         self._all = leaf_tree(options.paths, range(len(self._names)))
-        self._wanted = leaf_tree(options.paths, wanted)
-        self._arrays = {index for index in wanted if element_of(options.schema[index].domain)}
-        self._flat = None if self._arrays else flat_leaves(options.paths, wanted)
+        self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
+        self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
         self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
@@ -117,7 +120,7 @@ class ItemReader:
             for index in self._numbers:
                 texts[index] = str(number or counted)
         seen: set[int] = set()
-        self._read(element, self._wanted, texts, seen)
+        self._read(element, self._all, texts, seen)
         for index, path in self._wanted_outer:
             texts[index] = of_ancestor(element, path)
         return texts
@@ -135,12 +138,13 @@ class ItemReader:
             if seen >> index & 1:
                 raise UnreadableError(f"{self._names[index]} is there twice")
             seen |= 1 << index
-            texts[index] = _text(child)
+            if index not in self._idle:
+                texts[index] = _text(child)
         return texts
 
     def _read(self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]) -> None:
         if node.columns:
-            self._take(node.columns, _text(element), texts, seen)
+            self._take(node.columns, None if self._idle.issuperset(node.columns) else _text(element), texts, seen)
         for name, columns in node.attributes.items():
             value = element.get(name)
             if value is not None:

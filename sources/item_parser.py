@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,18 @@ class ItemParser:
     """Parses the items of one source."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
-        """Of tuples, the attributes `columns`."""
+        """Of tuples, the attributes `columns`; the texts of the others are looked at, for what is malformed."""
         self._options = options
         self._item = options.row_tag.rpartition("}")[2].encode()
         hidden = [index for index in options.closings.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
-        self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._wanted))
+        self._columns = [Column.of(options, index) for index in self._wanted]
+        self._unread = _doubtful(options, self._wanted)
+        self._looked_at = [*self._wanted, *self._unread]
+        self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._walk = SectionWalk(options, self.reader)
         self._derivation = Derivation(options) if options.closings else None
         self._all = range(len(options.schema))
-        self._columns = [Column.of(options, index) for index in self._wanted]
         self._patterns = PatternTexts(options)
         self.tuple_schema = pa.schema(
             [pa.field(name, column.type) for name, column in zip(columns, self._columns, strict=False)]
@@ -90,8 +93,8 @@ class ItemParser:
         )
         if not self._patterns.are_readable(said.columns):
             return None
-        read = [*regular(peeled, stream, self._wanted, punctuations=False), tuples.columns(self._wanted)]
-        return Items(peeled.count, together(read, len(self._wanted)), said, [], void)
+        read = [*regular(peeled, stream, self._looked_at, punctuations=False), tuples.columns(self._looked_at)]
+        return Items(peeled.count, together(read, len(self._looked_at)), said, [], void)
 
     def items(self, text: Content, root: etree._Element | etree.XMLSyntaxError) -> Items:
         """All the items of a text that has been parsed.
@@ -113,7 +116,7 @@ class ItemParser:
                 count += 1
         except UnreadableError:
             return self._by_piece(text)
-        return Items(count, tuples.columns(self._wanted), punctuations.columns(self._all), [], void, ended)
+        return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
 
     def _by_piece(self, text: Content, fault: etree.XMLSyntaxError | None = None) -> Items:
         """The items of a text one by one, so that a bad one takes no other with it; if it has a fault, up to there."""
@@ -144,7 +147,7 @@ class ItemParser:
         else:
             if fault is not None:
                 malformed.append(_fault(fault, text, count, 0, len(text.content), text.open))
-        columns = tuples.columns(self._wanted), punctuations.columns(self._all)
+        columns = tuples.columns(self._looked_at), punctuations.columns(self._all)
         return Items(count, *columns, malformed, void, ended)
 
     def _take(
@@ -172,16 +175,7 @@ class ItemParser:
     def typed(self, items: Items, at: int, text: Content) -> Parsed:
         """The items of a text as record batches, the first at position `at`."""
         tuples = items.tuples
-        columns: list[pa.Array[Any]] = []
-        wrong: dict[int, str] = {}
-        had: list[str] = []
-        for index, column, texts in zip(self._wanted, self._columns, tuples.columns, strict=True):
-            values, reasons = column.read(texts)
-            columns.append(values)
-            if texts.null_count < len(texts):
-                had.append(self._options.schema[index].name)
-            for row, reason in reasons.items():
-                wrong.setdefault(row, reason)
+        columns, wrong, had = self._values(tuples.columns)
         if any(tuples.start[row] == UNKNOWN for row in wrong):
             return self.typed(self._by_piece(text), at, text)
         malformed, ordinals = items.malformed, tuples.ordinal
@@ -205,6 +199,28 @@ class ItemParser:
             punctuations = self._with(punctuations, places.derived, derived)
         return Parsed(batch, punctuations, malformed, items.void, tuple(had), items.count + len(derived))
 
+    def _values(self, texts: Sequence[pa.StringArray]) -> tuple[list[pa.Array[Any]], dict[int, str], list[str]]:
+        """The wanted attributes, typed; for each row that is malformed in any attribute the first reason; and who is there.
+
+        Those are the wanted attributes that some tuple had.
+        """
+        columns: list[pa.Array[Any]] = []
+        had: list[str] = []
+        flaws: list[tuple[int, Mapping[int, str]]] = []
+        for index, column, each in zip(self._wanted, self._columns, texts, strict=False):
+            values, reasons = column.read(each)
+            columns.append(values)
+            flaws.append((index, reasons))
+            if each.null_count < len(each):
+                had.append(self._options.schema[index].name)
+        for (index, column), each in zip(self._unread.items(), texts[len(columns) :], strict=True):
+            flaws.append((index, column.flaws(each)))
+        wrong: dict[int, str] = {}
+        for _, reasons in sorted(flaws, key=itemgetter(0)):
+            for row, reason in reasons.items():
+                wrong.setdefault(row, reason)
+        return columns, wrong, had
+
     def _with(self, punctuations: pa.RecordBatch, places: Sequence[int], derived: Sequence[Said]) -> pa.RecordBatch:
         columns = [places, *zip(*(one.texts for one in derived), strict=True)]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self.punctuation_schema, strict=True)]
@@ -221,6 +237,13 @@ class ItemParser:
             [flaw] if flaw is not None else [],
             length=1,
         )
+
+
+def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, Column]:
+    """The attributes beside those that are wanted that a text may be no value of; a row's number is no text."""
+    others = (index for index in range(len(options.schema)) if index not in wanted)
+    columns = {index: Column.of(options, index) for index in others if options.paths[index].function != "position"}
+    return {index: column for index, column in columns.items() if not column.takes_all}
 
 
 def _number(numbers: dict[int, int], piece: Piece) -> int:

@@ -43,7 +43,7 @@ class Items:
 
     Attributes:
         count: How many, whatever became of them.
-        tuples: The texts of the attributes that are wanted.
+        tuples: The texts of the attributes that are looked at.
         punctuations: The pattern texts of all attributes.
         malformed: What could not be read; positions are ordinals, offsets those of the text.
         void: How many punctuations say nothing, since they restrict which leaf that is not declared.
@@ -73,7 +73,7 @@ class Rows:
         self.texts.append(texts)
 
     def columns(self, wanted: Sequence[int]) -> Texts:
-        """Of the attributes that are wanted."""
+        """Of these attributes."""
         columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
         return Texts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
 

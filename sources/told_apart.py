@@ -22,13 +22,11 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.columns import Column
+from sources.plain_numbers import DIGITS
 
 pc: Any = pyarrow.compute
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
-"""Digits that a value of the type may have, whatever they are."""
 
 _FROM_THE_START = r'^\(,[^"\[\](){},]+[\])]$'
 
@@ -144,14 +142,14 @@ def _is(flags: Any) -> Bools:
 
 
 def _constants(texts: Any, mine: Bools, attribute: Attribute) -> Constants | None:
-    if (digits := _DIGITS.get(attribute.domain.type)) is None:
+    if (digits := DIGITS.get(attribute.domain.type)) is None:
         return None
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, rf"^-?\d{{1,{digits}}}$")))
     return Constants(pc.cast(texts.take(pa.array(rows)), pa.int64()).to_numpy(), rows) if len(rows) else None
 
 
 def _prefixes(texts: Any, mine: Bools, attribute: Attribute) -> Prefixes | None:
-    if attribute.domain.type not in (*_DIGITS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+    if attribute.domain.type not in (*DIGITS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
         return None
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, _FROM_THE_START)))
     if not len(rows):
