@@ -64,6 +64,11 @@ class Findings:
         """Whether something was read, and no item was in it."""
         return bool(self.bytes) and not (self.tuples or self.said or self.void or self.aside)
 
+    @property
+    def saw_nothing(self) -> bool:
+        """Whether other elements are there than items, or no tuple had anything that was looked for."""
+        return (self.is_nothing and bool(self.elements or self.foreign)) or bool(self.missing and not self.had)
+
     def json(self) -> dict[str, Any]:
         """As JSON has it; what is empty is left out."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -11,13 +12,27 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
+from sources.findings import Findings
 from sources.offences import offences
-from sources.read_through import read_through
+from sources.read_through import Reading
 from sources.source import SourceOptions
 from sources.xml_parser import Parsed
 
 WINDOW = 1 << 17
 """Tuples that are held against the punctuations before them at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found in a source.
+
+    Attributes:
+        offence: The first tuple after a punctuation that matches it, where the reading ended; None without any.
+        findings: What was noticed.
+    """
+
+    offence: Offence | None
+    findings: Findings
 
 
 def check(options: SourceOptions) -> Offence | None:
@@ -27,9 +42,19 @@ def check(options: SourceOptions) -> Offence | None:
         MalformedInput: An item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
         InputError: There is no such source.
     """
+    return examine(options).offence
+
+
+def examine(options: SourceOptions) -> Checked:
+    """The same, and what else was noticed."""
+    reading = Reading(options)
+    return Checked(_first_offence(reading, options), reading.findings())
+
+
+def _first_offence(reading: Reading, options: SourceOptions) -> Offence | None:
     closed = PunctuationSet(options.schema)
     told: list[tuple[int, Punctuation]] = []
-    for window in _windows(options):
+    for window in _windows(reading):
         tuples = pa.Table.from_batches([parsed.tuples for parsed in window])
         for parsed in window:
             # A punctuation that is covered already cannot be the first to match anything.
@@ -40,9 +65,9 @@ def check(options: SourceOptions) -> Offence | None:
     return None
 
 
-def _windows(options: SourceOptions) -> Iterator[list[Parsed]]:
+def _windows(reading: Reading) -> Iterator[list[Parsed]]:
     window: list[Parsed] = []
-    for parsed in read_through(options):
+    for parsed in reading.pieces():
         window.append(parsed)
         if sum(each.tuples.num_rows for each in window) >= WINDOW:
             yield window

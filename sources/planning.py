@@ -12,6 +12,7 @@ from sources.documents import Documents
 from sources.ranges import Range
 from sources.scan import Place, scan, split
 from sources.source import SourceOptions
+from sources.unfinished import Unfinished
 
 GONE = -1
 """The size of a document that is not there any more; that matters only if it has not been read."""
@@ -61,6 +62,7 @@ class Planner:
     def __init__(self, options: SourceOptions, documents: Documents) -> None:
         self._options = options
         self._documents = documents
+        self._unfinished = Unfinished(options)
 
     def sizes(self, start: Offset) -> list[int]:
         """How much of each document is there now; GONE for one that is not, or was read before the offset."""
@@ -76,8 +78,12 @@ class Planner:
             budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
         """
         at, ranges, files, ended = start, list[Range](), 0, False
-        settled = not self._options.follow and not self._options.keep_open
+        skips = self._options.unfinished == "skip"
+        settled = not self._options.follow and not self._options.keep_open and not skips
         while not at.closed and at.document < len(sizes):
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
             left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
@@ -85,7 +91,12 @@ class Planner:
             ranges += found.ranges
             if found.state == "more":
                 at = replace(at, byte=found.byte, open=found.open)
-                break
+                path = self._documents.paths[at.document]
+                if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):
+                    break
+                if not found.ranges:
+                    self._unfinished.pass_over(path, at.byte)
+                continue
             ended = found.state == "ended"
             at = at.next(found.byte)
             files += 1
@@ -100,6 +111,9 @@ class Planner:
         """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
         at, ranges = start, list[Range]()
         while at.document < end.document:
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
             place = self._place(at)
             found = scan(place, self._present(at, _size(place.path)), None, self._options, settled=True)
             ranges += found.ranges
@@ -107,6 +121,29 @@ class Planner:
         if end.byte > at.byte:
             ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
         return self._with_end(end, ranges) if end.closed and not start.closed else ranges
+
+    def look(self, at: Offset, sizes: Sequence[int]) -> None:
+        """Leave a note of what the source waits for, no more of it being there than up to an offset.
+
+        Raises:
+            InputError: It is a document that has waited for long enough, and `unfinished 'fail'` is said.
+        """
+        stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
+        behind = len(sizes) - at.document - 1
+        if stuck and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+            raise InputError(
+                f"{stuck} is unfinished, and was not written to for a while",
+                where=f"{behind} documents wait behind it" if behind else None,
+                hint="mend it, or pass over it with the option unfinished 'skip'; unfinishedAge says how long to wait",
+            )
+        if not self._documents.single:
+            self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
+
+    def _passed(self, at: Offset, end: int, ranges: list[Range]) -> Offset:
+        """The document behind one that is passed over, whose ranges up to its last byte are added."""
+        if end > at.byte:
+            ranges += split(self._place(at), end, self._options)
+        return at.next(end)
 
     def _present(self, at: Offset, size: int) -> int:
         if size == GONE:

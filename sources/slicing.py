@@ -60,6 +60,8 @@ class Slicing:
             self._sizes = sizes  # what comes later is not waited for
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
+        if not ranges:
+            self._planner.look(after, sizes)
         return after
 
     def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[Task]:

@@ -20,11 +20,12 @@ from sources.arrays import element_of
 from sources.closings import Closings
 from sources.leaf_path import LeafPath, default_path
 from sources.local_paths import local_path, pattern_of
-from sources.option_values import choice, count, date_pattern, flag, names, size, text
+from sources.option_values import choice, count, date_pattern, flag, names, seconds, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 Ungrammatical = Literal["fail", "drop", "divert"]
 Many = Literal["sequence", "merge", "one"]
+WhenUnfinished = Literal["wait", "fail", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class SourceOptions:
         follow: Whether more may come: an unfinished document is waited for.
         keep_open: Not following, whether an unfinished document is no error.
         close: Not following, whether the end of what was found closes the source (all wildcards).
+        unfinished: What a document does that has no end yet, and has not been written to for `unfinished_age` seconds:
+            it is waited for, stops the query, or is passed over for those behind it.
+        unfinished_age: In seconds.
         document_log: Directory of the record in which order a directory's documents were found.
         stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
         source: The source's name in staged rows.
@@ -87,6 +91,8 @@ class SourceOptions:
     follow: bool = True
     keep_open: bool = False
     close: bool = False
+    unfinished: WhenUnfinished = "wait"
+    unfinished_age: float = 600.0
     document_log: str | None = None
     stage: str | None = None
     source: str = "source"
@@ -247,6 +253,8 @@ _SPECS = {
     "maxFilesPerSlice": _Spec("max_files_per_slice", count),
     "maxItemBytes": _Spec("max_item_bytes", size),
     "documents": _Spec("documents", choice(*get_args(Many))),
+    "unfinished": _Spec("unfinished", choice(*get_args(WhenUnfinished))),
+    "unfinishedAge": _Spec("unfinished_age", seconds),
     "follow": _Spec("follow", flag),
     "keepOpen": _Spec("keep_open", flag),
     "close": _Spec("close", flag),

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError, format_error
+from punct_ns.errors import InputError, QueryError, StateError, UsageError, XmlStreamError, format_error
 from xmlstream.generate import generators
 from xmlstream.secret.command import secret
 
@@ -124,7 +124,6 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
     with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
         summary = run_script(script, Settings(**settings), Environment(**environment), console, as_written=as_written)
-        is_watched = console.is_terminal or environment["verbose"]
     if summary is None:
         raise XmlStreamError(
             "interrupted before the end of the input",
@@ -132,7 +131,7 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
         )
     if summary.closed_before:
         _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
-    elif is_watched:
+    else:
         _say(
             f"done: {summary.slices:,} slices, {summary.items_in:,} items in, {summary.tuples_out:,} tuples out "
             f"in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
@@ -163,18 +162,25 @@ def check(
     ] = None,
 ) -> None:
     """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
-    from sources.grammar_check import check as first_offence
+    from sources.grammar_check import examine
     from sources.source import SourceOptions
+    from xmlstream.findings import of_source
     from xmlstream.inputs import require_found
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
     options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
     source = SourceOptions.parse(options, schema)
     require_found(source)
-    offence = first_offence(source)
-    if offence is not None:
-        raise offence.error(file)
-    typer.echo(f"{file} is grammatical")
+    found = examine(source)
+    if found.offence is not None:
+        raise found.offence.error(file)
+    noticed = of_source(file, found.findings, source)
+    if found.findings.saw_nothing:
+        raise InputError(f"nothing of {file} was seen: {noticed[0].what}", hint="see --row-tag and --schema")
+    for finding in noticed:
+        _say(f"noticed in {finding}")
+    tuples, said = found.findings.tuples, sum(found.findings.said.values())
+    typer.echo(f"{file} is grammatical: {tuples:,} tuples, {said:,} punctuations")
 
 
 @app.command()

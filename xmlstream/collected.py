@@ -17,16 +17,19 @@ CHUNK = 1 << 16
 def copy_documents(directory: Path, out: BinaryIO) -> int:
     """Write the committed documents of an output directory as one, well-formed; returns how many there were.
 
-    Without any, the document is an empty root.
-
     Raises:
-        UsageError: There is no such directory.
+        UsageError: There is no such directory, or no document in it.
         MalformedInput: A document is not well-formed.
         StateError: The documents do not belong together: their roots differ.
     """
     if not directory.is_dir():
         raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
     paths = sorted(directory.glob("slice-*.xml"))
+    if not paths:
+        raise UsageError(
+            f"there is no document in {directory}",
+            hint="a query writes one once it has a result; `xmlstream run` says what it noticed in its input",
+        )
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
     root: bytes | None = None
     ended_line = False

@@ -24,8 +24,10 @@ from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.errors import StateError
 from punct_ns.slices import POSITION
+from sources.findings import Findings
 from sources.staging import StagedRange
 from xmlstream.commit_log import CommitLog, write_atomically
+from xmlstream.findings import Noticed
 from xmlstream.intake import Intake, write_letters
 from xmlstream.metrics import OperatorReport, SliceReport
 from xmlstream.plan import Node, Results, Scan, Static, fingerprint, names, results, topological
@@ -62,6 +64,7 @@ class Execution:
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         committed = latest["operators"] if latest else {}
+        self.noticed = Noticed.of(root, checkpoint / "documents", (latest or {}).get("noticed", {}))
         self._states: dict[Node, OperatorState] = {}
         self._intakes: dict[Node, Intake | StaticIntake] = {}
         self._stores: dict[Node, SegmentStore] = {}
@@ -122,6 +125,7 @@ class Execution:
         outs = {node: _count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
         whole = self._log.is_whole(slice_id)
+        noticed = self.noticed.plus(self._found())
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
@@ -131,6 +135,7 @@ class Execution:
             set_aside=sum(intake.set_aside for intake in self._intakes.values())
             + sum(state.set_aside for state in self._states.values()),
             closed=closed,
+            findings=tuple(finding.json() for finding in noticed.findings()),
         )
         states = {self._names[node]: state.record(whole) for node, state in self._states.items()}
         record = {
@@ -140,10 +145,21 @@ class Execution:
             "operators": states,
             "outputs": outputs,
             "report": report.json(),
+            "noticed": noticed.record(),
         }
         self._log.commit(slice_id, record)
-        self._time = now
+        self._time, self.noticed = now, noticed
         self._committed(record, ranges)
+
+    def _found(self) -> dict[str, Findings]:
+        """What was noticed in this slice, by source and operator."""
+        found: dict[str, Findings] = {}
+        for node, state in self._states.items():
+            if isinstance(intake := self._intakes.get(node), Intake):
+                found[self._names[node]] = intake.findings
+            elif state.set_aside:
+                found[self._names[node]] = Findings(aside={"ungrammatical": state.set_aside})
+        return found
 
     def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
         """The slice that a source or an operator hands on."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from punct_ns.errors import InputError, UsageError
 from sources.documents import Documents
 from sources.source import SourceOptions
 from xmlstream.merged_documents import merged_documents
 
 
-def require_found(options: SourceOptions) -> None:
-    """Makes sure that the path of a source leads somewhere.
+def require_found(options: SourceOptions, *, waits: bool = False) -> None:
+    """Makes sure that the path of a source leads somewhere, and unless one waits for it, that there is a document.
 
     Raises:
         UsageError: It does not.
@@ -18,6 +20,22 @@ def require_found(options: SourceOptions) -> None:
         merged_documents(options)
         return
     try:
-        Documents(options, log=False).find()
+        if waits:
+            Documents(options, log=False).find()
+        else:
+            require_documents([options])
     except InputError as error:
         raise UsageError(error.what, hint="a path is that of a file, a directory or a glob") from None
+
+
+def require_documents(sources: Iterable[SourceOptions]) -> None:
+    """Makes sure that sources have documents to begin with.
+
+    Raises:
+        UsageError: One has none.
+        InputError: Its path leads nowhere.
+    """
+    for options in sources:
+        if not options.is_merged and not Documents(options, log=False).find():
+            hint = "names that begin with . or _ or end in .tmp are none; a query that follows its input waits for them"
+            raise UsageError(f"there is no document at {options.path}", hint=hint)

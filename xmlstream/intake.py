@@ -19,6 +19,7 @@ from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, not_matching, quoted
 from sources.coalesced import punctuations
+from sources.findings import Findings
 from sources.late_tuples import late_tuples
 from sources.staging import StagedRange
 from xmlstream.plan import Scan
@@ -33,11 +34,13 @@ _MEND = "mend the source, or let it drop or divert such tuples with the option u
 class Intake:
     """One source of a running query.
 
-    Of the last slice: `items` that came, the `punctuations` among them, and the items that were `set_aside`.
+    Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, and
+    what was noticed (`findings`).
     """
 
     def __init__(self, spark: SparkSession, scan: Scan, state: OperatorState, dead_letters: Path) -> None:
         self.items = self.punctuations = self.set_aside = 0
+        self.findings = Findings()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
         self._said = state.punctuations("said", self._schema)
@@ -78,6 +81,9 @@ class Intake:
         write_letters(self._dead_letters, self._name, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
+        unread = sum(row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist())
+        aside = {"malformed": unread, "ungrammatical": self.set_aside - unread}
+        self.findings = sum((r.findings for r in ranges), Findings(aside=aside))
         if whole:
             # One scan over all that the tasks have written down; to read it twice computes nothing twice.
             paths = [str(range_.path) for range_ in whole]

@@ -27,7 +27,8 @@ class SliceReport:
     """One slice; `seconds` pass from its arrival to its commit.
 
     `items_in` counts tuples and punctuations of all sources, `set_aside` the items that their modes dropped or
-    diverted; `closed` says that the input has ended for good.
+    diverted; `closed` says that the input has ended for good; `findings` are all that was noticed up to here
+    (`xmlstream.findings`).
     """
 
     slice: int
@@ -37,6 +38,7 @@ class SliceReport:
     operators: tuple[OperatorReport, ...] = field(default=())
     set_aside: int = 0
     closed: bool = False
+    findings: tuple[dict[str, Any], ...] = ()
 
     def json(self) -> dict[str, Any]:
         """As a JSON object."""

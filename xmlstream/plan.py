@@ -176,8 +176,9 @@ def fingerprint(root: Node) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-_MAY_CHANGE = {"mode", "ungrammatical", "follow", "keepOpen", "close", "documentLog", "stage", "source"} | {
-    f"max{limit}" for limit in ("BytesPerSlice", "BytesPerPartition", "FilesPerSlice", "ItemBytes")
+_MAY_CHANGE = {"mode", "ungrammatical", "unfinished", "unfinishedAge", "follow", "keepOpen", "close"} | {
+    *("documentLog", "stage", "source"),
+    *(f"max{limit}" for limit in ("BytesPerSlice", "BytesPerPartition", "FilesPerSlice", "ItemBytes")),
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +13,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 EVERY_SECONDS = 2.0
 """At the least between two plain lines."""
+
+NOTICED_EVERY_SECONDS = 30.0
+"""How often what was noticed in the sources is said while the query waits."""
 
 Report = Mapping[str, Any]
 
@@ -49,6 +53,32 @@ def _counted(number: int, word: str) -> str:
     ('1 tuple', '2,000 tuples')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Iterator[None]:
+    """Says what is noticed, now and then and at the end, each sentence once."""
+    done = threading.Event()
+    told: set[str] = set()
+
+    def say() -> None:
+        for finding in map(str, findings()):
+            if finding not in told:
+                told.add(finding)
+                console.print(f"noticed in {finding}", highlight=False, markup=False, soft_wrap=True)
+
+    def wait() -> None:
+        while not done.wait(NOTICED_EVERY_SECONDS):
+            say()
+
+    thread = threading.Thread(target=wait, name="noticed", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        say()
 
 
 @contextmanager

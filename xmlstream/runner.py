@@ -20,6 +20,8 @@ from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
 from xmlstream.execution import Execution
 from xmlstream.kept_apart import require_apart
+from xmlstream.findings import Finding
+from xmlstream.inputs import require_documents
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, Static, results, topological
@@ -55,7 +57,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a finished run did; `closed_before`: the query had been closed by an earlier run, and nothing was done."""
+    """What a run did up to now.
+
+    Attributes:
+        slices: How many slices were committed.
+        items_in: Tuples and punctuations of all sources.
+        tuples_out: Tuples of all results.
+        seconds: Time of the slices.
+        closed: Whether the input has ended for good.
+        closed_before: The query had been closed by an earlier run, and nothing was done.
+        findings: What was noticed in the sources since the query first began: mistakes that are no errors.
+    """
 
     slices: int
     items_in: int
@@ -63,6 +75,7 @@ class Summary:
     seconds: float
     closed: bool
     closed_before: bool = False
+    findings: tuple[Finding, ...] = ()
 
 
 def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
@@ -94,7 +107,15 @@ class Launched:
         self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]
     ) -> None:
         self.query = query
-        self._execution, self._tally, self._end = execution, tally, end
+        self._execution, self._tally = execution, tally
+        self._last: tuple[Finding, ...] | None = None
+
+        def finish() -> None:
+            # Notes of the documents go with a checkpoint that goes with the run.
+            self._last = self.findings() if self._last is None else self._last
+            end()
+
+        self._end = finish
 
     def wait(self, seconds: int | None = None) -> Summary:
         """Waits for the end of the query, or some seconds.
@@ -104,7 +125,7 @@ class Launched:
         """
         if self.query is None:
             self._end()
-            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True)
+            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings())
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
         except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
@@ -112,7 +133,11 @@ class Launched:
             raise _cause(self._execution.failure, failure) from None
         if ended is not False:
             self._end()
-        return self._tally.summary(self._execution.closed)
+        return self._tally.summary(self._execution.closed, self.findings())
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was noticed up to now."""
+        return tuple(self._execution.noticed.findings()) if self._last is None else self._last
 
     def stop(self) -> None:
         """Ends the query after the slice that it is at."""
@@ -136,6 +161,8 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if not (checkpoint / "query.json").exists():
         for output in outputs:
             require_fresh(output, overwrite=settings.overwrite)
+    if not settings.follow and not (checkpoint / "query.json").exists():
+        require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
     root = spread(root, checkpoint / "documents", follow=settings.follow)
     tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
@@ -260,6 +287,6 @@ class _Tally:
         if self._on_slice is not None:
             self._on_slice(report)
 
-    def summary(self, closed: bool) -> Summary:
+    def summary(self, closed: bool, findings: tuple[Finding, ...]) -> Summary:
         """What was done so far."""
-        return Summary(self._slices, self._items_in, self._tuples_out, self._seconds, closed)
+        return Summary(self._slices, self._items_in, self._tuples_out, self._seconds, closed, findings=findings)

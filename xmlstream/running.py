@@ -17,7 +17,7 @@ from punct_ns.errors import UsageError
 from xmlstream.head_start import give_head_start
 from xmlstream.inputs import require_found
 from xmlstream.kept_apart import require_apart
-from xmlstream.progress import shown
+from xmlstream.progress import noticed, shown
 from xmlstream.rules import optimized
 from xmlstream.runner import Launched, Settings, Summary, launch
 from xmlstream.script import Script
@@ -61,6 +61,7 @@ def run_script(
         root = written if as_written else optimized(written)
         on_slice = stack.enter_context(shown(console, verbose=environment.verbose))
         launched = launch(spark, root, replace(settings, on_slice=on_slice))
+        stack.enter_context(noticed(console, launched.findings))
         return _wait(launched, interrupted, follow=settings.follow)
 
 
@@ -74,7 +75,7 @@ def _require_startable(script: Script, settings: Settings) -> None:
         for target in settings.targets:
             require_fresh(target.output, overwrite=False)
     for source in script.sources:
-        require_found(source.options)
+        require_found(source.options, waits=settings.follow or goes_on)
 
 
 def _wait(launched: Launched, interrupted: threading.Event, *, follow: bool) -> Summary | None:

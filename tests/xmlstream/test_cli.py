@@ -102,7 +102,8 @@ def test_the_same_seed_gives_the_same_bytes(here: Command, tmp_path: Path) -> No
 def test_check_says_what_is_grammatical_and_what_is_not(here: Command, sensors: Path) -> None:
     arguments = ["--schema", SCHEMA, "--row-tag", "tempdata"]
     result = here("check", sensors / "sensor1.xml", *arguments)
-    assert (result.returncode, result.stdout) == (0, f"{sensors / 'sensor1.xml'} is grammatical\n")
+    assert result.returncode == 0
+    assert result.stdout == f"{sensors / 'sensor1.xml'} is grammatical: 30 tuples, 3 punctuations\n"
     late = "<tempdata><sid>S1</sid><hour>1</hour><min>3</min><currtmp>1.5</currtmp></tempdata>"
     broken = sensors / "broken.xml"
     broken.write_text((sensors / "sensor1.xml").read_text().replace("</readings>", late + "</readings>"))
@@ -113,6 +114,34 @@ def test_check_says_what_is_grammatical_and_what_is_not(here: Command, sensors: 
     assert "<*, 1, *, *>" in what
     assert what.count("position") == 2
     assert str(broken) in where
+
+
+@pytest.mark.parametrize(
+    ("schema", "tag", "words"),
+    [(SCHEMA, "tempdate", ["no element is a tempdate", "tempdata"]), ("hours INT", "tempdata", ["hours", "currtmp"])],
+)
+def test_check_says_that_it_saw_nothing(here: Command, sensors: Path, schema: str, tag: str, words: list[str]) -> None:
+    lines = (sensors / "sensor1.xml").read_text().splitlines()
+    (sensors / "plain.xml").write_text("\n".join(line for line in lines if "<punct:" not in line))
+    result = here("check", sensors / "plain.xml", "--schema", schema, "--row-tag", tag)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert all(word in "".join(said(result)) for word in ["nothing", *words])
+
+
+def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
+    arguments = ["--schema", "hour INT, hours INT", "--row-tag", "tempdata", "--schemes", "hour; hours"]
+    result = here("check", sensors / "sensor1.xml", *arguments)
+    assert result.returncode == 0
+    assert [line.split(": ")[1][:25] for line in said(result)] == [
+        "no tuple has a value of h",
+        "the scheme 'hours' was pr",
+    ]
+
+
+def test_cat_of_no_output_is_an_error(here: Command, tmp_path: Path) -> None:
+    result = here("cat", tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "no document" in said(result)[0]
 
 
 def test_cat_prints_one_document(here: Command, tmp_path: Path) -> None:

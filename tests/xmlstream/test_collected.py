@@ -42,8 +42,9 @@ def test_the_contents_follow_each_other_in_one_root(
     assert text == f"{HEAD}{''.join(CONTENTS)}</rows>\n".replace("\n\n", "\n")
 
 
-def test_an_empty_output_is_an_empty_root(tmp_path: Path) -> None:
-    assert list(etree.fromstring(collect(tmp_path))) == []
+def test_an_output_without_documents_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no document in"):
+        collect(tmp_path)
 
 
 def test_a_root_without_content_adds_nothing(tmp_path: Path) -> None:
