@@ -117,6 +117,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool) -> None:
+    from xmlstream.progress import counted
     from xmlstream.runner import Settings
     from xmlstream.running import Environment, run_script
 
@@ -133,8 +134,8 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
         _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
     else:
         _say(
-            f"done: {summary.slices:,} slices, {summary.items_in:,} items in, {summary.tuples_out:,} tuples out "
-            f"in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
+            f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
+            f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
         )
 
 
@@ -166,6 +167,7 @@ def check(
     from sources.source import SourceOptions
     from xmlstream.findings import of_source
     from xmlstream.inputs import require_found
+    from xmlstream.progress import counted
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
     options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
@@ -180,7 +182,7 @@ def check(
     for finding in noticed:
         _say(f"noticed in {finding}")
     tuples, said = found.findings.tuples, sum(found.findings.said.values())
-    typer.echo(f"{file} is grammatical: {tuples:,} tuples, {said:,} punctuations")
+    typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(said, 'punctuation')}")
 
 
 @app.command()

@@ -19,6 +19,7 @@ from sources.leaf_tree import local_tag
 from sources.source import SourceOptions
 from sources.unfinished import Waiting, waiting
 from xmlstream.plan import Node, Scan, names
+from xmlstream.progress import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _documents(options: SourceOptions, waiting: Waiting | None) -> _Said:
     if not waiting.documents:
         yield "no document", f"there is no document at {options.path} yet"
     if waiting.unfinished is not None and waiting.behind:
-        wait = f"{_counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
+        wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
         hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"
         yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"
     if waiting.passed:
@@ -146,7 +147,7 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
     for leaf, count in sorted(found.void.items()):
         says = "says" if count == 1 else "say"
         restricts = "restricts" if count == 1 else "restrict"
-        what = f"{_counted(count, 'punctuation')} {says} nothing, since {'it' if count == 1 else 'they'} {restricts}"
+        what = f"{counted(count, 'punctuation')} {says} nothing, since {'it' if count == 1 else 'they'} {restricts}"
         yield "void", f"{what} {leaf}, which is no attribute"
     if found.stray and not found.is_nothing:
         there = _list(map(local_tag, found.stray))
@@ -160,7 +161,7 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
     known = {form for forms in promised.values() for form in forms}
     for kind, count in sorted(found.said.items()):
         if kind not in known:
-            what = f"{_counted(count, 'punctuation')} of the scheme '{kind}'"
+            what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
             yield "no promise", f"{what}, which is not promised"
 
 
@@ -179,13 +180,9 @@ def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: 
     fates = {"malformed": diverts_malformed, "ungrammatical": diverts_ungrammatical}
     for kind, diverts in fates.items():
         if count := found.aside.get(kind, 0):
-            items = _counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
+            items = counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
             fate = "diverted to the dead letters" if diverts else "dropped"
             yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _list(names: Any, most: int = 8) -> str:

@@ -40,16 +40,16 @@ class Totals:
         rate = self.items / max(time.perf_counter() - self._began, 1e-9)
         aside = f", {self.set_aside:,} set aside" if self.set_aside else ""
         return (
-            f"{_counted(self.slices, 'slice')}, {_counted(self.items, 'item')} ({rate:,.0f}/s){aside}, "
-            f"{_counted(self.tuples_out, 'tuple')} out; kept: {_counted(self.kept, 'tuple')}, "
-            f"{_counted(self.held, 'punctuation')}"
+            f"{counted(self.slices, 'slice')}, {counted(self.items, 'item')} ({rate:,.0f}/s){aside}, "
+            f"{counted(self.tuples_out, 'tuple')} out; kept: {counted(self.kept, 'tuple')}, "
+            f"{counted(self.held, 'punctuation')}"
         )
 
 
-def _counted(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
     """A number with its word.
 
-    >>> _counted(1, "tuple"), _counted(2000, "tuple")
+    >>> counted(1, "tuple"), counted(2000, "tuple")
     ('1 tuple', '2,000 tuples')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"
