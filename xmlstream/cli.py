@@ -135,7 +135,8 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
     else:
         _say(
             f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
-            f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s{'' if summary.closed else '; the query is open'}"
+            f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
+            + ("" if summary.closed else "; the query is open")
         )
 
 

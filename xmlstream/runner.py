@@ -19,9 +19,9 @@ from sources.one_pass import one_pass
 from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
 from xmlstream.execution import Execution
-from xmlstream.kept_apart import require_apart
 from xmlstream.findings import Finding
 from xmlstream.inputs import require_documents
+from xmlstream.kept_apart import require_apart
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, Static, results, topological

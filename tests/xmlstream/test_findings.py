@@ -113,7 +113,7 @@ def planner(directory: Path, **options: str) -> Planner:
 
 def read_to_its_end(directory: Path, **options: str) -> tuple[Offset, list[tuple[str, int, int]]]:
     """Slice by slice, as little as can be taken; a slice that is planned anew is the same."""
-    at, found = Offset(), []
+    at, found = Offset(), list[tuple[str, int, int]]()
     while True:
         first = planner(directory, **options)
         after, ranges = first.advance(at, first.sizes(at), 1)
@@ -151,7 +151,9 @@ def test_an_unfinished_document_is_passed_over_once_it_is_old_and_stays_so(held:
     document(held / "2.xml", 80 * GOOD)
     again, ranges = read_to_its_end(held, **old)
     assert again == end
-    assert max(last for name, _, last in ranges if name == "2.xml") == max(l for n, _, l in found if n == "2.xml")
+    assert max(last for name, _, last in ranges if name == "2.xml") == max(
+        last for name, _, last in found if name == "2.xml"
+    )
     note = waiting(held / "_log")
     assert note is not None
     assert (note.unfinished, note.passed) == (str(held / "4.xml"), (str(held / "2.xml"),))
