@@ -18,10 +18,10 @@ import pyarrow as pa
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.slices import arrow_type
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.row_order import in_order
-from xmlstream.xml_text import ATTRIBUTE_PREFIX, is_name, rows_text
+from xmlstream.writable import leaf_of, require_writable
+from xmlstream.xml_text import REPLACE, rows_text
 
 PREFIX = "punct"
 
@@ -43,18 +43,29 @@ class DocumentForm:
     """How a result is spelt: the tags, and the attributes in the schema's order."""
 
     def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
-        _require_writable(schema, row_tag, root_tag)
+        require_writable(schema, row_tag, root_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
+        self._leaves = [leaf_of(name) for name in schema.names]
         self.head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}">\n'.encode()
         self.tail = f"</{root_tag}>\n".encode()
 
     def items(self, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> list[bytes | pa.Buffer]:
-        """The elements of a slice, tuples first."""
+        """The elements of a slice, tuples first.
+
+        Raises:
+            QueryError: A value cannot be written so that it is read again.
+        """
         rows: list[bytes | pa.Buffer] = []
         if tuples is not None:
             rows += rows_text(in_order(tuples), self.schema, self.row_tag)
-        rows += [write_element(p, self.row_tag, PREFIX).encode() + b"\n" for p in punctuations]
+        rows += [self._punctuation(p) for p in punctuations]
         return rows
+
+    def _punctuation(self, punctuation: Punctuation) -> bytes:
+        try:
+            return write_element(punctuation, self.row_tag, PREFIX, self._leaves).encode() + b"\n"
+        except ValueError as error:
+            raise QueryError(f"a punctuation of the result cannot be written: {error}", hint=REPLACE) from None
 
 
 class DirectorySink:
@@ -161,22 +172,3 @@ def require_fresh(output: str, *, overwrite: bool) -> None:
         )
     for path in found:
         path.unlink()
-
-
-def _require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
-    for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
-        if not is_name(tag):
-            raise UsageError(f"the {what} {tag!r} is no XML name")
-    for attribute in schema:
-        if not is_name(attribute.name.removeprefix(ATTRIBUTE_PREFIX)):
-            raise QueryError(
-                f"the result's column {attribute.name!r} cannot be an XML element: it is no XML name",
-                hint="name it with AS",
-            )
-        try:
-            arrow_type(attribute.domain)
-        except KeyError:
-            raise QueryError(
-                f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
-                hint="convert it, for instance with CAST(… AS STRING) or to_json(…)",
-            ) from None

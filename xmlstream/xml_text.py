@@ -6,36 +6,27 @@ column has few, and what stands between them. A line is the numbers of its piece
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
 from xmlstream.few_values import Column, numbered, pc
-
-ATTRIBUTE_PREFIX = "_"
-"""A column so named is an attribute of the row element, as in Spark's XML source."""
+from xmlstream.writable import ATTRIBUTE_PREFIX
 
 AT_ONCE = 1 << 20
 """Rows that are gathered into one buffer."""
 
+REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
+"""What can be done about a string that XML cannot carry."""
+
 _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
-
-
-def is_name(text: str) -> bool:
-    """Whether the text can be the name of an element without a prefix (NCName).
-
-    >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd")
-    (True, False, False)
-    """
-    return re.fullmatch(r"[^\W\d][\w.\-·]*", text) is not None
 
 
 def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
@@ -44,7 +35,8 @@ def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
     Columns may come as dictionaries.
 
     Raises:
-        QueryError: a string holds a character that XML cannot carry.
+        QueryError: A value cannot be written so that it is read again: a string with a control character, a day or a
+            moment beyond the years 1 to 9999.
     """
     frames = list(_frames(schema, row_tag))
     batches = table.combine_chunks().to_batches(max_chunksize=AT_ONCE)
@@ -98,11 +90,11 @@ class _Pieces:
 def _pieces(values: Column, frame: _Frame) -> _Pieces:
     values = numbered(values)
     if pa.types.is_dictionary(values.type):
-        text = _text(values.dictionary, frame.attribute.domain, frame.escapes)
+        text = _text(values.dictionary, frame)
         whole = pc.binary_join_element_wise(frame.before, text, frame.after, "")
         numbers = pc.fill_null(values.indices, len(whole)).to_numpy()
         return _Pieces([_large(whole), _large([frame.absent])], [numbers])
-    text = _large(_text(values, frame.attribute.domain, frame.escapes))
+    text = _large(_text(values, frame))
     around = _large([frame.before, frame.after, frame.absent, ""])
     before, after, absent, nothing = range(len(text), len(text) + 4)
     rows = np.arange(len(text), dtype=np.int32)
@@ -132,14 +124,17 @@ def _gathered(columns: Sequence[_Pieces], rows: int) -> pa.Buffer:
     return _data(pc.take(pa.concat_arrays(texts), pa.array(numbers.reshape(-1)), boundscheck=False))
 
 
-def _text(values: Column, domain: Domain, escapes: Sequence[tuple[str, str]]) -> Column:
-    if domain.type == "STRING":
-        return _escaped(values, escapes)
-    if domain.type == "TIMESTAMP":
+def _text(values: Column, frame: _Frame) -> Column:
+    kind = frame.attribute.domain.type
+    if kind == "STRING":
+        return _escaped(values, frame)
+    if kind in _YEARS:
+        _require_years(values, frame.attribute)
+    if kind == "TIMESTAMP":
         return pc.binary_join_element_wise(_wall_clock(values), "Z", "")
-    if domain.type == "TIMESTAMP_NTZ":
+    if kind == "TIMESTAMP_NTZ":
         return _wall_clock(values)
-    if domain.type in ("DOUBLE", "FLOAT"):
+    if kind in ("DOUBLE", "FLOAT"):
         text = pc.cast(values, pa.string())
         finite = pc.is_finite(values)
         if pc.all(finite).as_py() is not False:
@@ -149,24 +144,59 @@ def _text(values: Column, domain: Domain, escapes: Sequence[tuple[str, str]]) ->
     return pc.cast(values, pa.string())
 
 
+_DAY = 86_400_000_000  # microseconds
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+_MOMENTS = (pa.int64(), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1)
+_YEARS = {"DATE": (pa.int32(), _FIRST_DAY, _LAST_DAY), "TIMESTAMP": _MOMENTS, "TIMESTAMP_NTZ": _MOMENTS}
+"""As what the days and moments are counted, and the first and the last of them that are read again."""
+
+
+def _require_years(values: Column, attribute: Attribute) -> None:
+    kind, first, last = _YEARS[attribute.domain.type]
+    counted = values.cast(pa.timestamp("us")) if kind == pa.int64() and values.type.unit != "us" else values
+    ends = pc.min_max(counted.view(kind))
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < first or high > last):
+        raise QueryError(
+            f"a value of the result's column {attribute.name} lies beyond the years 1 to 9999: nothing would read it",
+            hint=f"leave it out with WHERE, or write it as text: CAST({attribute.name} AS STRING) AS {attribute.name}",
+        )
+
+
 def _wall_clock(moments: Column) -> Column:
     """To the microsecond; of moments in a zone, the clock of UTC. A cast takes a thirtieth of strftime's time."""
     return pc.replace_substring(pc.cast(pc.cast(moments, pa.timestamp("us")), pa.string()), " ", "T")
 
 
-def _escaped(values: Column, escapes: Sequence[tuple[str, str]]) -> Column:
+def _escaped(values: Column, frame: _Frame) -> Column:
     """What needs a reference has it; the bytes of all values together say what there is to look for."""
     bytes_ = np.frombuffer(memoryview(_data(values)), np.uint8)
     if not bytes_.size:
         return values
+    least, most = bytes_.min(), bytes_.max()
+    if most >= 0x80:
+        _require_text(values, frame.attribute)
     # U+FFFE and U+FFFF begin with 0xEF in UTF-8.
-    suspect = bytes_.min() < 0x20 or bytes_.max() >= 0xEF
-    if suspect and pc.any(pc.match_substring_regex(values, _FORBIDDEN)).as_py():
-        raise QueryError("a string of the result holds a control character, which XML cannot carry")
-    for character, reference in escapes:
+    if (least < 0x20 or most >= 0xEF) and pc.any(pc.match_substring_regex(values, _FORBIDDEN)).as_py():
+        raise QueryError(
+            f"a string of the result's column {frame.attribute.name} holds a control character, which XML cannot carry",
+            hint=REPLACE,
+        )
+    for character, reference in frame.escapes:
         if np.any(bytes_ == ord(character)):
             values = pc.replace_substring(values, character, reference)
     return values
+
+
+def _require_text(values: Column, attribute: Attribute) -> None:
+    """Spark takes any bytes for a string."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raise QueryError(
+            f"a string of the result's column {attribute.name} is no UTF-8 text",
+            hint=f"write its bytes in letters, for instance with base64({attribute.name})",
+        ) from None
 
 
 def _data(texts: pa.Array[Any]) -> pa.Buffer:

@@ -16,7 +16,8 @@ from lxml import etree
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
-from xmlstream.xml_text import AT_ONCE, is_name, rows_text
+from xmlstream.writable import is_name
+from xmlstream.xml_text import AT_ONCE, rows_text
 
 Row = tuple[Any, ...]
 

@@ -1,0 +1,83 @@
+"""Which results can be written as XML so that they come back the same, and what their attributes are called there."""
+
+from __future__ import annotations
+
+import re
+from xml.parsers import expat
+
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.schema import Schema
+from punct_ns.slices import arrow_type
+
+ATTRIBUTE_PREFIX = "_"
+"""A column so named is an attribute of the row element, as in Spark's XML source."""
+
+VALUE = "_VALUE"
+"""A source takes a column of this name for the text of the row element itself."""
+
+_FIRST = (
+    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = re.compile(f"[{_FIRST}][{_FIRST}\\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
+
+
+def is_name(text: str) -> bool:
+    """Whether every XML parser takes the text for the name of an element, without a prefix (NCName).
+
+    >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª")
+    (True, False, False, False)
+    """
+    if _NAME.fullmatch(text) is None:
+        return False
+    if text.isascii():
+        return True
+    # The editions of XML differ in letters, and Python's own parser, which prints outputs, knows those of an older one.
+    try:
+        expat.ParserCreate().Parse(f"<{text}/>", True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def leaf_of(column: str) -> str:
+    """Where a column's values stand in the row element: the name of a child, or `@` and that of an attribute.
+
+    >>> leaf_of("hour"), leaf_of("_id")
+    ('hour', '@id')
+    """
+    return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
+
+
+def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
+    """Makes sure that a result can be written and read again.
+
+    Raises:
+        QueryError: A column has a name or a type that XML cannot have.
+        UsageError: A tag is no name, or both are one.
+    """
+    for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
+        if not is_name(tag):
+            raise UsageError(f"the {what} {tag!r} is no XML name", hint="a letter, then letters, digits, -, _ and .")
+    if row_tag == root_tag:
+        raise UsageError(f"row tag and root tag are both {row_tag}: no reader could tell them apart")
+    for attribute in schema:
+        name = attribute.name
+        leaf = leaf_of(name).removeprefix("@")
+        if name == VALUE:
+            reason = "cannot be written: a source would read the element's own text"
+        elif not is_name(leaf):
+            reason = f"cannot be an XML {'element' if leaf == name else 'attribute'}: {leaf!r} is no XML name"
+        elif leaf == "xmlns" != name:
+            reason = "cannot be an XML attribute: xmlns declares a namespace"
+        else:
+            reason = None
+        if reason is not None:
+            raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
+        try:
+            arrow_type(attribute.domain)
+        except KeyError:
+            raise QueryError(
+                f"the result's column {name!r} of type {attribute.domain.type} cannot be written as text",
+                hint=f"convert it, for instance with CAST(… AS STRING) AS {name} or to_json(…) AS {name}",
+            ) from None
