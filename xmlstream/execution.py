@@ -79,7 +79,7 @@ class Execution:
             inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
             state = self._states[node] = OperatorState(store, inputs, committed.get(name))
             if isinstance(node.operator, Scan):
-                self._intakes[node] = Intake(spark, node.operator, state, dead_letters)
+                self._intakes[node] = Intake(spark, node.operator, state, dead_letters, name)
             elif isinstance(node.operator, Static):
                 self._intakes[node] = StaticIntake(spark, node.operator, state)
         if latest:

@@ -38,13 +38,14 @@ class Intake:
     what was noticed (`findings`).
     """
 
-    def __init__(self, spark: SparkSession, scan: Scan, state: OperatorState, dead_letters: Path) -> None:
+    def __init__(self, spark: SparkSession, scan: Scan, state: OperatorState, dead_letters: Path, called: str) -> None:
+        """`called` is its name in the plan, after which the files of its dead letters are called."""
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
         self._said = state.punctuations("said", self._schema)
-        self._dead_letters = dead_letters
+        self._dead_letters, self._called = dead_letters, called
         self._read_places = {self._schema.index(name) for name in scan.options.columns}
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
@@ -78,7 +79,7 @@ class Intake:
                     letters += set_aside
             if range_.punctuations is not None:
                 new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
-        write_letters(self._dead_letters, self._name, slice_id, letters)
+        write_letters(self._dead_letters, self._called, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
         unread = sum(row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist())

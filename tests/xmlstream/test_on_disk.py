@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def rows(directory: Path) -> list[tuple[str, ...]]:
 def run_twice(spark: SparkSession, text: str, document: Path, out: Path, checkpoint: Path) -> None:
     """A run over the first half of a document, and one that goes on to its end."""
     document.parent.mkdir(parents=True, exist_ok=True)
-    half = report(*(item(n % 3, n) for n in range(6)))
+    half = report("<r><a>none</a></r>", *(item(n % 3, n) for n in range(6)))
     document.write_text(half, encoding="utf-8")
     xs.from_sql(spark, text).run(out, checkpoint, keep_open=True)
     more = (item(0, 9), "<punct:r><a>0</a></punct:r>")
@@ -72,7 +73,7 @@ def literal(text: str) -> str:
 
 def table(name: str, path: Path) -> str:
     quoted = name.replace("`", "``")
-    options = f"path '{literal(str(path))}', rowTag 'r', schemes 'a'"
+    options = f"path '{literal(str(path))}', rowTag 'r', schemes 'a', mode 'PERMISSIVE'"
     return f"CREATE TABLE `{quoted}` (a INT, b INT) USING punctuated_xml OPTIONS ({options});\n"
 
 
@@ -84,6 +85,8 @@ def test_a_table_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
     counted = f"SELECT n, a, count(*) AS c FROM ({asked}) GROUP BY n, a"
     run_twice(spark, tables + counted, path, out, tmp_path / "state")
     assert rows(out) == sorted((str(n), str(a), "3" if a == 0 else "2") for n in range(len(NAMES)) for a in range(3))
+    letters = [json.loads(path.read_text(encoding="utf-8")) for path in (out / "_dead_letters").iterdir()]
+    assert {letter["source"] for letter in letters} == set(NAMES)
     assert set(tmp_path.parent.iterdir()) == before
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state"}
 

@@ -117,6 +117,7 @@ def test_a_result_comes_back_as_it_was(
     row_tag: str,
 ) -> None:
     schema, slices = result
+    assume(any(rows or said for rows, said in slices))
     try:
         form = DocumentForm(schema, row_tag, "rows")
     except QueryError:
