@@ -200,7 +200,7 @@ class ItemParser:
         return Parsed(batch, punctuations, malformed, items.void, tuple(had), items.count + len(derived))
 
     def _values(self, texts: Sequence[pa.StringArray]) -> tuple[list[pa.Array[Any]], dict[int, str], list[str]]:
-        """The wanted attributes, typed; for each row that is malformed in any attribute the first reason; and who is there.
+        """The wanted attributes, typed; for each row that is malformed in any attribute the first reason; who is there.
 
         Those are the wanted attributes that some tuple had.
         """

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from glob import escape, has_magic
 from pathlib import Path
 
 from punct_ns.errors import UsageError
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 
 
 def local_path(path: str) -> str:
@@ -16,7 +20,7 @@ def local_path(path: str) -> str:
     '/data/bids.xml'
     """
     scheme, separator, rest = path.partition(":/")
-    if not separator or not scheme.isalpha():
+    if not separator or not _SCHEME.fullmatch(scheme) or _exists(path):
         return str(Path(path))
     if scheme != "file":
         raise UsageError(

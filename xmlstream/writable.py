@@ -79,5 +79,12 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
         except KeyError:
             raise QueryError(
                 f"the result's column {name!r} of type {attribute.domain.type} cannot be written as text",
-                hint=f"convert it, for instance with CAST(… AS STRING) AS {name} or to_json(…) AS {name}",
+                hint=f"write {_as_text(attribute.domain.type).format(name)} AS {name}",
             ) from None
+
+
+def _as_text(type_: str) -> str:
+    """What makes text of a type, of a name in braces."""
+    if type_.startswith(("ARRAY", "MAP", "STRUCT", "VARIANT")):
+        return "to_json({})"
+    return "base64({})" if type_ == "BINARY" else "CAST({} AS STRING)"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from punct_ns.errors import UsageError
 from sources.documents import Documents
 from sources.local_paths import divided
 from sources.source import SourceOptions
@@ -45,3 +46,12 @@ def test_a_glob_that_names_nothing_is_a_glob(tmp_path: Path, monkeypatch: pytest
     assert found("in[2]/*.xml") == ["in[2]/a.xml"]
     assert found("*/a.xml") == ["in1/a.xml", "in[2]/a.xml"]
     assert divided("x" * 300 + "[1]") == (Path(), ("x" * 300 + "[1]",))
+
+
+def test_a_directory_may_be_called_as_a_file_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s:").mkdir()
+    (tmp_path / "s:" / "a.xml").write_text("<r/>")
+    assert found("s:/a.xml") == ["s:/a.xml"]
+    with pytest.raises(UsageError, match="on no file system"):
+        found("s3://bucket/a.xml")
