@@ -9,7 +9,6 @@ from pathlib import Path
 
 from punct_ns.errors import UsageError
 
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 
 
