@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 
+from operators.dialect import attributes_in, expression, render
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 
@@ -35,6 +35,16 @@ class Partial:
     last: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """An aggregate taken apart: its function, in lower case, its arguments, if DISTINCT, and its FILTER's condition."""
+
+    function: str
+    arguments: tuple[exp.Expr, ...]
+    distinct: bool
+    where: exp.Expr | None
+
+
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
     """The aggregate's decomposition, its columns named after `number`; None where it has none.
@@ -43,24 +53,22 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
     >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
     'coalesce(_a0, 0L)'
     """
-    call, where = _parsed(aggregate.expression)
-    of, first, column = call.this, f"{aggregate.expression} AS _a{number}", f"_a{number}"
-    if isinstance(of, exp.Distinct):
+    parts = _parts(aggregate.expression)
+    if parts.distinct:
         return None
-    match call:
-        case exp.Count():
+    first, column = f"{aggregate.expression} AS _a{number}", f"_a{number}"
+    match parts.function:
+        case "count":
             return Partial((first,), (f"sum({column}) AS {column}",), f"coalesce({column}, 0L)")
-        case exp.Sum():
+        case "sum":
             merged = f"CAST(sum({column}) AS {aggregate.attribute.domain.type}) AS {column}"
             return Partial((first,), (merged,), column)
-        case exp.Min() | exp.Max():
-            return Partial((first,), (f"{call.key}({column}) AS {column}",), column)
-        case exp.Avg() if aggregate.attribute.domain.type == "DOUBLE":
-            argument, tally = of.sql("spark"), f"_n{number}"
-            firsts = (
-                f"sum(CAST({argument} AS DOUBLE)){where} AS {column}",
-                f"count({argument}){where} AS {tally}",
-            )
+        case "min" | "max":
+            return Partial((first,), (f"{parts.function}({column}) AS {column}",), column)
+        case "avg" | "mean" if aggregate.attribute.domain.type == "DOUBLE":
+            argument, tally = render(parts.arguments[0]), f"_n{number}"
+            where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
+            firsts = (f"sum(CAST({argument} AS DOUBLE)){where} AS {column}", f"count({argument}){where} AS {tally}")
             merges = (f"sum({column}) AS {column}", f"sum({tally}) AS {tally}")
             return Partial(firsts, merges, f"if({tally} = 0, NULL, {column} / {tally})")
     return None
@@ -71,24 +79,31 @@ def references(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
     """The attributes that the aggregates are computed from, in order, each once."""
     names: dict[str, str] = {}
     for aggregate in aggregates:
-        for column in sqlglot.parse_one(aggregate.expression, dialect="spark").find_all(exp.Column):
-            names.setdefault(column.name.lower(), column.name)
+        for name in attributes_in(expression(aggregate.expression)):
+            names.setdefault(name.lower(), name)
     return tuple(names.values())
+
+
+def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
+    """What an aggregate is computed from: its arguments, and its FILTER's condition."""
+    parts = _parts(aggregate.expression)
+    return parts.arguments if parts.where is None else (*parts.arguments, parts.where)
 
 
 def ignores_duplicates(aggregate: Aggregate) -> bool:
     """Whether a tuple that comes twice counts once, so that one of them need not be kept."""
-    call, _ = _parsed(aggregate.expression)
-    return isinstance(call.this, exp.Distinct) or isinstance(call, exp.Min | exp.Max)
+    parts = _parts(aggregate.expression)
+    return parts.distinct or parts.function in ("min", "max")
 
 
 @lru_cache
-def _parsed(expression: str) -> tuple[exp.Expr, str]:
-    """The aggregate call and the SQL of its FILTER clause."""
-    tree = sqlglot.parse_one(expression, dialect="spark")
-    if isinstance(tree, exp.Filter):
-        return tree.this, f" FILTER ({tree.expression.sql('spark')})"
-    return tree, ""
+def _parts(text: str) -> _Parts:
+    tree = expression(text)
+    call, where = (tree.this, tree.expression.this) if isinstance(tree, exp.Filter) else (tree, None)
+    arguments = call.expressions
+    if distinct := len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        arguments = arguments[0].expressions
+    return _Parts(str(call.this).lower(), tuple(arguments), distinct, where)
 
 
 def column_list(names: Sequence[str]) -> list[str]:

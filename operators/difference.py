@@ -53,15 +53,15 @@ class Difference:
         if new is not None:
             once = new.frame.dropDuplicates()
             for log in (undecided, second, emitted):
-                if not log.is_empty:
-                    once = without(once, log.frame(), names, log.at_most)
+                if (whole := log.whole()) is not None:
+                    once = without(once, whole.frame, names, whole.at_most)
             if others is not None:
                 once = without(once, others.frame, names, others.at_most)
             state.new[0] = state.computed(Tuples(once, new.at_most, exact=False))
         if others is not None:
             once = others.frame.dropDuplicates()
-            if not second.is_empty:
-                once = without(once, second.frame(), names, second.at_most)
+            if (whole := second.whole()) is not None:
+                once = without(once, whole.frame, names, whole.at_most)
             state.new[1] = Tuples(once, others.at_most, exact=False)
         return None
 
@@ -71,8 +71,8 @@ class Difference:
             said = [recast(p, self.attributes) for p in slice_.punctuations]
             state.closing[side] = self._said(side, state).absorb(said)
         leaving = []
-        if state.closing[1] and not self._undecided(state).is_empty:
-            leaving.append(self._undecided(state).take(state.closing[1]))
+        if state.closing[1] and (taken := self._undecided(state).take(state.closing[1])) is not None:
+            leaving.append(taken)
         if (new := state.new[0]) is not None and (covering := list(self._said(1, state).set)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
         passed = together(leaving)

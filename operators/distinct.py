@@ -43,8 +43,8 @@ class Distinct:
         attributes = state.inputs[0]
         kept = state.kept("tuples", attributes)
         once = new.frame.select(*map(quoted, attributes.names)).dropDuplicates()
-        if not kept.is_empty:
-            once = without(once, kept.frame(), attributes.names, kept.rows)
+        if (whole := kept.whole()) is not None:
+            once = without(once, whole.frame, attributes.names, whole.at_most)
         return kept.append(Tuples(once, new.at_most))
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -1,21 +1,15 @@
-"""Spark SQL expressions as trees, for what can be said of an expression without computing it.
-
-A call stays a call: out of the box sqlglot turns hundreds of functions into one another, and not always into the same.
-"""
+"""What can be said of an expression's parts without computing it: attributes, casts, constants."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
-from sqlglot.parsers.spark import SparkParser
 
+from operators.dialect import StreamSql
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 
@@ -24,43 +18,12 @@ Kind: TypeAlias = Literal["integer", "decimal", "double"]
 _KINDS: dict[str, Kind] = {"TINYINT": "integer", "SMALLINT": "integer", "INT": "integer", "BIGINT": "integer"}
 
 
-class _Calls(Spark):
-    """Spark's dialect with its functions left as they are."""
-
-    class Tokenizer(Spark.Tokenizer):
-        """Reads a quote that is doubled as one quote."""
-
-        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-
-    class Parser(SparkParser):
-        """Reads a call as a call."""
-
-        FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
-        }
-        NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Number:
     """A numeric constant: its value, and what Spark takes it for."""
 
     value: int | Decimal | float
     kind: Kind
-
-
-@lru_cache(maxsize=512)
-def parsed(text: str) -> exp.Expr | None:
-    """The tree of an expression, to be read only; None where it is not understood."""
-    try:
-        found = _Calls().parse(f"SELECT {text}")[0]
-    except SqlglotError:
-        return None
-    if not isinstance(found, exp.Select) or len(found.expressions) != 1:
-        return None
-    tree: exp.Expr = found.expressions[0]
-    return tree
 
 
 def place(tree: exp.Expr | None, schema: Schema) -> int | None:
@@ -76,7 +39,7 @@ def cast(tree: exp.Expr | None) -> tuple[exp.Expr, Domain] | None:
     if not isinstance(tree, exp.Cast) or tree.args.get("safe") or tree.args.get("format"):
         return None
     try:
-        return tree.this.unnest(), Domain(tree.to.sql(dialect=_Calls))
+        return tree.this.unnest(), Domain(tree.to.sql(dialect=StreamSql))
     except ValueError:
         return None
 
@@ -91,6 +54,7 @@ def kind(domain: Domain) -> Kind | None:
 def number(tree: exp.Expr | None) -> Number | None:
     """The number that a literal stands for, signed or cast without loss; None for anything else.
 
+    >>> from operators.dialect import parsed
     >>> number(parsed("-2.50"))
     Number(value=Decimal('-2.50'), kind='decimal')
     >>> number(parsed("CAST('17' AS BIGINT)")), number(parsed("1 + 1"))

@@ -59,9 +59,7 @@ class GroupBy:
         closing = state.closing[0] = completed(inputs[0].punctuations, self.keys, state)
         if not closing:
             return None
-        kept = self._kept(state)
-        if not kept.is_empty:
-            taken = kept.take(closing)
+        if (taken := self._kept(state).take(closing)) is not None:
             at_most = taken.at_most if self.keys else 1
             return Tuples(self._answers(taken.frame), at_most, exact=self._merges is not None)
         return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)

@@ -46,7 +46,7 @@ class Intersect:
         state.arrive(inputs)
         kept = [self._kept(side, state) for side in range(2)]
         new = [self._once(side, state) for side in range(2)]
-        pairs = [(new[0], (kept[1], new[1])), (_all_of(kept[0]), (new[1],))]
+        pairs = [(new[0], (kept[1], new[1])), (kept[0].whole(), (new[1],))]
         found = [part for tuples, others in pairs if (part := self._within(tuples, others)) is not None]
         state.new = {0: new[0], 1: new[1], 2: None}
         both = together(found)
@@ -67,13 +67,13 @@ class Intersect:
             return None
         once = new.frame.dropDuplicates()
         for log in (self._kept(side, state), self._emitted(state)):
-            if not log.is_empty:
-                once = without(once, log.frame(), self.attributes.names, log.at_most)
+            if (whole := log.whole()) is not None:
+                once = without(once, whole.frame, self.attributes.names, whole.at_most)
         found = state.computed(Tuples(once, new.at_most, exact=False))
         return found if found.at_most else None
 
     def _within(self, tuples: Tuples | None, others: Sequence[Tuples | Kept | None]) -> Tuples | None:
-        there = [_all_of(part) if isinstance(part, Kept) else part for part in others]
+        there = [part.whole() if isinstance(part, Kept) else part for part in others]
         whole = together([part for part in there if part is not None])
         if tuples is None or whole is None:
             return None
@@ -112,7 +112,3 @@ class Intersect:
 
     def _emitted(self, state: OperatorState) -> Kept:
         return state.kept("emitted", self.attributes)
-
-
-def _all_of(log: Kept) -> Tuples | None:
-    return None if log.is_empty else Tuples(log.frame(), log.at_most)

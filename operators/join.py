@@ -96,19 +96,20 @@ class Join:
         """The tuples of a preserved side that will have no partner; those that found one are put apart."""
         equal, names = self.equal, state.inputs[side].names
         alone, partnered = self._logs(side, state)
-        if others[1] is not None and not alone.is_empty:
-            found = state.computed(_some(equal.with_partner(_all_of(alone), others[1:])))
-            if found.at_most:
-                alone.remove(found, names)
-                partnered.append(found)
+        waiting = alone.whole()
+        some = None if waiting is None else equal.with_partner(waiting, others[1:])
+        if some is not None and (found := state.computed(some)).at_most:
+            alone.remove(found, names)
+            partnered.append(found)
         if (new := state.new[side]) is not None:
-            if (some := equal.with_partner(new, others)) is not None and (found := state.computed(some)).at_most:
+            some = equal.with_partner(new, others)
+            if some is not None and (found := state.computed(some)).at_most:
                 partnered.append(equal.still_open(found, side, state))
                 new = Tuples(without(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
             state.new[side] = new = state.computed(new)
             yield self._extended(equal.covered(new, side, state), side, state)
-        if state.closing[side] and not alone.is_empty:
-            yield self._extended(alone.take(state.closing[side]), side, state)
+        if state.closing[side] and (taken := alone.take(state.closing[side])) is not None:
+            yield self._extended(taken, side, state)
 
     def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
         """The tuples with nulls for the other side."""
@@ -166,13 +167,4 @@ class Join:
         return state.kept(f"side-{side}", schema), state.kept(f"side-{side}-partnered", schema)
 
     def _kept(self, side: int, state: OperatorState) -> Tuples | None:
-        return together([_all_of(log) for log in self._logs(side, state) if not log.is_empty])
-
-
-def _all_of(log: Kept) -> Tuples:
-    return Tuples(log.frame(), log.at_most)
-
-
-def _some(tuples: Tuples | None) -> Tuples:
-    assert tuples is not None
-    return tuples
+        return together([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])

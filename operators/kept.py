@@ -42,6 +42,9 @@ class Kept:
 
     `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it
     must be idempotent and may be applied to any part of the rows that no key straddles.
+
+    Rows are added with a bound of their number; whether there are any is known once they are computed. So anything may
+    be asked of an empty log, at any time: `whole` and `take` give None, `purge`, `remove` and `settle` do nothing.
     """
 
     def __init__(self, store: SegmentStore, combine: Combine | None = None) -> None:
@@ -55,7 +58,7 @@ class Kept:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is kept, not even rows added in this slice."""
+        """Nothing is kept or added in this slice; what is added may yet be no rows when it is computed."""
         return not self._parts and self._fresh is None
 
     @property
@@ -72,8 +75,12 @@ class Kept:
             return self.rows <= SMALL
         return self.at_most <= SMALL
 
-    def frame(self) -> DataFrame:
-        """All kept rows, not combined across segments."""
+    def whole(self) -> Tuples | None:
+        """All kept rows, not combined across segments; None for none."""
+        return None if self.is_empty else Tuples(self._frame(), self.at_most, exact=self._fresh is None)
+
+    def _frame(self) -> DataFrame:
+        """All kept rows of a log that is not empty."""
         frames = [not_matching(self._left_of(part), self._purging) for part in self._parts]
         if self._fresh is not None:
             frames.append(self._fresh.frame)
@@ -97,16 +104,17 @@ class Kept:
             self._rewrite()
         return Tuples(self._store.frame(segment), segment.rows, computed=True)
 
-    def take(self, punctuations: Sequence[Punctuation]) -> Tuples:
-        """Purges the rows that the punctuations match, and returns them, combined and computed.
-
-        Must not be called on an empty log.
-        """
+    def take(self, punctuations: Sequence[Punctuation]) -> Tuples | None:
+        """Purges the rows that the punctuations match, and returns them, combined and computed; None for none."""
         if not self._rewritable:
             self.settle()
-        if not self._rewritable:
-            return self._take_logically(punctuations)
-        whole = self._combined(self.frame())
+        if self.is_empty:
+            return None
+        leaving = self._take_rewriting(punctuations) if self._rewritable else self._take_logically(punctuations)
+        return Tuples(self._store.frame(leaving), leaving.rows, computed=True) if leaving.rows else None
+
+    def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
+        whole = self._combined(self._frame())
         if is_inline(punctuations):
             leaving, staying = self._store.split(whole, condition(punctuations), self.at_most)
         else:
@@ -114,7 +122,7 @@ class Kept:
             staying = self._store.write(not_matching(whole, punctuations), self.at_most)
         self._replace(staying)
         self.purged += leaving.rows
-        return Tuples(self._store.frame(leaving), leaving.rows, computed=True)
+        return leaving
 
     def purge(self, punctuations: Sequence[Punctuation]) -> None:
         """Purges the rows that the punctuations match."""
@@ -122,11 +130,11 @@ class Kept:
             return
         if self.at_most <= SMALL:
             before = self.rows
-            self._replace(self._store.write(not_matching(self.frame(), punctuations), before))
+            self._replace(self._store.write(not_matching(self._frame(), punctuations), before))
             self.purged += before - self.rows
         else:
             # What stays is counted: many punctuations are looked up once for each row, not once for each table of them.
-            self._forget(punctuations, self.rows - not_matching(self.frame(), punctuations).count())
+            self._forget(punctuations, self.rows - not_matching(self._frame(), punctuations).count())
 
     def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
         """Removes the rows that agree with one of the tuples on these attributes, null with null."""
@@ -134,13 +142,15 @@ class Kept:
             return
         if self.at_most <= SMALL:
             before = self.rows
-            self._replace(self._store.write(without(self.frame(), tuples.frame, names, tuples.at_most), before))
+            self._replace(self._store.write(without(self._frame(), tuples.frame, names, tuples.at_most), before))
             self.purged += before - self.rows
             return
         self.settle()
+        if self.is_empty:
+            return
         keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
         removed = self._store.write(keys, tuples.at_most)
-        gone = within(self.frame(), self._store.frame(removed), names, removed.rows).count()
+        gone = within(self._frame(), self._store.frame(removed), names, removed.rows).count()
         if gone:
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
@@ -152,12 +162,12 @@ class Kept:
             left = without(left, others, others.columns, removed.rows)
         return left
 
-    def _take_logically(self, punctuations: Sequence[Punctuation]) -> Tuples:
-        leaving = matching(self.frame(), punctuations)
+    def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
+        leaving = matching(self._frame(), punctuations)
         gone = leaving.count()
         segment = self._store.write(self._combined(leaving), gone)
         self._forget(punctuations, gone)
-        return Tuples(self._store.frame(segment), segment.rows, computed=True)
+        return segment
 
     def _forget(self, punctuations: Sequence[Punctuation], gone: int) -> None:
         """Purges logically: readers filter, until so much is purged that the rest is rewritten."""
@@ -192,7 +202,7 @@ class Kept:
         return self._combine(frame) if self._combine is not None else frame
 
     def _rewrite(self) -> None:
-        self._replace(self._store.write(self._combined(self.frame()), self.at_most))
+        self._replace(self._store.write(self._combined(self._frame()), self.at_most))
 
     def _replace(self, segment: Segment | None) -> None:
         self._parts = [_Part(segment)] if segment is not None and segment.rows else []

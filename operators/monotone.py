@@ -15,7 +15,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from operators.expressions import Kind, cast, kind, number, parsed, place
+from operators.dialect import parsed
+from operators.expressions import Kind, cast, kind, number, place
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 

@@ -90,7 +90,7 @@ class MultiwayJoin:
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The combinations that hold a new tuple, each once."""
-        before = [_all_of(self._kept(i, state)) for i in range(self.inputs)]
+        before = [self._kept(i, state).whole() for i in range(self.inputs)]
         after = list(before)
         terms = []
         for i, slice_ in enumerate(inputs):
@@ -143,7 +143,7 @@ class MultiwayJoin:
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
-                logs = {j: _all_of(self._kept(j, state)) for j in range(self.inputs)}
+                logs = {j: self._kept(j, state).whole() for j in range(self.inputs)}
                 there = {j: tuples for j, tuples in logs.items() if tuples is not None}
                 # Tuples that were looked at are looked at again only when another input's punctuations are new.
                 suspects = state.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
@@ -206,7 +206,3 @@ class MultiwayJoin:
     def _closed(self, i: int, state: OperatorState) -> PunctuationSet:
         """What an input's punctuations say of its classes alone."""
         return closed_so_far(list(self.graph.keys(i).values()), state, i, self._classes(i, state)).set
-
-
-def _all_of(log: Kept) -> Tuples | None:
-    return None if log.is_empty else Tuples(log.frame(), log.at_most)

@@ -126,9 +126,8 @@ class ByRoster:
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Each member's greatest value before the slice; null for none."""
-        kept = self._kept(state)
-        if not kept.is_empty:
-            return kept.frame()
+        if (whole := self._kept(state).whole()) is not None:
+            return whole.frame
         member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
         members = list(dict.fromkeys(map(member.domain.normal, self.roster)))
         listed = pa.array(members, arrow_type(member.domain))

@@ -56,7 +56,7 @@ def released(
     """
     waiting = [Punctuation.parse(text, schema) for text in state.notes.get(name, ())]
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
-    frames = [log.frame() for log in kept if not log.is_empty]
+    frames = [whole.frame for log in kept if (whole := log.whole()) is not None]
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
     for places, said in _by_places([*waiting, *given], cut, at_all=at_all).items():

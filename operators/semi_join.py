@@ -66,9 +66,8 @@ class SemiJoin:
         equal, undecided = self.equal, self._undecided(state)
         partners = [self._kept_right(state), self._new_right(state)]
         decided = []
-        if partners[1] is not None and not undecided.is_empty:
-            found = equal.with_partner(Tuples(undecided.frame(), undecided.at_most), partners[1:])
-            assert found is not None
+        waiting = undecided.whole()
+        if waiting is not None and (found := equal.with_partner(waiting, partners[1:])) is not None:
             decided.append(state.computed(found))
             undecided.remove(decided[-1], state.inputs[0].names)
         if (new := state.new[0]) is not None:
@@ -86,8 +85,8 @@ class SemiJoin:
         if (new := state.new[0]) is not None:
             state.new[0] = new = state.computed(new)
             leaving.append(self.equal.covered(new, 0, state))
-        if state.closing[0] and not self._undecided(state).is_empty:
-            leaving.append(self._undecided(state).take(state.closing[0]))
+        if state.closing[0] and (taken := self._undecided(state).take(state.closing[0])) is not None:
+            leaving.append(taken)
         return together(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
@@ -102,8 +101,8 @@ class SemiJoin:
         if new_right is not None:
             names = new_right.frame.columns
             fresh = new_right.frame.dropDuplicates()
-            if not right.is_empty:
-                fresh = without(fresh, right.frame(), names, right.at_most)
+            if (whole := right.whole()) is not None:
+                fresh = without(fresh, whole.frame, names, whole.at_most)
             right.append(self.equal.still_open(Tuples(fresh, new_right.at_most), 1, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
@@ -133,8 +132,7 @@ class SemiJoin:
         return state.kept("right", self.equal.keys(1, state))
 
     def _kept_right(self, state: OperatorState) -> Tuples | None:
-        right = self._right(state)
-        return None if right.is_empty else Tuples(right.frame(), right.at_most)
+        return self._right(state).whole()
 
     def _new_right(self, state: OperatorState) -> Tuples | None:
         new = state.new[1]

@@ -82,11 +82,8 @@ class Sort:
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The kept tuples of what newly is in the prefix, sorted; they follow all that went out before."""
         begun = state.closing[0] = self._newly_begun(inputs[0].punctuations, state)
-        kept = self._kept(state)
-        if not begun or kept.is_empty:
-            return None
-        taken = kept.take(begun)
-        return Tuples(self._sorted(taken, state), taken.at_most, taken.exact) if taken.at_most else None
+        taken = self._kept(state).take(begun) if begun else None
+        return None if taken is None else Tuples(self._sorted(taken, state), taken.at_most, taken.exact)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """What left did so with `pass_`; the rest is computed once."""

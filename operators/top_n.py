@@ -89,10 +89,8 @@ class TopN:
         """The first tuples of the groups that are complete now."""
         closing = state.closing[0] = completed(inputs[0].punctuations, self.groups, state)
         log = self._kept(state)
-        if not closing or log.is_empty:
-            return None
-        taken = log.take(closing)
-        if self.number is None:
+        taken = log.take(closing) if closing else None
+        if taken is None or self.number is None:
             return taken
         ranked = self._ranked(taken.frame, state).withColumnRenamed(_RANK, self.number.name)
         return Tuples(ranked, taken.at_most, taken.exact)

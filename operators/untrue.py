@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions import Number, cast, kind, number, parsed, place
+from operators.dialect import parsed
+from operators.expressions import Number, cast, kind, number, place
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation

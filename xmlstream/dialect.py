@@ -1,74 +1,29 @@
-"""Spark's SQL as sqlglot reads it here: into trees that are written back as they were read.
-
-Out of the box sqlglot knows hundreds of functions and turns them into one another. Here a call stays a call, so
-that what Spark computes is what was written; only the forms with a syntax of their own are read as such.
-"""
+"""The statements of a query's text, read by the one dialect there is; its functions for trees are at hand here, too."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.generators.spark import SparkGenerator
-from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from operators.dialect import StreamSql, expression, named, render, with_units
 from punct_ns.errors import QueryError
-from xmlstream.functions import UNITS_FIRST
 from xmlstream.query_text import QueryText
 
-_READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
-
-
-_UNITS = frozenset(
-    f"{unit}{plural}".upper()
-    for unit in ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
-    for plural in ("", "s")
-)
-
-
-class StreamSql(Spark):
-    """Spark's dialect with its functions left as they are."""
-
-    class Tokenizer(Spark.Tokenizer):
-        """Reads a quote that is doubled as one quote, as Spark has done since version 4."""
-
-        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-
-    class Parser(SparkParser):
-        """Reads a call as a call."""
-
-        # A comma stays a comma: to Spark it is not quite what CROSS JOIN is.
-        JOINS_HAVE_EQUAL_PRECEDENCE = False
-        FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: SparkParser.FUNCTION_PARSERS[name] for name in _READ_SPECIALLY
-        }
-        NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
-        }
-
-    class Generator(SparkGenerator):
-        """Writes a SELECT as it was read: QUALIFY, which Spark has, is no subquery."""
-
-        TRANSFORMS: ClassVar[dict[Any, Any]] = {
-            kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
-        }
-
-
-def render(tree: exp.Expr) -> str:
-    """A tree as Spark's SQL, in one form however it was spelt: names quoted, functions in lower case.
-
-    >>> render(parse_statements(QueryText.of("select MAX( a )+1 as b from t"))[0].tree)
-    'SELECT max(`a`) + 1 AS `b` FROM `t`'
-    """
-    return tree.sql(dialect=StreamSql, identify=True, normalize_functions="lower", comments=False)
+__all__ = [
+    "Statement",
+    "StreamSql",
+    "expression",
+    "named",
+    "offset",
+    "parse_statements",
+    "quiet",
+    "render",
+]
 
 
 class Statement:
@@ -120,7 +75,7 @@ def _statement(tokens: list[Token], text: QueryText) -> Statement:
     except ParseError as error:
         raise _unreadable(error, tokens, text) from None
     assert tree is not None
-    return Statement(tree.transform(_with_unit, copy=False), text, start, end, _query_in(tokens))
+    return Statement(tree.transform(with_units, copy=False), text, start, end, _query_in(tokens))
 
 
 def _query_in(tokens: list[Token]) -> int | None:
@@ -131,15 +86,6 @@ def _query_in(tokens: list[Token]) -> int | None:
     while at and tokens[at - 1].token_type == TokenType.L_PAREN:
         at -= 1
     return tokens[at].start
-
-
-def _with_unit(node: exp.Expr) -> exp.Expr:
-    """A unit of time that stands where an attribute could, as itself."""
-    match node:
-        case exp.Anonymous(expressions=[exp.Column() as unit, _, _]) if str(node.this).lower() in UNITS_FIRST:
-            if len(unit.parts) == 1 and not unit.this.args.get("quoted") and unit.name.upper() in _UNITS:
-                node.set("expressions", [exp.var(unit.name.upper()), *node.expressions[1:]])
-    return node
 
 
 def _unreadable(error: ParseError, tokens: list[Token], text: QueryText) -> QueryError:
@@ -156,21 +102,10 @@ def _unreadable(error: ParseError, tokens: list[Token], text: QueryText) -> Quer
     return text.error(what, token.start)
 
 
-def expression(text: str) -> exp.Expr:
-    """The tree of an expression that `render` wrote."""
-    tree: exp.Expr = parse_statements(QueryText.of(f"SELECT {text}"))[0].tree.expressions[0]
-    return tree.pop()
-
-
 def offset(tree: exp.Expr) -> int | None:
     """Where a tree begins in its text, as far as its leaves say; None where they do not."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts, default=None)
-
-
-def named(name: str) -> exp.Column:
-    """The reference to an attribute."""
-    return exp.column(exp.to_identifier(name, quoted=True))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
-from operators.aggregates import Aggregate, ignores_duplicates
+from operators.aggregates import ignores_duplicates, operands
 from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
@@ -85,7 +85,7 @@ def _ignores(node: Node, side: int, needed: AbstractSet[str]) -> bool:
             return True
         case GroupBy(aggregates=aggregates):
             asked = [answer for answer in aggregates if answer.attribute.name in needed]
-            return all(ignores_duplicates(a) and _takes_equals_alike(_operands(a), schema) for a in asked)
+            return all(ignores_duplicates(a) and _takes_equals_alike(operands(a), schema) for a in asked)
         case SemiJoin(residual=residual) if side == 1:
             both = Schema((*node.inputs[0].schema, *schema))
             return residual is None or _takes_equals_alike([expression(residual)], both)
@@ -104,16 +104,6 @@ def _hands_on(node: Node, needed: AbstractSet[str]) -> bool:
             asked = [expression(column.expression) for column in columns if column.attribute.name in needed]
             return _takes_equals_alike(asked, schema)
     return False
-
-
-def _operands(aggregate: Aggregate) -> list[exp.Expr]:
-    """What an aggregate is computed from: its arguments, and its FILTER's condition."""
-    tree = expression(aggregate.expression)
-    call, where = (tree.this, [tree.expression.this]) if isinstance(tree, exp.Filter) else (tree, [])
-    arguments = call.expressions
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-        arguments = arguments[0].expressions
-    return [*arguments, *where]
 
 
 def _takes_equals_alike(trees: Iterable[exp.Expr], schema: Schema) -> bool:

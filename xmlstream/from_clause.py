@@ -12,7 +12,7 @@ from sqlglot import exp
 from punct_ns.errors import QueryError
 from xmlstream.analysis import Analyst
 from xmlstream.compose import Item, project, unique, where
-from xmlstream.dialect import named, offset
+from xmlstream.dialect import StreamSql, named, offset
 from xmlstream.joining import NO_EQUALITY, Condition, How, apart, attributes_of, conjuncts, joined, parted
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Field, Relation, resolve
@@ -50,7 +50,7 @@ class From:
             rest = self._resolved(condition, [whole])
         if not rest:
             return whole
-        return where(whole, exp.and_(*rest, copy=False, dialect="spark"), self._analyst)
+        return where(whole, exp.and_(*rest, copy=False, dialect=StreamSql), self._analyst)
 
     def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
         """The condition over the tables' attributes; where they are to be connected, taken apart."""

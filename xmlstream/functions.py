@@ -67,9 +67,6 @@ _AGGREGATES = (
 AGGREGATES = frozenset(_AGGREGATES.split())
 """Functions of all tuples of a group, in whatever order they come."""
 
-UNITS_FIRST = frozenset({"date_add", "date_diff", "dateadd", "datediff", "timestampadd", "timestampdiff"})
-"""Functions whose first argument, where there are three, is a unit of time and no attribute."""
-
 READS_THE_CLOCK_ALONE = frozenset({"unix_timestamp"})
 """Functions that without an argument mean the time at which they are computed."""
 

@@ -16,7 +16,7 @@ from operators.join import Join, Kind
 from operators.semi_join import SemiJoin
 from xmlstream.analysis import Analyst
 from xmlstream.compose import Item, copied, project, unique
-from xmlstream.dialect import named, offset, render
+from xmlstream.dialect import StreamSql, named, offset, render
 from xmlstream.plan import Node
 from xmlstream.query_text import QueryText
 from xmlstream.relation import Field, Relation
@@ -101,7 +101,7 @@ def joined(
         nodes = [node for node, _ in places]
         for side, name in zip(keys, names, strict=True):
             side.append(name)
-    residual = render(exp.and_(*rest, copy=True, dialect="spark")) if rest else None
+    residual = render(exp.and_(*rest, copy=True, dialect=StreamSql)) if rest else None
     if residual is not None:
         analyst.require_condition(
             Join("inner", tuple(keys[0]), tuple(keys[1])).schema(*(n.schema for n in nodes)), residual
@@ -130,7 +130,7 @@ def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
 def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
     """The node with an attribute that is this side of an equality, computed under a name if need be, and its name."""
     if _type(node, side, analyst) != type_:
-        side = exp.cast(side, exp.DataType.build(type_, dialect="spark"), dialect="spark")
+        side = exp.cast(side, exp.DataType.build(type_, dialect=StreamSql), dialect=StreamSql)
     elif isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
     items = [Item(other, named(other)) for other in node.schema.names]

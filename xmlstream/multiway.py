@@ -12,7 +12,7 @@ from punct_ns.errors import QueryError
 from xmlstream.analysis import SparkAnalyst
 from xmlstream.arguments import argument
 from xmlstream.compose import finished
-from xmlstream.dialect import parse_statements, render
+from xmlstream.dialect import StreamSql, parse_statements, render
 from xmlstream.joining import apart, conjuncts
 from xmlstream.plan import Node
 from xmlstream.query import Query
@@ -51,7 +51,7 @@ def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int
     operator = MultiwayJoin(
         len(relations),
         tuple(pair for pair in pairs if pair is not None),
-        render(exp.and_(*rest, dialect="spark")) if rest else None,
+        render(exp.and_(*rest, dialect=StreamSql)) if rest else None,
         purge,
         every,
     )

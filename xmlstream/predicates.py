@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from operators.select import Select
-from xmlstream.dialect import named, render
+from xmlstream.dialect import StreamSql, named, render
 from xmlstream.plan import Node, Operator, Results, Scan, Static
 
 Terms = Mapping[str, exp.Expr]
@@ -82,4 +82,4 @@ def selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
 def conjunction(parts: Sequence[exp.Expr]) -> str | None:
     """All of the parts as one condition, Spark SQL; those that say the same are one. None for none."""
     once = {render(part.unnest()): part.unnest() for part in parts}
-    return render(exp.and_(*once.values(), dialect="spark").unnest()) if once else None
+    return render(exp.and_(*once.values(), dialect=StreamSql).unnest()) if once else None

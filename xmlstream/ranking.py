@@ -20,7 +20,7 @@ from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
 from xmlstream.analysis import Analyst
 from xmlstream.compose import Item, keyed, project, unique, where
-from xmlstream.dialect import named, offset, render
+from xmlstream.dialect import StreamSql, named, offset, render
 from xmlstream.grouping import aggregates_in
 from xmlstream.joining import conjuncts
 from xmlstream.plan import Node
@@ -75,7 +75,7 @@ def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relatio
     topped, selected = _prepared(ranking, window, analyst)
     first = topped(_most(bound, ranking.text))
     if rest:
-        whole = exp.and_(*(_of_rank(tree, first, ranking.text) for tree in rest), copy=False, dialect="spark")
+        whole = exp.and_(*(_of_rank(tree, first, ranking.text) for tree in rest), copy=False, dialect=StreamSql)
         first = where(Relation.of(first), whole, analyst).node
     return selected(first)
 
@@ -103,7 +103,7 @@ def settled(
             hint = "bound it in a subquery, and join what that gives"
             raise text.error("a rank in an outer or semi join", offset(bound.condition), hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
-    return found, exp.and_(*rest, copy=False, dialect="spark") if rest else None
+    return found, exp.and_(*rest, copy=False, dialect=StreamSql) if rest else None
 
 
 def without_bound(rank: OpenRank, text: QueryText) -> QueryError:

@@ -38,15 +38,22 @@ class Running:
     """One operator with its state, which `restart` loses and restores from what the last slice recorded.
 
     With `positioned`, tuples come with their positions, as from a source; `positions` are those of the last output.
-    `time` is recorded with the next slice.
+    `time` is recorded with the next slice. With `bounded`, nobody knows how many tuples come, but for a bound; so also
+    where none do, as behind a select that none satisfies.
     """
 
     def __init__(
-        self, spark: SparkSession, directory: Path, operator: Operator, *inputs: Schema, positioned: bool = False
+        self,
+        spark: SparkSession,
+        directory: Path,
+        operator: Operator,
+        *inputs: Schema,
+        positioned: bool = False,
+        bounded: bool = False,
     ) -> None:
         self.positions: list[Any] = []
         self.time = datetime(2003, 5, 15, 17, 20, tzinfo=UTC)
-        self._came, self._positioned = 0, positioned
+        self._came, self._positioned, self._bounded = 0, positioned, bounded
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
         self._store = SegmentStore(spark, directory)
@@ -88,6 +95,10 @@ class Running:
         self._state = OperatorState(self._store, self.inputs, self._record)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:
+        if self._bounded:
+            exact = tuples_of(self.spark, rows, schema)
+            frame = self.spark.createDataFrame([], schema.ddl()) if exact is None else exact.frame
+            return Tuples(frame, len(rows) + 10, exact=False)
         if not self._positioned:
             return tuples_of(self.spark, rows, schema)
         first, self._came = self._came, self._came + len(rows)

@@ -136,13 +136,13 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
         assert oracle.first_offence(stream_items) is None
 
 
-def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = True) -> None:
+def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = True, bounded: bool = False) -> None:
     case: Case = build(example.space)
     inputs = len(case.inputs)
     length = max(len(slices) for stream in example.streams for slices in stream[:inputs])
     streams_ = aligned(example.streams, inputs, length, example.space.schema)
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), case.operator, *case.inputs)
+        running = Running(spark, Path(directory), case.operator, *case.inputs, bounded=bounded)
         done = []
         for i in range(length):
             done.append(running.slice(*together(streams_, i, case.inputs)))
@@ -218,5 +218,20 @@ def test_the_same_holds_for_state_too_large_to_rewrite(
     @given(runs(25))
     def holds(example: Run) -> None:
         run(spark, CATALOGUE[name], example, count_kept=name not in ("group_by", "top_n"))
+
+    holds()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_holds_where_nothing_comes_and_nobody_knows(
+    spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_large_state(monkeypatch)
+
+    # The first example is the simplest there is: streams of nothing, which are closed.
+    @settings(FEW, max_examples=1 + AT_NIGHT)
+    @given(runs(4))
+    def holds(example: Run) -> None:
+        run(spark, CATALOGUE[name], example, count_kept=False, bounded=True)
 
     holds()

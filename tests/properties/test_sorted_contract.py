@@ -112,10 +112,10 @@ def test_sort_passes_propagates_and_keeps_what_the_invariants_say(
         said = known.add_all(item for item in part if isinstance(item, Punctuation))
         slices.append(([item for item in part if not isinstance(item, Punctuation)], said))
     sort = Sort(tuple(SortKey(space.schema.names[key.place], key.descending, key.nulls_first) for key in keys))
-    restart = data.draw(st.integers(0, 3))
+    restart, bounded = data.draw(st.integers(0, 3)), data.draw(st.booleans())
     done = []
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), sort, space.schema)
+        running = Running(spark, Path(directory), sort, space.schema, bounded=bounded)
         for i, slice_ in enumerate(slices):
             done.append(running.slice(slice_))
             if i == restart:

@@ -1,0 +1,178 @@
+"""Every function that a query may call, wherever it may stand: the answer is Spark's own, to the last digit.
+
+Whoever reads an expression and writes it again, to take an aggregate apart, to move a condition, to name a key, writes
+what was read. Many calls go into one query: each is a column, or a part of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from operators.aggregates import Aggregate, partial, references
+from operators.dialect import expression, render
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from tests.function_samples import CALLS, COLUMNS, FORMS, ROWS
+from tests.nights import AT_NIGHT
+from tests.operators.running import tuples_of
+from tests.walking import Walk
+from xmlstream.functions import AGGREGATES, SCALARS
+from xmlstream.rules import optimized
+from xmlstream.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = f"CREATE TABLE v ({COLUMNS}) USING punctuated_xml OPTIONS (path 'v.xml', rowTag 'r', schemes 'g; k');\n"
+SCHEMA = Schema.parse(COLUMNS)
+SAMPLES = [*CALLS.values(), *FORMS]
+OF_TWO = {name for name in AGGREGATES if name.startswith(("regr_", "corr", "covar"))}
+OF_TRUTH = {"bool_and", "bool_or", "every", "count_if"}
+
+
+OF_MAPS = ("map(", "map_concat", "str_to_map", "map_from")
+"""How calls begin whose value is a map, of which Spark makes no number."""
+
+
+def number_of(call: str) -> str:
+    """Its value as an integer, whatever the type, whose sums are exact."""
+    return f"hash(map_entries({call}))" if call.startswith(OF_MAPS) and not call.endswith("]") else f"hash({call})"
+
+
+def aggregated(name: str, call: str, *, distinct: bool) -> str:
+    number = number_of(call)
+    if name in OF_TRUTH:
+        return f"{name}({number} % 2 = 0)"
+    if name in OF_TWO:
+        return f"{name}({number}, k)"
+    return f"{name}({number}, 0.5)" if name == "percentile" else f"{name}({'DISTINCT ' * distinct}{number})"
+
+
+def parts(position: int, size: int = 60) -> Iterator[list[str]]:
+    """The calls, so many at a time; by day every eighth, others at each position."""
+    some = SAMPLES if AT_NIGHT else SAMPLES[position::8]
+    return (some[i : i + size] for i in range(0, len(some), size))
+
+
+def selected() -> Iterator[str]:
+    for some in parts(0):
+        yield f"SELECT k, {', '.join(f'{number_of(call)} AS v{i}' for i, call in enumerate(some))} FROM v"
+
+
+def conditional() -> Iterator[str]:
+    """Each call decides for itself whether it counts, and all of them together where a tuple goes."""
+    for some in parts(1):
+        total = " + ".join(f"IF({number_of(call)} % 2 = 0, 1, 0)" for call in some)
+        yield f"SELECT k FROM v WHERE {total} > {len(some) // 2}"
+
+
+def grouped() -> Iterator[str]:
+    """Each call as an argument and in the FILTER of the one aggregate that is written in two parts."""
+    for some in parts(2, 20):
+        yield of_groups([f"avg({number_of(call)}) FILTER (WHERE {number_of(call)} % 5 <> 1)" for call in some])
+
+
+def collected() -> Iterator[str]:
+    """Each call below one of the aggregates, which take turns, alternately with DISTINCT."""
+    others, each = cycle(sorted(AGGREGATES)), cycle([False, True])
+    for some in parts(3):
+        yield of_groups([aggregated(next(others), call, distinct=next(each)) for call in some])
+
+
+def ordered() -> Iterator[str]:
+    """Each call as part of the order in which the first tuples of a group are chosen."""
+    for some in parts(4, 20):
+        order = ", ".join(f"{number_of(call)} % 3" for call in some)
+        yield (
+            f"SELECT g, k FROM (SELECT g, k, row_number() OVER (PARTITION BY g ORDER BY {order}, k) AS r FROM v) AS q"
+            " WHERE r <= 1"
+        )
+
+
+def of_groups(columns: Sequence[str]) -> str:
+    return f"SELECT g, {', '.join(f'{column} AS v{i}' for i, column in enumerate(columns))} FROM v GROUP BY g"
+
+
+BARE = [
+    "avg(length(to_char(p,'$999,999.00')))",
+    "avg(unix_seconds(date_trunc(u,t)))",
+    "avg(month(trunc(d,'Q')))",
+    "avg(i) FILTER (WHERE to_char(i,'0000')='0042')",
+    "avg(log10(k))",
+    "mean(log10(k))",
+    "percentile(unix_seconds(date_trunc(u,t)),0.5)",
+    "max(log(3, k))",
+    "sum(p)",
+    "avg(p)",
+    "sum(f)",
+    "avg(f)",
+    "sum(DISTINCT i)",
+    "avg(DISTINCT j)",
+    "count(i, s)",
+    "count(DISTINCT i, s)",
+    "count(1)",
+    "max(string(t))",
+    "min(d)",
+    "max(named_struct('a', i).a)",
+    "avg(extract(HOUR FROM t))",
+    "sum(CASE WHEN ok THEN i END)",
+    "avg(date_diff(DAY, d, t))",
+    "count_if(s LIKE 'N%')",
+    "avg(CAST(p AS STRING))",
+]
+"""Aggregates of their arguments as they are, among them what was once written anew as something else."""
+
+
+OF_NOTHING = f"SELECT {', '.join(f'{call} AS v{i}' for i, call in enumerate(BARE))} FROM v WHERE k > 1000"
+"""No tuple satisfies its condition."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "query", [*selected(), *conditional(), *grouped(), *collected(), *ordered(), of_groups(BARE), OF_NOTHING]
+)
+def test_a_function_computes_what_it_does_in_spark(query: str, spark: SparkSession, tmp_path: Path) -> None:
+    whole = tuples_of(spark, ROWS, SCHEMA)
+    assert whole is not None
+    whole.frame.createOrReplaceTempView("v")
+    expected = sorted(tuple(row) for row in spark.sql(query).collect())
+    for found, row in zip(sorted(answers(spark, tmp_path, query)), expected, strict=True):
+        wrong = [(i, one, other) for i, (one, other) in enumerate(zip(found, row, strict=True)) if not same(one, other)]
+        assert not wrong
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether they are equal; sums of DOUBLE but for the order in which they were added."""
+    return bool(one == other) or (isinstance(one, float) and one == pytest.approx(other, rel=1e-9, nan_ok=True))
+
+
+def answers(spark: SparkSession, directory: Path, query: str) -> list[Any]:
+    """What the query answers when its stream comes in three slices, of which the second closes a group."""
+    walk = Walk(spark, directory, optimized(read(TABLE + query).plan(spark)))
+    one = Punctuation.parse("<1" + ", *" * (len(SCHEMA) - 1) + ">", SCHEMA)
+    found = [walk.slice({"v": (ROWS[:2], [])}), walk.slice({"v": (ROWS[2:4], [one])})]
+    found.append(walk.slice({"v": (ROWS[4:], [Punctuation.all(SCHEMA)])}))
+    return [t for done in found for t in done.tuples]
+
+
+def test_every_function_has_a_sample() -> None:
+    assert set(CALLS) == SCALARS
+    assert all(f"{name}(" in call for name, call in CALLS.items())
+
+
+@pytest.mark.parametrize("call", SAMPLES)
+def test_what_is_read_is_written_as_it_was_read(call: str) -> None:
+    once = render(expression(call))
+    assert render(expression(once)) == once
+    for name in sorted(AGGREGATES):
+        for text in (f"{name}({once})", f"{name}(DISTINCT {once})", f"{name}({once}) FILTER(WHERE {once})"):
+            answer = Aggregate(Attribute("a", Domain("DOUBLE")), text)
+            assert set(references((answer,))) <= set(SCHEMA.names)
+            parts = partial(answer, 0)
+            assert parts is None or all(first.count(once) == text.count(once) for first in parts.first)
