@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from xmlstream.own_packages import find_beside
+
 if TYPE_CHECKING:
     from operators.punctuate_clock import ByClock
     from operators.punctuate_domain import ByDomain
@@ -75,6 +77,8 @@ _MODULES = {
     "xmlstream.runner": ("Summary",),
     "xmlstream.session": ("open_session",),
 }
+
+find_beside()
 
 
 def __getattr__(name: str) -> Any:

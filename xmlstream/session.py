@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from punct_ns.errors import UsageError
-from xmlstream import class_archive, worker_python
+from xmlstream import class_archive, java_process, worker_python
 from xmlstream.installed_sources import spare_the_search
 from xmlstream.spark_errors import first_cause
 
@@ -42,6 +42,8 @@ _ALWAYS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # The code of a hundred expressions is soon overwritten where every slice has many.
     "spark.sql.codegen.cache.maxEntries": "1000",
+    # On a loaded machine a worker takes longer to start than the 15 s that Spark gives it.
+    "spark.python.authenticate.socketTimeout": "300s",
     "spark.log.level": "ERROR",
 }
 
@@ -74,6 +76,7 @@ def open_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
+        java_process.start({"spark.app.name": name, **settings})
         session = builder.getOrCreate()
     except PySparkException as error:
         hint = f"look at the master and the configuration; {JAVA_HINT}"
@@ -104,6 +107,7 @@ def _defaults(master: str) -> dict[str, str]:
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
     found = {"spark.master": master, "spark.sql.warehouse.dir": warehouse, **_ALWAYS}
     cores = cores_of(master)
+    found |= worker_python.finds_ours(one_machine=cores is not None)
     found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
     if cores is not None:
         found["spark.driver.host"] = "localhost"

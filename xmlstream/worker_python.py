@@ -3,7 +3,8 @@
 Spark puts its own `pyspark.zip` in front of all that the workers import from. It holds sources only, and Python
 compiles them anew in every process: about 0.8 s on two cores, and a query that reads Python sources waits for five such
 processes, one after the other. The same PySpark is installed beside this package, compiled. So workers get a Python
-that leaves Spark's archives out of `PYTHONPATH`; all else that is in it stays.
+that leaves Spark's archives out of `PYTHONPATH`; all else that is in it stays. Nor does it look into the current
+directory first, where modules may be called like this project's packages.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from xmlstream import own_packages
+
 _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 _SCRIPT = """#!/bin/sh
@@ -30,8 +33,11 @@ while [ -n "$rest" ]; do
     esac
 done
 export PYTHONPATH
-exec {python} "$@"
+exec {python} -P "$@"
 """
+
+_OURS = "spark.executorEnv.PYTHONPATH"
+_SAFE_PATH = "spark.executorEnv.PYTHONSAFEPATH"
 
 
 def choose(*, one_process: bool) -> None:
@@ -46,6 +52,27 @@ def choose(*, one_process: bool) -> None:
         # A session before this one may have had another master.
         if os.environ.get(variable) in (None, sys.executable, str(quick)):
             os.environ[variable] = mine
+
+
+def finds_ours(*, one_machine: bool) -> dict[str, str]:
+    """Spark's configuration by which workers, whatever Python they get, find this project's packages and no others.
+
+    Args:
+        one_machine: Whether the workers see the files of this process.
+    """
+    if one_machine and own_packages.hidden_by(os.environ.get("PYTHONPATH", "")) is not None:
+        return {_SAFE_PATH: "1", _OURS: str(_alone())}
+    return {_SAFE_PATH: "1"}
+
+
+@cache
+def _alone() -> Path:
+    """A directory of nothing but this project's packages."""
+    directory = Path(tempfile.mkdtemp(prefix="xmlstream-packages-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    for name in own_packages.NAMES:
+        (directory / name).symlink_to(own_packages.PLACE / name)
+    return directory
 
 
 @cache

@@ -1,0 +1,86 @@
+"""Modules of the user's that are called like this project's packages: neither finds the other's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sources.sensors import generate
+
+ROOT = Path(__file__).parents[2]
+QUERY = """
+CREATE TABLE s (sid STRING, hour INT, min INT, currtmp DOUBLE)
+USING punctuated_xml OPTIONS (path '{path}', rowTag 'tempdata', schemes 'hour');
+SELECT hour, count(*) AS n FROM s GROUP BY hour;
+"""
+PROGRAM = """
+import xmlstream as xs
+
+spark = xs.open_session("local[1]")
+xs.from_sql(spark, {query!r}).run(output={out!r})
+spark.stop()
+"""
+
+
+@pytest.fixture
+def among_decoys(tmp_path: Path) -> Path:
+    """A directory in which everything is called like a package of ours, and fails when it is imported."""
+    place = tmp_path / "decoys"
+    (place / "operators").mkdir(parents=True)
+    for name in ("sources.py", "operators/__init__.py", "punct_ns.py"):
+        (place / name).write_text(f"raise ImportError('the decoy {name}')\n")
+    return place
+
+
+def python(*arguments: object, cwd: Path, path: str = str(ROOT)) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_the_command_does_not_look_into_the_current_directory(among_decoys: Path) -> None:
+    for command in ("-m", "xmlstream"), ("-c", "from xmlstream.cli import main; main()"):
+        done = python(*command, "check", "none.xml", "--schema", "a INT", "--row-tag", "r", cwd=among_decoys)
+        assert "there is no file none.xml" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("first", ["", "{decoys}:"])
+def test_a_script_finds_the_packages_beside_this_one(among_decoys: Path, first: str) -> None:
+    program = among_decoys / "program.py"
+    program.write_text("import xmlstream as xs; print(xs.ByOrder.__module__, xs.UsageError.__module__)")
+    path = first.format(decoys=among_decoys) + str(ROOT)
+    done = python(program, cwd=among_decoys, path=path)
+    assert done.stdout.split() == ["operators.punctuate_order", "punct_ns.errors"], done.stderr
+
+
+def test_what_was_imported_under_a_name_of_ours_is_named(among_decoys: Path) -> None:
+    (among_decoys / "sources.py").write_text("")
+    done = python("-c", "import sources, xmlstream", cwd=among_decoys)
+    assert f"{among_decoys / 'sources.py'} was imported as sources" in done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_workers_find_them_wherever_decoys_lie(among_decoys: Path, tmp_path: Path) -> None:
+    """Beside the script, in the current directory, and on the path that workers get."""
+    generate(tmp_path / "in", sensors=1, hours=2, reports_per_hour=10, seed=5)
+    query = QUERY.format(path=tmp_path / "in" / "sensor1.xml")
+    program = among_decoys / "program.py"
+    program.write_text(PROGRAM.format(query=query, out=str(tmp_path / "library")))
+    done = python(program, cwd=among_decoys, path=f"{among_decoys}:{ROOT}")
+    assert done.returncode == 0, done.stderr
+    (among_decoys / "query.sql").write_text(query)
+    done = python("-m", "xmlstream", "run", "query.sql", "-o", tmp_path / "command", cwd=among_decoys)
+    assert done.returncode == 0, done.stderr
+    written = [(tmp_path / name / "slice-000000000.xml").read_text() for name in ("library", "command")]
+    assert written[0] == written[1]

@@ -1,0 +1,66 @@
+"""The Java process of a session: started out of a terminal's reach, and ended by the process that started it.
+
+Ctrl-C in a terminal, and what `timeout` sends, go to a whole process group. A Java in that group would end before the
+query that it runs, and so would the workers. It gets a session of its own instead, and the workers with it. It ends
+when the process that started it does, however that ends: its standard input ends then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def start(conf: Mapping[str, str]) -> None:
+    """Starts Java for the Spark of this process, unless there is one or someone else starts it.
+
+    Args:
+        conf: Spark's configuration.
+    """
+    from pyspark import SparkConf, SparkContext, java_gateway
+
+    if os.name != "posix" or "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
+        return
+    settings = SparkConf().setAll(list(conf.items()))
+    starting: Any = java_gateway
+    with _noted(starting):
+        gateway = starting.launch_gateway(settings, {"start_new_session": True})
+    SparkContext._ensure_initialized(gateway=gateway, conf=settings)
+
+
+def end(seconds: float) -> None:
+    """Ends the Java that was started here, and with it the workers; it has some seconds to clear up."""
+    for process in _started:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(seconds)
+    _started.clear()
+
+
+@contextmanager
+def _noted(starting: Any) -> Iterator[None]:
+    """Notes the process from its first moment on, long before PySpark hands it out."""
+    before = starting.Popen
+
+    def popen(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = before(*args, **options)
+        _started.append(process)
+        return process
+
+    starting.Popen = popen
+    try:
+        yield
+    finally:
+        starting.Popen = before
