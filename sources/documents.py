@@ -13,7 +13,7 @@ from glob import glob
 from pathlib import Path
 
 from punct_ns.errors import InputError, StateError, UsageError
-from sources.local_paths import local_path, pattern_of
+from sources.local_paths import absolute, local_path, pattern_of
 from sources.source import MANY, ONE, SourceOptions
 
 LOG = "documents.jsonl"
@@ -86,7 +86,7 @@ def _recorded(log: Path) -> list[str]:
         with log.open("r+b") as file:
             file.truncate(len(text) - len(broken))
     try:
-        return [json.loads(line)["path"] for line in whole.splitlines()]
+        return [absolute(json.loads(line)["path"]) for line in whole.splitlines()]
     except (ValueError, KeyError, TypeError):
         raise StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint") from None
 

@@ -29,6 +29,15 @@ def local_path(path: str) -> str:
     return "/" + rest.lstrip("/")
 
 
+def absolute(path: str) -> str:
+    """The path as it is from whatever directory; one of another file system is as it is.
+
+    >>> absolute("/data/in/../bids.xml"), absolute("hdfs://there/bids.xml")
+    ('/data/in/../bids.xml', 'hdfs://there/bids.xml')
+    """
+    return path if ":/" in path else str(Path(path).absolute())
+
+
 def divided(path: str) -> tuple[Path, tuple[str, ...]]:
     """What a path leads to as it stands, and behind that the parts of the glob that it is; none if it is none.
 

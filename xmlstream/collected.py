@@ -9,12 +9,13 @@ from xml.parsers import expat
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.standard_output import Written
 
 CHUNK = 1 << 16
 """Bytes that are read at a time."""
 
 
-def copy_documents(directory: Path, out: BinaryIO) -> int:
+def copy_documents(directory: Path, out: Written) -> int:
     """Write the committed documents of an output directory as one, well-formed; returns how many there were.
 
     Raises:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from punct_ns.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorReport:
@@ -46,24 +48,44 @@ class SliceReport:
 
 
 class MetricsFile:
-    """One JSON object per committed slice, one a line."""
+    """One JSON object per committed slice, one a line, after what other runs and other queries have written there.
+
+    Raises:
+        UsageError: The file ends in something else.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._last = _last_slice(path)
+        self._path = path.absolute()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        _mend(self._path)
 
     def append(self, report: dict[str, Any]) -> None:
-        """Adds the slice's line unless it stands there already, from before a restart."""
-        if self._last is not None and report["slice"] <= self._last:
-            return
+        """Adds the slice's line."""
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(report) + "\n")
-        self._last = report["slice"]
+            file.write(_line(report))
+
+    def restore(self, report: dict[str, Any]) -> None:
+        """Adds the line of the last slice of an earlier run, unless that run came to it."""
+        line = _line(report)
+        if self._path.exists():
+            with self._path.open(encoding="utf-8", errors="replace") as file:
+                if any(found == line for found in file):
+                    return
+        self.append(report)
 
 
-def _last_slice(path: Path) -> int | None:
+def _line(report: dict[str, Any]) -> str:
+    return json.dumps(report) + "\n"
+
+
+def _mend(path: Path) -> None:
+    """Cuts off a line that a run ended in the middle of, so that the next begins a line."""
     if not path.exists():
-        return None
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return int(json.loads(lines[-1])["slice"]) if lines else None
+        return
+    with path.open("r+b") as file:
+        whole, _, broken = file.read().rpartition(b"\n")
+        if not broken:
+            return
+        if not broken.startswith(b"{"):
+            raise UsageError(f"the metrics file {path} ends in something else", hint="name a file of its own for them")
+        file.truncate(len(whole) + bool(whole))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sources.local_paths import absolute
 from xmlstream import script
 from xmlstream.declaration import scan
 from xmlstream.plan import results
@@ -31,7 +32,7 @@ def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None
         UsageError: An option is unknown, missing or cannot be read.
     """
     called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**_texts(options), "path": str(path)}, schema))
+    return Query(spark, scan(called, {**_texts(options), "path": absolute(str(path))}, schema))
 
 
 def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
@@ -47,7 +48,7 @@ def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str 
     Raises:
         UsageError: There is no such stream, or an option is unknown or cannot be read.
     """
-    given = {**_texts(options), "path": str(path), "stream": stream}
+    given = {**_texts(options), "path": absolute(str(path)), "stream": stream}
     return Query(spark, scan(name or stream, given, None, "xmark"))
 
 

@@ -17,6 +17,7 @@ from punct_ns.domain import Domain
 from punct_ns.errors import InputError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
+from sources.local_paths import absolute
 from xmlstream.plan import Node, Static
 from xmlstream.spark_errors import first_cause
 
@@ -70,6 +71,8 @@ class StaticIntake:
     def __init__(self, spark: SparkSession, static: Static, state: OperatorState) -> None:
         self.items = self.punctuations = 0
         self._spark, self._static, self._state = spark, static, state
+        # Read by the first slice, wherever this process is then.
+        self._path = absolute(dict(static.options).get("path", ""))
         self._said = state.punctuations("said", static.schema)
 
     @property
@@ -102,7 +105,8 @@ class StaticIntake:
             return static.frame
         assert static.format is not None
         options = {"mode": "FAILFAST", **dict(static.options)}
-        path = options.pop("path")
+        options.pop("path")
+        path = self._path
         if Path(path.removeprefix("file://")).exists():
             options |= LITERAL
         return self._spark.read.format(static.format).schema(static.schema.ddl()).options(**options).load(path)

@@ -7,11 +7,10 @@ what the commit of the last slice names. So a reader of the output sees committe
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.row_order import in_order
+from xmlstream.standard_output import StandardOutput, Written
 from xmlstream.writable import leaf_of, require_writable
 from xmlstream.xml_text import REPLACE, rows_text
 
@@ -31,6 +31,9 @@ class Sink(Protocol):
 
     def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
         """Writes a slice where nobody sees it; returns its name, None where there is nothing to write."""
+
+    def deliver(self) -> None:
+        """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it."""
 
     def publish(self, name: str | None) -> None:
         """Shows a committed slice. Called again after a crash for the last one."""
@@ -90,6 +93,9 @@ class DirectorySink:
             os.fsync(file.fileno())
         return name
 
+    def deliver(self) -> None:
+        """A draft can be taken back."""
+
     def publish(self, name: str | None) -> None:
         """Renames the draft, unless that was done before."""
         if name is not None and (draft := self._directory / f".{name}").exists():
@@ -100,33 +106,46 @@ class DirectorySink:
 
 
 class StreamSink:
-    """One document on a byte stream, grown by each committed slice; a restart cannot unsay what was printed."""
+    """One document on a byte stream, grown by each slice; a restart cannot unsay what was printed.
 
-    def __init__(self, out: BinaryIO, form: DocumentForm) -> None:
+    A slice is printed before its commit: what nobody got is not committed, and what was not committed is printed again.
+    """
+
+    def __init__(self, out: Written, form: DocumentForm) -> None:
         self._out, self._form = out, form
         self._items: list[bytes | pa.Buffer] = []
         self._open = False
+        self._broken = False
 
     def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
         """Holds the slice's elements back."""
         self._items = self._form.items(tuples, punctuations)
         return None
 
-    def publish(self, name: str | None) -> None:
+    def deliver(self) -> None:
         """Prints them."""
+        self._print(self._items)
+        self._items = []
+
+    def publish(self, name: str | None) -> None:
+        """Opens the document, at the latest."""
+        self._print(())
+
+    def close(self) -> None:
+        """Ends the document, unless it cannot be written."""
+        if not self._broken:
+            self._print((self._form.tail,))
+
+    def _print(self, items: Iterable[bytes | pa.Buffer]) -> None:
+        # Until it has succeeded.
+        self._broken = True
         if not self._open:
             self._out.write(self._form.head)
             self._open = True
-        for item in self._items:
+        for item in items:
             self._out.write(item)
-        self._items = []
         self._out.flush()
-
-    def close(self) -> None:
-        """Ends the document."""
-        self.publish(None)
-        self._out.write(self._form.tail)
-        self._out.flush()
+        self._broken = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +170,11 @@ class Target:
             UsageError: A tag is no XML name.
         """
         form = DocumentForm(schema, self.row_tag, self.root_tag)
-        return StreamSink(sys.stdout.buffer, form) if self.output == "-" else DirectorySink(Path(self.output), form)
+        return (
+            StreamSink(StandardOutput(), form)
+            if self.output == "-"
+            else DirectorySink(Path(self.output).absolute(), form)
+        )
 
 
 def require_fresh(output: str, *, overwrite: bool) -> None:
