@@ -1,6 +1,7 @@
 """The command line: generate, run, cat, check, prepare.
 
-Exit codes: 0 done, 1 failed while running, 2 bad usage or query. What went wrong is said on standard error.
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 130 and 143 interrupted by SIGINT and SIGTERM, 141
+whoever read the output has seen enough. What went wrong is said on standard error.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from rich.console import Console
 from rich.text import Text
 
 from punct_ns.errors import InputError, QueryError, StateError, UsageError, XmlStreamError, format_error
+from xmlstream import interrupts, standard_output
 from xmlstream.generate import generators
 from xmlstream.secret.command import secret
+from xmlstream.standard_output import ReaderGone, StandardOutput
 
 app = typer.Typer(
     help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
@@ -34,17 +37,22 @@ app.command()(secret)
 def main() -> NoReturn:
     """Runs the command that the arguments name, and exits."""
     try:
-        app()
+        with interrupts.raised():
+            app()
+    except ReaderGone:
+        standard_output.forget()
+        sys.exit(standard_output.READER_GONE)
     except XmlStreamError as error:
         _say(format_error(error))
         sys.exit(2 if isinstance(error, UsageError | QueryError | StateError) else 1)
-    except KeyboardInterrupt:
+    except OSError as error:
+        where = f"{error.filename}" if error.filename else "standard output cannot be written"
+        _say(f"{where}: {(error.strerror or str(error)).lower()}")
+        standard_output.forget()
+        sys.exit(1)
+    except interrupts.Interrupted as interrupted:
         _say("interrupted")
-        sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(interrupted.code)
     sys.exit(0)
 
 
@@ -122,14 +130,17 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
     from xmlstream.running import Environment, run_script
 
     # A file of its own: standard error is turned away while Java starts.
-    with os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as stderr:
+    with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
-        summary = run_script(script, Settings(**settings), Environment(**environment), console, as_written=as_written)
-    if summary is None:
-        raise XmlStreamError(
-            "interrupted before the end of the input",
-            hint="a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None,
-        )
+        try:
+            summary = run_script(
+                script, Settings(**settings), Environment(**environment), console, as_written=as_written
+            )
+        except interrupts.Interrupted as interrupted:
+            hint = "a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None
+            said = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
+            console.print(Text(said), soft_wrap=True)
+            interrupts.leave(interrupted.code)
     if summary.closed_before:
         _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
     else:
@@ -147,8 +158,9 @@ def cat(
     """Print the committed output of a query as one well-formed document."""
     from xmlstream.collected import copy_documents
 
-    copy_documents(output, sys.stdout.buffer)
-    sys.stdout.flush()
+    out = StandardOutput()
+    copy_documents(output, out)
+    out.flush()
 
 
 @app.command()

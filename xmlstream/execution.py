@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
 
+class Ended(Exception):
+    """What a slice meets that is begun while the query is stopped."""
+
+
 class Execution:
     """A query that runs: its operators with their states, restored from the checkpoint's last commit."""
 
@@ -51,7 +55,8 @@ class Execution:
         dead_letters: Path,
     ) -> None:
         self.failure: BaseException | None = None
-        self.busy = threading.Lock()
+        self._busy = threading.Lock()
+        self._ending = False
         self._results, self._sinks, self._on_slice = results(root), sinks, on_slice
         self._dead_letters = dead_letters
         self._log = CommitLog(checkpoint / "commits")
@@ -97,7 +102,10 @@ class Execution:
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """What `foreachBatch` calls: parse and stage, walk, commit."""
-        with self.busy:
+        with self._busy:
+            if self._ending:
+                # Spark takes a slice for done when this returns.
+                raise Ended("the query is being stopped")
             if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
                 return
             try:
@@ -106,6 +114,12 @@ class Execution:
             except BaseException as failure:
                 self.failure = failure
                 raise
+
+    def end(self) -> None:
+        """Returns after the slice in hand; from then on none is begun."""
+        self._ending = True
+        with self._busy:
+            pass
 
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         slices: dict[Node, Slice] = {}
@@ -147,6 +161,8 @@ class Execution:
             "report": report.json(),
             "noticed": noticed.record(),
         }
+        for sink in self._sinks:
+            sink.deliver()
         self._log.commit(slice_id, record)
         self._time, self.noticed = now, noticed
         self._committed(record, ranges)

@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from sources.local_paths import absolute
 from sources.one_pass import one_pass
 from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
@@ -29,7 +32,6 @@ from xmlstream.xml_sink import Target, require_fresh
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
 
 
 def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:
-    """Starts the query and returns Spark's own handle of it; it goes on until it is stopped.
+    """Starts the query and returns a handle of it as Spark's own are; it goes on until it is stopped.
 
     Raises:
         StateError: the checkpoint or the output belong to another query, or the query was closed.
@@ -97,7 +99,19 @@ def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery
     launched = launch(spark, root, settings)
     if launched.query is None:
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return launched.query
+    return Handle(launched, launched.query)
+
+
+class Handle(StreamingQuery):
+    """A query that was started, as Spark sees it; it is stopped between two slices."""
+
+    def __init__(self, launched: Launched, query: StreamingQuery) -> None:
+        super().__init__(query._jsq)
+        self._launched = launched
+
+    def stop(self) -> None:
+        """Returns after the slice in hand."""
+        self._launched.stop()
 
 
 class Launched:
@@ -107,6 +121,7 @@ class Launched:
         self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]
     ) -> None:
         self.query = query
+        self._stopped = False
         self._execution, self._tally = execution, tally
         self._last: tuple[Finding, ...] | None = None
 
@@ -130,6 +145,8 @@ class Launched:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
         except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
             self._end()
+            if self._stopped and self._execution.failure is None:
+                return self._tally.summary(self._execution.closed, self.findings())
             raise _cause(self._execution.failure, failure) from None
         if ended is not False:
             self._end()
@@ -142,8 +159,9 @@ class Launched:
     def stop(self) -> None:
         """Ends the query after the slice that it is at."""
         if self.query is not None:
-            with self._execution.busy:
-                self.query.stop()
+            self._stopped = True
+            self._execution.end()
+            self.query.stop()
         self._end()
 
 
@@ -166,7 +184,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     root = spread(root, checkpoint / "documents", follow=settings.follow)
     tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
-    directories = [Path(output) for output in outputs if output != "-"]
+    directories = [Path(output).absolute() for output in outputs if output != "-"]
     beside = directories[0] if directories else checkpoint
     execution = Execution(spark, root, checkpoint, sinks, tally.slice, beside / "_dead_letters")
     tally.begin()
@@ -186,8 +204,10 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
             continue
         name = execution.source_name(node)
         log = str(checkpoint / "documents" / name)
-        named = {"stage": str(execution.stage), "source": name, "documentLog": log}
-        sources.append(node.operator.options.replace(**named, **_ends(settings)))
+        options = node.operator.options
+        # A process that plans or reads was started elsewhere than this one may be now.
+        named = {"path": absolute(options.path), "stage": str(execution.stage), "source": name, "documentLog": log}
+        sources.append(options.replace(**named, **_ends(settings)))
     register(spark)
     staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
@@ -276,10 +296,12 @@ class _Tally:
 
     def slice(self, report: dict[str, Any]) -> None:
         """One committed slice."""
+        if self._restoring:
+            if self._metrics is not None:
+                self._metrics.restore(report)
+            return
         if self._metrics is not None:
             self._metrics.append(report)
-        if self._restoring:
-            return
         self._slices += 1
         self._items_in += report["items_in"]
         self._tuples_out += report["tuples_out"]

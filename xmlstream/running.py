@@ -1,21 +1,28 @@
-"""`xmlstream run`: a query in a session of its own, until its input ends or someone interrupts it."""
+"""`xmlstream run`: a query in a session of its own, until its input ends or someone interrupts it.
+
+A thread runs the query, and the main thread, which alone hears signals, waits for it. Before the query has begun there
+is nothing to lose, and an interrupt ends all at once; later the slice in hand is done first, unless there is a second
+interrupt: then what is done stays, as whenever a process is killed, and the slice is done again by the next run.
+"""
 
 from __future__ import annotations
 
-import signal
+import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from punct_ns.errors import UsageError
+from xmlstream import java_process
 from xmlstream.head_start import give_head_start
 from xmlstream.inputs import require_found
+from xmlstream.interrupts import Interrupted, Interrupts, noted
 from xmlstream.kept_apart import require_apart
 from xmlstream.progress import noticed, shown
 from xmlstream.rules import optimized
@@ -23,6 +30,7 @@ from xmlstream.runner import Launched, Settings, Summary, launch
 from xmlstream.script import Script
 from xmlstream.session import cores_of, open_session, quiet_java
 from xmlstream.spark_errors import reason_in
+from xmlstream.standard_output import StandardOutput
 from xmlstream.xml_sink import require_fresh
 
 if TYPE_CHECKING:
@@ -30,6 +38,12 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 """How long an interrupt may wait to be seen."""
+
+LEAVING_SECONDS = 8.0
+"""How long Java may take to stop Spark and to remove what it wrote for itself."""
+
+LEAVING_AT_ONCE_SECONDS = 2.0
+"""The same after an interrupt that does not wait for the slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +58,114 @@ class Environment:
 
 def run_script(
     script: Script, settings: Settings, environment: Environment, console: Console, *, as_written: bool = False
-) -> Summary | None:
-    """Runs to the end of the input, or until an interrupt; None after an interrupt before the end.
+) -> Summary:
+    """Runs to the end of the input; or of a query that follows its input, until an interrupt.
 
     With `as_written` the plan is the one that the script says, else it is made cheaper first.
 
     Raises:
         XmlStreamError: What is wrong with the query, or made it fail.
+        Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
     _require_startable(script, settings)
-    with ExitStack() as stack:
-        spark = stack.enter_context(_session(environment, console))
-        give_head_start(spark)
-        interrupted = stack.enter_context(_interrupts())
-        written = script.plan(spark)
-        root = written if as_written else optimized(written)
-        on_slice = stack.enter_context(shown(console, verbose=environment.verbose))
-        launched = launch(spark, root, replace(settings, on_slice=on_slice))
-        stack.enter_context(noticed(console, launched.findings))
-        return _wait(launched, interrupted, follow=settings.follow)
+    with noted() as interrupts:
+        run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
+        thread = threading.Thread(target=run.begin, name="query", daemon=True)
+        thread.start()
+        asked = False
+        while thread.is_alive() and not run.must_end_at_once:
+            thread.join(POLL_SECONDS)
+            if interrupts.number is not None and not asked and console.is_terminal:
+                asked = True
+                console.print("ending after the slice in hand; once more ends at once")
+        if thread.is_alive():
+            _end_java(LEAVING_AT_ONCE_SECONDS)
+            # Without Java it comes back soon, and tidies up.
+            thread.join(LEAVING_AT_ONCE_SECONDS)
+            console.show_cursor()
+        elif run.was_interrupted():
+            _end_java(LEAVING_SECONDS)
+        return run.outcome()
+
+
+class _Run:
+    """A run in its thread, seen from the main thread."""
+
+    def __init__(
+        self,
+        script: Script,
+        settings: Settings,
+        environment: Environment,
+        console: Console,
+        interrupts: Interrupts,
+        *,
+        as_written: bool,
+    ) -> None:
+        self._script, self._settings, self._as_written = script, settings, as_written
+        self._environment, self._console, self._interrupts = environment, console, interrupts
+        self._has_begun = False
+        self._summary: Summary | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def must_end_at_once(self) -> bool:
+        """Whether it is not to come to an end by itself."""
+        interrupts = self._interrupts
+        return interrupts.at_once or (interrupts.number is not None and not self._has_begun)
+
+    def was_interrupted(self) -> bool:
+        """Whether a signal came before its end."""
+        if self._failure is not None and self._interrupts.number is None:
+            # A signal may reach Java or a worker first, as systemd sends it to each.
+            time.sleep(POLL_SECONDS)
+        return self._interrupts.number is not None
+
+    def begin(self) -> None:
+        """Runs; what comes of it is noted."""
+        try:
+            self._summary = self._run()
+        except BaseException as failure:  # noqa: BLE001 - raised again where it is waited for
+            self._failure = failure
+
+    def outcome(self) -> Summary:
+        """What was done, or what it ended with."""
+        number = self._interrupts.number
+        if number is not None and (self._summary is None or self._interrupts.at_once):
+            raise Interrupted(number)
+        if self._failure is not None:
+            raise self._failure
+        assert self._summary is not None
+        return self._summary
+
+    def _run(self) -> Summary | None:
+        with ExitStack() as stack:
+            spark = stack.enter_context(_session(self._environment, self._console))
+            give_head_start(spark)
+            written = self._script.plan(spark)
+            root = written if self._as_written else optimized(written)
+            on_slice = stack.enter_context(shown(self._console, verbose=self._environment.verbose))
+            launched = launch(spark, root, replace(self._settings, on_slice=on_slice))
+            stack.enter_context(noticed(self._console, launched.findings))
+            self._has_begun = True
+            return self._wait(launched)
+
+    def _wait(self, launched: Launched) -> Summary | None:
+        query = launched.query
+        while query is not None and query.isActive and self._interrupts.number is None:
+            time.sleep(POLL_SECONDS)
+        if self._interrupts.number is None:
+            return launched.wait()
+        launched.stop()
+        summary = launched.wait()
+        return summary if self._settings.follow or summary.closed else None
+
+
+def _end_java(seconds: float) -> None:
+    """Ends Java; what threads of Spark's have to say of that goes nowhere, for good."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    java_process.end(seconds)
 
 
 def _require_startable(script: Script, settings: Settings) -> None:
@@ -74,18 +177,10 @@ def _require_startable(script: Script, settings: Settings) -> None:
     if not goes_on and not settings.overwrite:
         for target in settings.targets:
             require_fresh(target.output, overwrite=False)
+    if any(target.output == "-" for target in settings.targets):
+        StandardOutput()
     for source in script.sources:
         require_found(source.options, waits=settings.follow or goes_on)
-
-
-def _wait(launched: Launched, interrupted: threading.Event, *, follow: bool) -> Summary | None:
-    query = launched.query
-    while query is not None and query.isActive and not interrupted.wait(POLL_SECONDS):
-        pass
-    if not interrupted.is_set():
-        return launched.wait()
-    launched.stop()
-    return launched.wait() if follow else None
 
 
 @contextmanager
@@ -112,23 +207,3 @@ def _started(environment: Environment) -> SparkSession:
         except UsageError as error:
             where = reason_in(log.read_text(encoding="utf-8", errors="replace")) or error.where
             raise UsageError(error.what, where=where, hint=error.hint) from None
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """An event that the first SIGINT or SIGTERM sets; a second one ends the process as ever."""
-    event = threading.Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        event.set()
-        for signalled in before:
-            signal.signal(signalled, signal.SIG_DFL)
-
-    before: dict[signal.Signals, Any] = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, interrupt)
-    try:
-        yield event
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

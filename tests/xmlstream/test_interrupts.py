@@ -1,0 +1,108 @@
+"""Ctrl-C, SIGTERM and their like: how the command ends, and that nothing of it is left.
+
+At every moment and in every way: `tests.campaigns.signals`, out of the default run.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import xmlstream as xs
+from sources.sensors import generate
+from tests.campaigns.signals import QUERY, Running, documents, processes
+from xmlstream import interrupts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+def started(program: str) -> subprocess.Popen[str]:
+    """A Python that has said that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_before_anything_is_open_a_signal_ends_the_command_without_a_word(number: signal.Signals, code: int) -> None:
+    process = started(
+        "import time; from xmlstream import interrupts; interrupts.deadly(); print('ready', flush=True); time.sleep(60)"
+    )
+    process.send_signal(number)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == code
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_a_command_without_spark_says_that_it_was_interrupted(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    run = Running(["generate", "sensors", "--rate", 1, "--out", tmp_path / "out"], tmp_path)
+    while not list(tmp_path.glob("out/*")):
+        assert run.process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.2)
+    run.send(number, to_group=True)
+    ended = run.ended()
+    assert (ended.code, ended.said, ended.left) == (code, "interrupted\n", ())
+
+
+def test_what_is_sent_twice_at_once_is_one_press(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([5.0, 5.01, 7.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    asked = interrupts.Interrupts()
+    for number, at_once in (signal.SIGTERM, False), (signal.SIGTERM, False), (signal.SIGINT, True):
+        asked.note(number)
+        assert (asked.number, asked.at_once) == (signal.SIGTERM, at_once)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[object]:
+    generate(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=40, seed=3)
+    (tmp_path / "query.sql").write_text(QUERY)
+    files = ["-o", tmp_path / "out", "--checkpoint", tmp_path / "state"]
+    return ["run", tmp_path / "query.sql", "-D", f"SENSORS={tmp_path / 'in'}", "--master", "local[2]", *files]
+
+
+@pytest.mark.spark
+def test_nothing_is_left_of_a_run_that_is_ended_while_spark_starts(command: list[object], tmp_path: Path) -> None:
+    run = Running(command, tmp_path)
+    while not any("java" in line for line in processes(run.mark).values()):
+        assert run.process.poll() is None
+        time.sleep(0.05)
+    run.send(signal.SIGTERM, to_group=True)
+    ended = run.ended()
+    assert ended.faults(143) == []
+    assert ended.said.splitlines()[0] == "interrupted before the end of the input"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_ctrl_c_ends_a_run_after_its_slice_and_the_next_goes_on(
+    spark: SparkSession, command: list[object], tmp_path: Path
+) -> None:
+    run = Running(command, tmp_path)
+    while not documents(tmp_path / "out"):
+        assert run.process.poll() is None
+        time.sleep(0.05)
+    run.send(signal.SIGINT, to_group=True)
+    assert run.ended().faults(130) == []
+    begun = documents(tmp_path / "out")
+    asked = xs.from_sql(spark, QUERY, {"SENSORS": str(tmp_path / "in")})
+    asked.run(tmp_path / "out", tmp_path / "state")
+    asked.run(tmp_path / "whole", tmp_path / "whole-state")
+    whole = documents(tmp_path / "whole")
+    assert documents(tmp_path / "out") == whole
+    assert begun.items() <= whole.items()
