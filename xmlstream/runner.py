@@ -28,6 +28,7 @@ from xmlstream.kept_apart import require_apart
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, Static, results, topological
+from xmlstream.spark_errors import is_late_worker
 from xmlstream.xml_sink import Target, require_fresh
 
 if TYPE_CHECKING:
@@ -118,9 +119,10 @@ class Launched:
     """A query that was started; its `query` is None where an earlier run had closed it."""
 
     def __init__(
-        self, execution: Execution, query: StreamingQuery | None, tally: _Tally, end: Callable[[], None]
+        self, execution: Execution, begin: Callable[[], StreamingQuery] | None, tally: _Tally, end: Callable[[], None]
     ) -> None:
-        self.query = query
+        self.query = None if begin is None else begin()
+        self._begin = begin
         self._stopped = False
         self._execution, self._tally = execution, tally
         self._last: tuple[Finding, ...] | None = None
@@ -144,6 +146,8 @@ class Launched:
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
         except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
+            if self._begins_again(failure):
+                return self.wait(seconds)
             self._end()
             if self._stopped and self._execution.failure is None:
                 return self._tally.summary(self._execution.closed, self.findings())
@@ -151,6 +155,20 @@ class Launched:
         if ended is not False:
             self._end()
         return self._tally.summary(self._execution.closed, self.findings())
+
+    def is_over(self) -> bool:
+        """Whether there is nothing to wait for."""
+        if self.query is None:
+            return True
+        return not self.query.isActive and not self._begins_again(self.query.exception())
+
+    def _begins_again(self, failure: object) -> bool:
+        """Begins once more where Spark failed for want of a process, on a loaded machine, before any slice began."""
+        begin, self._begin = self._begin, None
+        if begin is None or self._stopped or self._execution.failure is not None or not is_late_worker(failure):
+            return False
+        self.query = begin()
+        return True
 
     def findings(self) -> tuple[Finding, ...]:
         """What was noticed up to now."""
@@ -213,7 +231,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
     if not settings.follow:
         writer = writer.trigger(availableNow=True)
-    return Launched(execution, writer.start(), tally, once)
+    return Launched(execution, writer.start, tally, once)
 
 
 def _outputs(settings: Settings) -> list[str]:
@@ -264,6 +282,11 @@ def _cause(failure: BaseException | None, reported: Exception) -> Exception:
     """The error itself, where Spark reports what it made of it."""
     if isinstance(failure, XmlStreamError):
         return failure
+    if is_late_worker(reported):
+        hint = "the machine has much to do: try again, or with fewer cores, as in --master 'local[1]'"
+        return XmlStreamError(
+            "a Python process that Spark had started did not answer in time, nor did a second", hint=hint
+        )
     return cause(reported) or (failure if isinstance(failure, Exception) else reported)
 
 

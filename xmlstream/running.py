@@ -150,11 +150,10 @@ class _Run:
             return self._wait(launched)
 
     def _wait(self, launched: Launched) -> Summary | None:
-        query = launched.query
-        while query is not None and query.isActive and self._interrupts.number is None:
+        while self._interrupts.number is None:
+            if launched.is_over():
+                return launched.wait()
             time.sleep(POLL_SECONDS)
-        if self._interrupts.number is None:
-            return launched.wait()
         launched.stop()
         summary = launched.wait()
         return summary if self._settings.follow or summary.closed else None

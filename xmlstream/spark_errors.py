@@ -85,6 +85,16 @@ def first_cause(error: BaseException) -> str:
     return (causes or lines or [type(error).__name__])[0]
 
 
+def is_late_worker(error: object) -> bool:
+    """Whether Spark waited in vain for a Python process that it had started.
+
+    >>> is_late_worker("SparkException: Timed out while waiting for the Python worker to connect back")
+    True
+    """
+    said = str(error)
+    return "Python worker" in said and "connect back" in said
+
+
 def reason_in(log: str) -> str | None:
     r"""Why Java ended, by what it wrote; None where it does not say.
 

@@ -1,0 +1,57 @@
+"""A Python process that does not answer Spark in time, as on a loaded machine."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from punct_ns.errors import XmlStreamError
+from xmlstream.runner import Launched
+
+LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
+
+
+class Query:
+    """A query that fails so often, then ends."""
+
+    def __init__(self, failures: list[str]) -> None:
+        self._failure = failures.pop(0) if failures else None
+        self.isActive = False
+
+    def exception(self) -> str | None:
+        return self._failure
+
+    def awaitTermination(self) -> None:  # noqa: N802 - as Spark's is called
+        if self._failure is not None:
+            raise RuntimeError(self._failure)
+
+
+def launched(failures: list[str]) -> Launched:
+    noticed = SimpleNamespace(findings=list)
+    execution: Any = SimpleNamespace(failure=None, closed=True, noticed=noticed)
+    tally: Any = SimpleNamespace(summary=lambda closed, findings: SimpleNamespace(closed=closed))
+    begin: Any = lambda: Query(failures)  # noqa: E731
+    return Launched(execution, begin, tally, lambda: None)
+
+
+def test_a_query_that_failed_for_want_of_a_process_begins_once_more() -> None:
+    for asks in (True, False):
+        query = launched([LATE])
+        if asks:
+            assert not query.is_over()
+            assert query.is_over()
+        assert query.wait().closed
+
+
+def test_a_second_time_it_is_said_in_words() -> None:
+    with pytest.raises(XmlStreamError, match="did not answer in time"):
+        launched([LATE, LATE]).wait()
+
+
+def test_no_other_failure_is_tried_again() -> None:
+    left = ["IOException: disk full", LATE]
+    with pytest.raises(RuntimeError, match="disk full"):
+        launched(left).wait()
+    assert left == [LATE]
