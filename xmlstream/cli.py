@@ -129,7 +129,7 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
     from xmlstream.runner import Settings
     from xmlstream.running import Environment, run_script
 
-    # A file of its own: standard error is turned away while Java starts.
+    # A file of its own: standard error is turned away while Java starts, and when it is ended.
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
         try:
@@ -141,14 +141,16 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
             said = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
             console.print(Text(said), soft_wrap=True)
             interrupts.leave(interrupted.code)
-    if summary.closed_before:
-        _say(f"nothing to do: the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good")
-    else:
-        _say(
-            f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
-            f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
-            + ("" if summary.closed else "; the query is open")
-        )
+        if summary.closed_before:
+            closed = f"the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good"
+            said = f"nothing to do: {closed}"
+        else:
+            said = (
+                f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
+                f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
+                + ("" if summary.closed else "; the query is open")
+            )
+        console.print(Text(said), highlight=False, soft_wrap=True)
 
 
 @app.command()

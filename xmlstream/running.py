@@ -8,6 +8,7 @@ interrupt: then what is done stays, as whenever a process is killed, and the sli
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -161,9 +162,9 @@ class _Run:
 
 def _end_java(seconds: float) -> None:
     """Ends Java; what threads of Spark's have to say of that goes nowhere, for good."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
+    # Both what Python prints and what is printed past it; the thread may be about to turn the latter back.
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    os.dup2(sys.stderr.fileno(), 2)
     java_process.end(seconds)
 
 

@@ -152,8 +152,8 @@ WAYS: dict[str, tuple[Way, int, int]] = {
     "SIGTERM to the process": (presses(signal.SIGTERM, to_group=False), 143, 1),
     "SIGTERM to the group": (presses(signal.SIGTERM, to_group=True), 143, 1),
     "SIGINT to the group, twice": (presses(signal.SIGINT, to_group=True, times=2), 130, 2),
-    "SIGTERM to the group, twice at once": (presses(signal.SIGTERM, to_group=True, times=2, apart=0.01), 143, 2),
-    "SIGKILL to the process": (presses(signal.SIGKILL, to_group=False), -9, 2),
+    "SIGTERM to the group, twice at once": (presses(signal.SIGTERM, to_group=True, times=2, apart=0.01), 143, 4),
+    "SIGKILL to the process": (presses(signal.SIGKILL, to_group=False), -9, 4),
 }
 """How a run is ended, the exit code that says so, and at which part of the moments."""
 
