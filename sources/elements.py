@@ -11,20 +11,14 @@ from typing import Literal
 from lxml import etree
 
 from punct_ns.domain import BLANKS
-from sources.arrays import SEPARATOR, element_of
-from sources.leaf_path import LeafPath
-from sources.leaf_tree import MANY_TAGS, LeafTree, below, flat_leaves, leaf_tree, local_tag
+from sources.arrays import LACKING, SEPARATOR, element_of, keep_places
+from sources.leaf_text import XSI, UnreadableError, attribute_of, of_ancestor, own_text, text_of
+from sources.leaf_tree import MANY_TAGS, LeafTree, below, flat_leaves, leaf_tree, local_tag, mark_arrays
 from sources.source import SourceOptions
 
-_XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
-_FOREIGN = (_XSI, "{http://www.w3.org/XML/1998/namespace}")
-_NIL = _XSI + "nil"
+_FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
 _NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
 _STRING = etree.XPath("string()")
-
-
-class UnreadableError(Exception):
-    """An item that is well-formed but says nothing that can be read; `args[0]` is the reason."""
 
 
 class DroppedError(Exception):
@@ -52,8 +46,10 @@ class ItemReader:
         self._punctuation = "{" + options.namespace + "}"
         self._all = leaf_tree(options.paths, range(len(self._names)))
         self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
+        mark_arrays(self._all, self._arrays)
         self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
         self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
+        self._is_leaf = any(local in map(local_tag, path.steps) for path in options.paths)
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
@@ -64,10 +60,10 @@ class ItemReader:
         self.needs_siblings = bool(self._numbers)
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
-        """The elements of the items below an element, in document order; none lies within another."""
+        """The elements of the items below an element, in document order."""
         self.begin()
         for element in root.iter("{*}" + self.local):
-            if self.is_item(element) and not any(self.is_item(outer) for outer in element.iterancestors()):
+            if self.is_item(element) and not any(map(self.is_whole, element.iterancestors())):
                 yield element
 
     def begin(self) -> None:
@@ -77,6 +73,11 @@ class ItemReader:
     def is_item(self, element: etree._Element) -> bool:
         """Whether the element is a tuple or a punctuation of this source."""
         return self._kind(element) != "other"
+
+    def is_whole(self, element: etree._Element) -> bool:
+        """Whether no element in it is an item: it is a punctuation, or a tuple that has a leaf of its own name."""
+        kind = self._kind(element)
+        return kind == "punctuation" or (kind == "tuple" and self._is_leaf)
 
     def is_punctuation(self, element: etree._Element) -> bool:
         """Whether an item is a punctuation; any other is a tuple."""
@@ -119,8 +120,10 @@ class ItemReader:
             counted = self._number(element)
             for index in self._numbers:
                 texts[index] = str(number or counted)
-        seen: set[int] = set()
-        self._read(element, self._all, texts, seen)
+        had: dict[tuple[int, ...], list[list[int]]] = {}
+        self._read(element, self._all, texts, set(), had)
+        for side_by_side, leaves in had.items():
+            keep_places(texts, side_by_side, leaves)
         for index, path in self._wanted_outer:
             texts[index] = of_ancestor(element, path)
         return texts
@@ -139,21 +142,35 @@ class ItemReader:
                 raise UnreadableError(f"{self._names[index]} is there twice")
             seen |= 1 << index
             if index not in self._idle:
-                texts[index] = _text(child)
+                texts[index] = text_of(child)
         return texts
 
-    def _read(self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int]) -> None:
+    def _read(
+        self,
+        element: etree._Element,
+        node: LeafTree,
+        texts: list[str | None],
+        seen: set[int],
+        had: dict[tuple[int, ...], list[list[int]]],
+    ) -> None:
+        before = [_length(texts[index]) for index in node.side_by_side]
         if node.columns:
-            self._take(node.columns, None if self._idle.issuperset(node.columns) else _text(element), texts, seen)
+            text = None
+            if not self._idle.issuperset(node.columns):
+                text = own_text(element) if node is self._all else text_of(element)
+            self._take(node.columns, text, texts, seen)
         for name, columns in node.attributes.items():
-            value = element.get(name)
+            value = attribute_of(element, name)
             if value is not None:
                 self._take(columns, value, texts, seen)
         if node.children:
             for child in element:
                 if not isinstance(child, _NO_ELEMENT):
                     for place in below(node, str(child.tag)):
-                        self._read(child, place, texts, seen)
+                        self._read(child, place, texts, seen, had)
+        if before:
+            after = [_length(texts[index]) for index in node.side_by_side]
+            had.setdefault(node.side_by_side, []).append([b - a for a, b in zip(before, after, strict=True)])
 
     def _number(self, element: etree._Element) -> int:
         parent = element.getparent()
@@ -168,10 +185,11 @@ class ItemReader:
         """See a leaf of a tuple; what is an array may be there any number of times."""
         again = [index for index in columns if index in self._arrays and index in seen]
         for index in again:
-            if text is None or texts[index] is None:
-                raise UnreadableError(f"{self._names[index]} has an element that is nil")
-            texts[index] = f"{texts[index]}{SEPARATOR}{text}"
+            texts[index] = f"{texts[index]}{SEPARATOR}{LACKING if text is None else text}"
         self._see([index for index in columns if index not in again] if again else columns, text, texts, seen)
+        if text is None:
+            for index in self._arrays.difference(again).intersection(columns):
+                texts[index] = LACKING
 
     def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
         for index in columns:
@@ -207,10 +225,13 @@ class ItemReader:
         self._mirror_attributes(element, node, texts, seen, beyond)
         children = [child for child in element if not isinstance(child, _NO_ELEMENT)]
         if node.columns:
-            if children:
+            is_row = node is self._all
+            if children and not is_row:
                 raise UnreadableError(f"{self._names[node.columns[0]]} has elements inside")
-            text = _text(element)
-            self._see(node.columns, "null" if text is None else text, texts, seen)
+            text = own_text(element) if is_row else text_of(element)
+            # Among elements, blanks are layout: the leaf is missing.
+            if text is None or text.strip(BLANKS) or not children:
+                self._see(node.columns, "null" if text is None else text, texts, seen)
         elif children or node.children:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
                 raise UnreadableError("the punctuation has text outside its leaves")
@@ -227,8 +248,11 @@ class ItemReader:
         self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
     ) -> None:
         for name, value in ((str(name), str(value)) for name, value in element.attrib.items()):
-            if name in node.attributes:
-                self._see(node.attributes[name], value, texts, seen)
+            columns, local = node.attributes.get(name), local_tag(name)
+            if columns is None and not name.startswith((XSI, self._punctuation)) and element.get(local) is None:
+                columns = node.attributes.get(local)
+            if columns is not None:
+                self._see(columns, value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._punctuation + "lifespan":
                     raise UnreadableError(f"the punctuation has an attribute {local_tag(name)} that means nothing")
@@ -237,24 +261,10 @@ class ItemReader:
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
 
 
-def _text(element: etree._Element) -> str | None:
-    """The string value of a leaf; None if it is nil."""
-    nil = element.get(_NIL)
-    if nil is not None and nil.strip(BLANKS) in ("true", "1"):
-        return None
-    return str(_STRING(element)) if len(element) else element.text or ""
-
-
 def as_constant(value: str) -> str:
     """The notation of a constant, whatever its text would read as."""
     return '"' + value.replace('"', '""') + '"'
 
 
-def of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
-    """What an ancestor says, an XML attribute or its name; None if there is none."""
-    ancestor: etree._Element | None = element
-    for _ in range(path.up):
-        ancestor = ancestor.getparent() if ancestor is not None else None
-    if ancestor is None:
-        return None
-    return local_tag(str(ancestor.tag)) if path.attribute is None else ancestor.get(path.attribute)
+def _length(array: str | None) -> int:
+    return 0 if array is None else array.count(SEPARATOR) + 1

@@ -21,9 +21,10 @@ from punct_ns.slices import POSITION
 from sources.columns import Column
 from sources.cuts import Piece, pieces
 from sources.derived import Derivation, Places, Said
-from sources.elements import DroppedError, ItemReader, UnreadableError
-from sources.head import parse_content, tag_name
+from sources.elements import DroppedError, ItemReader
+from sources.head import parse_content
 from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
+from sources.leaf_text import UnreadableError
 from sources.malformed import Kind, Malformed
 from sources.parsed import Content, Parsed
 from sources.pattern_texts import PatternTexts
@@ -130,20 +131,25 @@ class ItemParser:
             except etree.XMLSyntaxError as error:
                 malformed.append(_fault(error, text, count, piece.start, piece.end, piece.open))
                 break
-            try:
-                for found in self._walk.walk(root, len(piece.after)):
-                    if isinstance(found, Ended):
-                        ended.append(replace(found, after=count))
-                        continue
-                    count += 1
-                    number = _number(numbers, piece) if not self.reader.is_punctuation(found) else None
-                    self._take(found, count - 1, piece.start, tuples, punctuations, number)
-            except DroppedError as dropped:
-                void[dropped.leaf] += 1
-            except UnreadableError as error:
-                raw = content.decode("utf-8", "replace")
-                place = text.place(piece.start)
-                malformed.append(Malformed(count - 1, text.path, place, self._kind(piece), str(error), raw))
+            for found in self._walk.walk(root, len(piece.after)):
+                if isinstance(found, Ended):
+                    ended.append(replace(found, after=count))
+                    continue
+                is_tuple = not self.reader.is_punctuation(found)
+                outermost = sum(1 for _ in found.iterancestors()) <= max(len(piece.open), 1)
+                # Of what stands in another item, the neighbours are there to be counted.
+                number = _number(numbers, piece) if outermost and is_tuple else None
+                try:
+                    self._take(found, count, piece.start, tuples, punctuations, number)
+                except DroppedError as dropped:
+                    void[dropped.leaf] += 1
+                except UnreadableError as error:
+                    raw = content if outermost else etree.tostring(found, encoding="utf-8", with_tail=False)
+                    kind: Kind = "tuple" if is_tuple else "punctuation"
+                    place = text.place(piece.start)
+                    one = Malformed(count, text.path, place, kind, str(error), raw.decode("utf-8", "replace"))
+                    malformed.append(one)
+                count += 1
         else:
             if fault is not None:
                 malformed.append(_fault(fault, text, count, 0, len(text.content), text.open))
@@ -165,12 +171,6 @@ class ItemParser:
         patterns = self.reader.patterns(element)
         self._patterns.check(patterns)
         punctuations.add(ordinal, start, patterns)
-
-    def _kind(self, piece: Piece) -> Kind:
-        """What a malformed piece would have been."""
-        empty = piece.tag if piece.tag.endswith(b"/>") else piece.tag + b"</" + tag_name(piece.tag) + b">"
-        root = parse_content(empty, piece.open, piece.open)
-        return "punctuation" if any(map(self.reader.is_punctuation, self.reader.items(root))) else "tuple"
 
     def typed(self, items: Items, at: int, text: Content) -> Parsed:
         """The items of a text as record batches, the first at position `at`."""

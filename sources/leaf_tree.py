@@ -13,12 +13,21 @@ MANY_TAGS = 10_000
 
 @dataclass(slots=True)
 class LeafTree:
-    """What is declared at one place below the row element; `known` are its children by the tags that were met."""
+    """What is declared at one place below the row element.
+
+    Attributes:
+        columns: Whose leaf it is.
+        attributes: By their names, whose leaves the element's XML attributes are.
+        children: What is declared below, by the names of elements.
+        known: The same by the tags that were met.
+        side_by_side: The arrays whose leaves are in the element, if there are several.
+    """
 
     columns: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, LeafTree] = field(default_factory=dict)
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
+    side_by_side: tuple[int, ...] = ()
 
 
 def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
@@ -36,6 +45,16 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
         else:
             node.attributes.setdefault(path.attribute, []).append(index)
     return root
+
+
+def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> None:
+    """Let each place know which of the arrays have their leaves in it; the row is no such place."""
+    for child in node.children.values():
+        mark_arrays(child, arrays, is_row=False)
+    leaves = [node.columns, *node.attributes.values()]
+    leaves += [child.columns for child in node.children.values() if not child.side_by_side]
+    found = tuple(index for columns in leaves for index in columns if index in arrays)
+    node.side_by_side = found if len(found) > 1 and not is_row else ()
 
 
 def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:

@@ -11,8 +11,9 @@ import pyarrow.compute
 from punct_ns.domain import BLANKS
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.arrow_text import has_blank_ends
-from sources.elements import UnreadableError, as_constant
+from sources.elements import as_constant
 from sources.formats import PrefixRewriting
+from sources.leaf_text import UnreadableError
 from sources.source import SourceOptions
 
 pc: Any = pyarrow.compute

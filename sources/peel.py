@@ -152,6 +152,9 @@ class Peeler:
     def _is_item(self, element: etree._Element) -> bool:
         return self._stream(element) >= 0
 
+    def _is_whole(self, element: etree._Element) -> bool:
+        return any(reader.is_whole(element) for reader in self._readers)
+
     def _rest(
         self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
     ) -> list[list[etree._Element]] | None:
@@ -188,14 +191,17 @@ class Peeler:
     def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
         """Markers and items; the first is a marker."""
         found = list(context)
+        names = ["{*}" + reader.local for reader in self._readers]
         if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
-            return found
-        found = list(root.iter(etree.PI, *("{*}" + reader.local for reader in self._readers)))
+            nested = sum(1 for _ in root.iter(etree.PI, *names)) - len(found)
+            if not nested:
+                return found
+        found = list(root.iter(etree.PI, *names))
         return [
             element
             for element in found
             if isinstance(element, etree._ProcessingInstruction)
-            or (self._is_item(element) and not any(map(self._is_item, element.iterancestors())))
+            or (self._is_item(element) and not any(map(self._is_whole, element.iterancestors())))
         ]
 
     def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from lxml import etree
 
 from sources.closings import SectionEnd
-from sources.elements import ItemReader, of_ancestor
+from sources.elements import ItemReader
 from sources.leaf_path import LeafPath
+from sources.leaf_text import UnreadableError, of_ancestor
 from sources.source import SourceOptions
 
 
@@ -57,7 +58,7 @@ class SectionWalk:
         items, inside = 0, list[etree._Element]()
         own = {element for _, element in zip(range(open_after), _last_chain(root), strict=False)}
         self._reader.begin()
-        before, is_nested = None, False
+        before, is_part = None, False
         for element in root.iter(*self._tags(root)):
             parent = element.getparent()
             # Most stand beside the one before them: what is around them is the same.
@@ -65,9 +66,9 @@ class SectionWalk:
                 outer = list(element.iterancestors())
                 while inside and inside[-1] not in outer:
                     yield from self._ended(inside.pop(), items)
-                before, is_nested = parent, any(map(self._reader.is_item, outer))
+                before, is_part = parent, any(map(self._reader.is_whole, outer))
             if self._reader.is_item(element):
-                if not is_nested:
+                if not is_part:
                     items += 1
                     yield element
             elif any(_matches(element, end) for end in self._ends):
@@ -92,7 +93,10 @@ class SectionWalk:
     def _ended(self, section: etree._Element, items: int) -> Iterator[Ended]:
         for end, paths in zip(self._ends, self._paths, strict=True):
             if _matches(section, end):
-                yield Ended(items, end.attributes, tuple(of_ancestor(section, path) for path in paths))
+                try:
+                    yield Ended(items, end.attributes, tuple(of_ancestor(section, path) for path in paths))
+                except UnreadableError:
+                    continue  # what is no value closes nothing
 
 
 def _last_chain(root: etree._Element) -> Iterator[etree._Element]:

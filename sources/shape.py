@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from sources.elements import DroppedError, ItemReader, UnreadableError
+from sources.elements import DroppedError, ItemReader
 from sources.head import parse_content
+from sources.leaf_text import UnreadableError
 
 Offsets = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -25,8 +26,10 @@ _LT, _QUOTE, _AMPERSAND, _BRACKET, _BLANK, _TAB, _LF = b'<"&] \t\n'
 _WORD = 8
 _PREDEFINED = (b"&lt;", b"&gt;", b"&amp;", b"&quot;", b"&apos;")
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
-# Other attributes are part of the markup: a prefixed one may say nil, xmlns says what names mean.
-_PLAIN_ATTRIBUTE = re.compile(rb"(?<=[ \t\r\n])(?!xmlns=)[^\s<>\"'=:]+=\"([^\"<]*)\"")
+# Other attributes are part of the markup: they say nil, or what names mean, or libxml2 looks at their values.
+_PLAIN_ATTRIBUTE = re.compile(
+    rb"(?<=[ \t\r\n])(?!xmlns[=:]|xml:)(?:[^\s<>\"'=:]+:(?!nil=))?[^\s<>\"'=:]+=\"([^\"<]*)\""
+)
 
 
 @dataclass(frozen=True, slots=True)

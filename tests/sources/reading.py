@@ -66,8 +66,9 @@ class Read:
 
 
 def source(path: Path, **options: str) -> SourceOptions:
+    usual = OPTIONS if "schema" not in options else {"ignoreSurroundingSpaces": "false"}
     return SourceOptions.parse(
-        {"path": str(path), "rowTag": ROW, "schema": COLUMNS, "mode": "PERMISSIVE", **OPTIONS, **options}
+        {"path": str(path), "rowTag": ROW, "schema": COLUMNS, "mode": "PERMISSIVE", **usual, **options}
     )
 
 
@@ -106,7 +107,7 @@ def read(options: SourceOptions, ranges: list[Range]) -> Read:
 
 
 def read_cut(path: Path, cuts: Cuts, **options: str) -> Read:
-    """What a document says if it is cut so."""
+    """What a document says if it is cut so; of a source as `source` has it, where the options say nothing else."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges_module, "PIECE", cuts.piece)
         patch.setattr(scan_module, "WINDOW", cuts.window)

@@ -42,13 +42,14 @@ def before_the_fault(document: bytes, row: str, paths: list[str]) -> list[Item]:
         if any(":" in str(inner.tag).rpartition("}")[2] for inner in element.iter("*")):
             break
         if not _xpath(element, f"ancestor::*[local-name()='{row}']"):
-            found.append(_item(element, paths))
+            found += items(element, row, paths)
     return found
 
 
 def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
     """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
-    found = _xpath(root, f"//*[local-name()='{row}'][not(ancestor::*[local-name()='{row}'])]")
+    named = f"[local-name()='{row}']"
+    found = _xpath(root, f"descendant-or-self::*{named}[not(ancestor::*{named}[namespace-uri()='{PUNCT}'])]")
     return [_item(element, paths) for element in found]
 
 
@@ -65,8 +66,12 @@ def _attributes(element: etree._Element) -> dict[str, str]:
 
 
 def _select(element: etree._Element, path: str) -> list[Any]:
-    steps = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
-    return list(_xpath(element, "/".join(steps)))
+    *steps, last = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
+    if last.startswith("@"):
+        # In no namespace, or else in any but that of nil and its like.
+        any_ = f"@*[local-name()='{last[1:]}' and namespace-uri()!='{XSI[1:-1]}']"
+        last = f"{any_}[namespace-uri()='' or not(../{last})]"
+    return list(_xpath(element, "/".join([*steps, last])))
 
 
 def _text(node: Any) -> str | None:
@@ -110,8 +115,9 @@ def _punctuation(row: etree._Element, paths: list[str]) -> Item:
 def _walk(element: etree._Element, path: str, paths: list[str], leaves: list[tuple[str, str | None]]) -> None:
     """All that a punctuation says below an element; ValueError where it cannot be read."""
     below = path + "/" if path else ""
+    given = _attributes(element)
     leaves += [
-        (f"{below}@{name}", value)
+        (f"{below}@{etree.QName(name).localname if etree.QName(name).localname not in given else name}", value)
         for name, value in _attributes(element).items()
         if not name.startswith((XSI, "{http://www.w3.org/XML/1998/namespace}", "{" + PUNCT))
     ]

@@ -1,0 +1,110 @@
+"""Which leaves a path leads to: their namespaces, and their places in arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from tests.sources.reading import FINE, WHOLE, Cuts, any_cuts, read_cut
+from tests.sources.xml_oracle import PUNCT, Item
+
+CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
+ROOT = f"<r xmlns:p='{PUNCT}' xmlns:rdf='{RDF}' xmlns:i='{XSI}' xmlns:x='urn:x' xmlns:y='urn:y' x:of='top'>"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("leaves") / "document.xml"
+
+
+def rows(path: Path, document: str, cuts: Cuts, schema: str, **options: str) -> list[Item]:
+    """All items but the source's end."""
+    path.write_text(f"{ROOT}{document}</r>", encoding="utf-8")
+    found = read_cut(path, cuts, schema=schema, **options)
+    assert found.error is None
+    return found.items[:-1]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_plain_name_finds_attributes_of_any_namespace_as_it_finds_elements(
+    path: Path, cuts: Cuts, times: int
+) -> None:
+    parts = [f'<row rdf:about="{n}"><x:a x:id="i{n}"/></row>' for n in range(times)]
+    parts += [f'<p:row rdf:about="{n}"/>' for n in range(times)]
+    given = {"path.about": "@about", "path.id": "a/@id", "path.of": "../@of"}
+    found = rows(path, "".join(parts), cuts, "about STRING, id STRING, of STRING", **given)
+    tuples = [Item("tuple", (str(n), f"i{n}", "top")) for n in range(times)]
+    assert found == tuples + [Item("punctuation", (str(n), None, '"top"')) for n in range(times)]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ("<row id='1' x:id='2'/>", Item("tuple", ("1",))),
+        ("<row x:id='2' i:id='3'/>", Item("tuple", ("2",))),
+        ("<row xml:id='n'/>", Item("tuple", ("n",))),
+        ("<row x:id='1' y:id='2'/>", Item("malformed")),
+        ("<p:row id='1' x:id='*'/>", Item("punctuation", ("1",))),
+        ("<p:row x:id='1' y:id='2'/>", Item("malformed")),
+        ("<p:row i:id='1' x:id='2'/>", Item("punctuation", ("2",))),
+    ],
+)
+def test_an_attribute_without_a_prefix_comes_first(path: Path, cuts: Cuts, row: str, found: Item) -> None:
+    assert rows(path, row, cuts, "_id STRING") == [found]
+
+
+def test_a_namespace_may_say_which_attribute_is_meant(path: Path) -> None:
+    given = {"path.about": "@{urn:x}about"}
+    found = rows(path, "<row about='1' y:about='2' x:about='3'/><row about='1'/>", WHOLE, "about STRING", **given)
+    assert found == [Item("tuple", ("3",)), Item("tuple", (None,))]
+
+
+ARRAYS = "x ARRAY<STRING>, y ARRAY<STRING>, c ARRAY<STRING>, alone ARRAY<STRING>"
+PATHS = {"path.x": "b/@x", "path.y": "b/@y", "path.c": "b/c", "path.alone": "d/@x"}
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize(
+    ("row", "arrays"),
+    [
+        ("<b x='1' y='2'/><b x='3'/>", (["1", "3"], ["2", None], None, None)),
+        ("<b x='1'/><b/><b y='2'><c>3</c></b>", (["1", None], [None, "2"], [None, "3"], None)),
+        ("<b x='1'><c/></b><b x=''/>", (["1", ""], None, ["", None], None)),
+        ("<b x='1'><c i:nil='1'/></b><b x='2'><c>3</c></b>", (["1", "2"], None, [None, "3"], None)),
+        ("<b x='1'><c>2</c><c>3</c></b><b x='4'/>", (["1", "4"], None, ["2", "3"], None)),
+        ("<d x='1'/><d/><d x='2'/>", (None, None, None, ["1", "2"])),
+        ("", (None, None, None, None)),
+    ],
+)
+def test_null_keeps_the_place_of_a_leaf_that_an_element_lacks(
+    path: Path, cuts: Cuts, row: str, arrays: tuple[list[str | None] | None, ...]
+) -> None:
+    assert rows(path, f"<row>{row}</row>" * 9, cuts, ARRAYS, **PATHS) == [Item("tuple", arrays)] * 9  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 1 << 40))
+def test_arrays_of_the_attributes_of_one_element_belong_together(path: Path, seed: int) -> None:
+    random = Random(seed)
+
+    def b() -> str:
+        given = [f'{name}="{random.randrange(100)}"' for name in "xyz" if random.random() < 0.8]
+        return f"<b {' '.join(given)}/>"
+
+    body = "".join(f"<row>{''.join(b() for _ in range(random.randrange(4)))}</row>" for _ in range(30))
+    given = {f"path.{name}": f"b/@{name}" for name in "xyz"}
+    found = rows(path, body, any_cuts(random), ", ".join(f"{name} ARRAY<STRING>" for name in "xyz"), **given)
+    for item, row in zip(found, etree.fromstring(f"<r>{body}</r>"), strict=True):
+        records = [b for b in row if len(b.attrib)]
+        columns = [[b.get(name) for b in records] for name in "xyz"]
+        texts: Any = item.texts
+        assert texts == tuple(column if any(column) else None for column in columns)
