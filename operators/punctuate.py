@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from operators.behaviour import Slice, Tuples
+from operators.observed import metrics_of
 from operators.punctuate_rule import AHEAD, ASIDE, LATE, Rule, said
 from operators.state import OperatorState
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
@@ -91,7 +92,7 @@ class Punctuate:
         observed = marked.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
         # Each tuple once or twice, and the rule's own rows, which are few.
         computed = state.computed(Tuples(observed, 2 * new.at_most, exact=False)).frame
-        facts = observation.get
+        facts = metrics_of(observation)
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
         state.closing[0] = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from operators.behaviour import Slice, Tuples, advance
+from operators.observed import metrics_of
 from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.errors import StateError
@@ -250,7 +251,7 @@ def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], tables:
     if slice_.tuples.exact:
         return slice_.tuples.at_most
     # Where Spark saw that nothing would come of them, it has not counted them.
-    return int(observed[node].get.get("tuples", 0))
+    return int(metrics_of(observed[node]).get("tuples", 0))
 
 
 def _table(result: Slice, root: Node) -> pa.Table | None:

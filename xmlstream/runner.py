@@ -28,7 +28,7 @@ from xmlstream.kept_apart import require_apart
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, Static, results, topological
-from xmlstream.spark_errors import is_late_worker
+from xmlstream.spark_errors import first_cause, is_late_worker
 from xmlstream.xml_sink import Target, require_fresh
 
 if TYPE_CHECKING:
@@ -175,12 +175,20 @@ class Launched:
         return tuple(self._execution.noticed.findings()) if self._last is None else self._last
 
     def stop(self) -> None:
-        """Ends the query after the slice that it is at."""
-        if self.query is not None:
-            self._stopped = True
-            self._execution.end()
-            self.query.stop()
-        self._end()
+        """Ends the query after the slice that it is at.
+
+        Raises:
+            XmlStreamError: It does not end.
+        """
+        try:
+            if self.query is not None:
+                self._stopped = True
+                self._execution.end()
+                self.query.stop()
+        except Exception as failure:
+            raise XmlStreamError("the query does not stop", where=first_cause(failure)) from failure
+        finally:
+            self._end()
 
 
 def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:

@@ -44,6 +44,8 @@ _ALWAYS = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     # On a loaded machine a worker takes longer to start than the 15 s that Spark gives it.
     "spark.python.authenticate.socketTimeout": "300s",
+    # Between two slices there is nothing to wait for; by default Spark would wait for ever.
+    "spark.sql.streaming.stopTimeout": "60s",
     "spark.log.level": "ERROR",
 }
 
