@@ -36,6 +36,7 @@ app.command()(secret)
 
 def main() -> NoReturn:
     """Runs the command that the arguments name, and exits."""
+    standard_output.take_numbers()
     try:
         with interrupts.raised():
             app()

@@ -19,6 +19,9 @@ from typing import Any, NoReturn
 SAME_PRESS_SECONDS = 0.4
 """Signals within it are one: `timeout` sends its signal to the process, and at once again to its group."""
 
+AGAIN_SECONDS = 2.0
+"""How long closing what is open may take."""
+
 
 class Interrupted(BaseException):
     """A signal asked the command to end; no `Exception`, so that only who looks for it catches it."""
@@ -64,11 +67,24 @@ def noted() -> Iterator[Interrupts]:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Has signals raise `Interrupted`, so that what is open is closed; in the main thread alone."""
-    before = _handled_by(_raise)
+    """Has signals raise `Interrupted`, so that what is open is closed; in the main thread alone.
+
+    What is raised in the middle of anything may be lost, for instance in an import that looks whether it succeeds: it
+    is raised again until the command has ended.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        if number != signal.SIGALRM:
+            asked.note(number)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        raise Interrupted(asked.number or number)
+
+    asked = Interrupts()
+    before = {**_handled_by(interrupt), signal.SIGALRM: signal.signal(signal.SIGALRM, interrupt)}
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -88,12 +104,6 @@ def leave(code: int) -> NoReturn:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
-
-
-def _raise(number: int, frame: FrameType | None) -> NoReturn:
-    # What is done on the way out is not interrupted.
-    _handled_by(lambda number, frame: None)
-    raise Interrupted(number)
 
 
 def _handled_by(handler: Any) -> dict[signal.Signals, Any]:

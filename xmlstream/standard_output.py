@@ -77,6 +77,15 @@ class _Text:
         self._out.flush()
 
 
+def take_numbers() -> None:
+    """Has standard streams that were closed lead nowhere, or the next file to be opened would be taken for one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def forget() -> None:
     """Has what could not be written lead nowhere, so that Python does not try once more when it ends."""
     if sys.stdout is not None:

@@ -45,6 +45,24 @@ def test_before_anything_is_open_a_signal_ends_the_command_without_a_word(number
     assert process.returncode == code
 
 
+def test_an_interrupt_that_was_lost_on_the_way_comes_again() -> None:
+    process = started(
+        """
+import time
+from xmlstream import interrupts
+
+with interrupts.raised():
+    print("ready", flush=True)
+    try:
+        time.sleep(60)
+    except BaseException:
+        time.sleep(60)
+"""
+    )
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[1].endswith("xmlstream.interrupts.Interrupted: 15\n")
+
+
 @pytest.mark.parametrize(("number", "code"), CODES)
 def test_a_command_without_spark_says_that_it_was_interrupted(
     number: signal.Signals, code: int, tmp_path: Path
