@@ -1,13 +1,15 @@
-"""A Python process that does not answer Spark in time, as on a loaded machine."""
+"""A query that was started: begun once more where a process of Spark's was late, and stopped between two slices."""
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from punct_ns.errors import XmlStreamError
+from xmlstream.execution import Ended, Execution
 from xmlstream.runner import Launched
 
 LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
@@ -55,3 +57,30 @@ def test_no_other_failure_is_tried_again() -> None:
     with pytest.raises(RuntimeError, match="disk full"):
         launched(left).wait()
     assert left == [LATE]
+
+
+def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_nor_taken_for_done() -> None:
+    execution = object.__new__(Execution)
+    execution._busy, execution._ending, execution.failure, execution.committed = threading.Lock(), False, None, None
+    met: list[type[BaseException]] = []
+
+    def process() -> None:
+        try:
+            execution.process(None, 0)  # type: ignore[arg-type]
+        except Ended as ended:
+            met.append(type(ended))
+
+    class Stopping(Query):
+        """Spark's end waits for the slice that it has begun."""
+
+        def stop(self) -> None:
+            slice_ = threading.Thread(target=process, daemon=True)
+            slice_.start()
+            slice_.join(10)
+
+    begin: Any = lambda: Stopping([])  # noqa: E731
+    tally: Any = None
+    query = Launched(execution, begin, tally, lambda: None)
+    query._last = ()
+    query.stop()
+    assert met == [Ended]
