@@ -8,6 +8,8 @@ from a plan that holds them. What is larger still is written by Spark and never 
 from __future__ import annotations
 
 import shutil
+import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from operators.durable import checksum, damaged, parts
 from operators.parquet_files import parquet_files
 
 if TYPE_CHECKING:
@@ -52,12 +55,16 @@ class SegmentStore:
         self._directory = directory
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[str, DataFrame] = {}
+        self._checksums: dict[str, str] = {}
+        self._unsynced: list[str] = []
         self._prefix = ""
         self._count = 0
+        # No segment has the name of another, whoever wrote it: what an earlier try of a slice left is never taken.
+        self._mark = uuid.uuid4().hex[:8]
 
     def begin(self, slice_id: int) -> None:
-        """From here on segments belong to that slice; what an earlier try of it left is overwritten."""
-        self._prefix, self._count = f"{slice_id:09d}", 0
+        """From here on segments belong to that slice."""
+        self._prefix, self._count = f"{slice_id:09d}-{self._mark}", 0
 
     def _name(self) -> str:
         self._count += 1
@@ -116,9 +123,18 @@ class SegmentStore:
         return self._frames[segment.name]
 
     def record(self, segment: Segment) -> dict[str, Any]:
-        """Makes the segment outlive the process; returns what `restore` needs."""
-        self._persist(segment)
-        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct}
+        """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
+        if (known := self._checksums.get(segment.name)) is None:
+            self._persist(segment)
+            known = self._checksums[segment.name] = checksum(self._directory / segment.name)
+            self._unsynced.append(segment.name)
+        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
+
+    def unsynced(self) -> list[Path]:
+        """What was recorded since this was asked last, and a loss of power would take away."""
+        names, self._unsynced = self._unsynced, []
+        files = [part for name in names for path in [self._directory / name] for part in (*parts(path), path)]
+        return [*files, self._directory] if files else []
 
     def _persist(self, segment: Segment) -> None:
         path = self._directory / segment.name
@@ -132,14 +148,27 @@ class SegmentStore:
 
     def restore(self, record: dict[str, Any]) -> Segment:
         """The segment of an earlier process."""
+        self._checksums[record["name"]] = record["checksum"]
         return Segment(record["name"], record["rows"], record["struct"])
 
-    def retain(self, names: set[str]) -> None:
+    def require_sound(self, checksums: Mapping[str, str]) -> None:
+        """Makes sure that segments, by name, are as they were recorded.
+
+        Raises:
+            StateError: One is gone or damaged.
+        """
+        for name, recorded in checksums.items():
+            path = self._directory / name
+            if not path.exists() or checksum(path) != recorded:
+                raise damaged(path)
+
+    def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
-        for name in [n for n in self._tables if n not in names]:
-            del self._tables[name]
-        for name in [n for n in self._frames if n not in names]:
-            del self._frames[name]
+        names = set(names)
+        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums)
+        for kind in held:
+            for name in [n for n in kind if n not in names]:
+                del kind[name]
         for path in self._directory.glob("*"):
             if path.name not in names:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,15 +1,16 @@
 """The commit log: a slice counts, with all it wrote, from the moment its record stands here, and not before.
 
-One JSON file per slice, put in place by an atomic rename. Sets of punctuations are recorded as what the slice added;
-every so often a record holds everything (`whole`) and those before it go.
+One sealed JSON file per slice, put in place by an atomic rename. Sets of punctuations and the documents that went out
+are recorded as what the slice added; every so often a record holds everything (`whole`) and those before it go.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
+
+from operators.durable import damaged, make_directory
+from xmlstream.sealed import seal, unseal
 
 WHOLE_EVERY = 50
 """Slices from one whole record to the next."""
@@ -20,29 +21,34 @@ class CommitLog:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
 
     def _numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in self._directory.glob("*.json"))
+        return sorted(int(path.stem) for path in self._directory.glob("*.json") if path.stem.isdecimal())
 
-    def latest(self) -> dict[str, Any] | None:
-        """The last slice's record, its sets made whole from the records before; None before the first commit."""
-        numbers = self._numbers()
-        if not numbers:
-            return None
+    def records(self) -> list[dict[str, Any]]:
+        """The records from the last whole one on, as they were written.
+
+        Raises:
+            StateError: One of them is gone or damaged.
+        """
         records: list[dict[str, Any]] = []
-        for number in reversed(numbers):
-            records.append(json.loads(self._path(number).read_text(encoding="utf-8")))
+        numbers = self._numbers()
+        for number in range(numbers[-1], -1, -1) if numbers else ():
+            records.append(unseal(self._path(number)))
+            if records[-1]["slice"] != number:
+                raise damaged(self._path(number))
             if records[-1]["whole"]:
                 break
-        last = records[0]
-        for name, state in last["operators"].items():
-            sets: dict[str, list[str]] = {}
-            for record in reversed(records):
-                for set_name, added in record["operators"].get(name, {"sets": {}})["sets"].items():
-                    sets.setdefault(set_name, []).extend(added)
-            state["sets"] = sets
-        return last
+        return records[::-1]
+
+    def latest(self) -> dict[str, Any] | None:
+        """The last slice's record, its sets made whole from the records before; None before the first commit.
+
+        Raises:
+            StateError: A record is gone or damaged.
+        """
+        return made_whole(self.records())
 
     def is_whole(self, number: int) -> bool:
         """Whether that slice's record must hold everything."""
@@ -50,7 +56,7 @@ class CommitLog:
 
     def commit(self, number: int, record: dict[str, Any]) -> None:
         """Puts the record in place, durably: from here on the slice counts."""
-        write_atomically(self._path(number), json.dumps(record))
+        seal(self._path(number), record)
         if record["whole"]:
             for earlier in self._numbers():
                 if earlier < number:
@@ -60,16 +66,16 @@ class CommitLog:
         return self._directory / f"{number:09d}.json"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that it is there whole or not at all, whatever is killed, and survives a loss of power."""
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last of these records, from a whole one on, with the sets of all."""
+    if not records:
+        return None
+    last = records[-1]
+    whole = {name: dict(state) for name, state in last["operators"].items()}
+    for name, state in whole.items():
+        sets: dict[str, list[str]] = {}
+        for record in records:
+            for set_name, added in record["operators"].get(name, {"sets": {}})["sets"].items():
+                sets.setdefault(set_name, []).extend(added)
+        state["sets"] = sets
+    return {**last, "operators": whole}

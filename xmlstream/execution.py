@@ -1,18 +1,18 @@
 """One slice through the whole query: every operator once, in topological order, then one commit.
 
-The order of writing is what makes a slice count once, whatever is killed, whenever: segments and the drafted document
-first, under names of their slice; then the commit record, in one rename; then the document is published and what the
-slice made superfluous is deleted. A slice that Spark runs again overwrites its leavings, or is skipped if it was
-committed.
+The order of writing is what makes a slice count once, whatever is killed, whenever, and if the power fails: first
+segments and drafted documents, synced; then the commit record, in one rename, synced; then the documents are published
+and what the slice made superfluous is deleted. A start begins with what was committed and removes all else: a slice
+that was not committed never was. Nobody reads what it left, and its successor is planned anew.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,17 +23,16 @@ from operators.behaviour import Slice, Tuples, advance
 from operators.observed import metrics_of
 from operators.segments import SegmentStore
 from operators.state import OperatorState
-from punct_ns.errors import StateError
 from punct_ns.slices import POSITION
 from sources.findings import Findings
 from sources.staging import StagedRange
-from xmlstream.commit_log import CommitLog, write_atomically
+from xmlstream.checkpoint import Checkpoint
 from xmlstream.findings import Noticed
 from xmlstream.intake import Intake, write_letters
 from xmlstream.metrics import OperatorReport, SliceReport
-from xmlstream.plan import Node, Results, Scan, Static, fingerprint, names, results, topological
+from xmlstream.plan import Node, Results, Scan, Static, names, results, topological
 from xmlstream.static_table import StaticIntake
-from xmlstream.xml_sink import Sink
+from xmlstream.xml_sink import Draft, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -50,7 +49,7 @@ class Execution:
         self,
         spark: SparkSession,
         root: Node,
-        checkpoint: Path,
+        checkpoint: Checkpoint,
         sinks: Sequence[Sink],
         on_slice: Callable[[dict[str, Any]], None],
         dead_letters: Path,
@@ -60,12 +59,9 @@ class Execution:
         self._ending = False
         self._results, self._sinks, self._on_slice = results(root), sinks, on_slice
         self._dead_letters = dead_letters
-        self._log = CommitLog(checkpoint / "commits")
-        self._stage = checkpoint / "staged"
-        self._stage.mkdir(parents=True, exist_ok=True)
+        self._checkpoint = checkpoint
         self._names = names(root)
-        _require_same_query(checkpoint / "query.json", root, spark)
-        latest = self._log.latest()
+        latest = checkpoint.latest
         self.committed: int | None = latest["slice"] if latest else None
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
@@ -81,7 +77,10 @@ class Execution:
             if isinstance(node.operator, Results):
                 continue
             name = self._names[node]
-            store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
+            store = self._stores[node] = SegmentStore(spark, checkpoint.directory / "state" / name)
+            kept = _segments(committed.get(name))
+            store.require_sound(kept)
+            store.retain(kept)
             inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
             state = self._states[node] = OperatorState(store, inputs, committed.get(name))
             if isinstance(node.operator, Scan):
@@ -89,13 +88,7 @@ class Execution:
             elif isinstance(node.operator, Static):
                 self._intakes[node] = StaticIntake(spark, node.operator, state)
         if latest:
-            self._publish(latest["outputs"])
             on_slice(latest["report"])
-
-    @property
-    def stage(self) -> Path:
-        """Where the sources stage the tuples of a slice, for driver and executors."""
-        return self._stage
 
     def source_name(self, node: Node) -> str:
         """What a source is called among the staged ranges."""
@@ -132,14 +125,14 @@ class Execution:
             state.begin(now)
             slices[node] = _counted(self._advanced(node, slice_id, slices, ranges), node, observed)
         tables = {node: _table(slices[node], node) for node in self._results}
-        outputs = [
+        drafts = [
             sink.draft(slice_id, tables[node], slices[node].punctuations)
             for sink, node in zip(self._sinks, self._results, strict=True)
         ]
         closed = all(intake.closed for intake in self._intakes.values())
         outs = {node: _count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
-        whole = self._log.is_whole(slice_id)
+        whole = self._checkpoint.is_whole(slice_id)
         noticed = self.noticed.plus(self._found())
         report = SliceReport(
             slice=slice_id,
@@ -158,15 +151,18 @@ class Execution:
             "time": now.isoformat(),
             "whole": whole,
             "operators": states,
-            "outputs": outputs,
+            "outputs": [asdict(draft) if draft else None for draft in drafts],
             "report": report.json(),
             "noticed": noticed.record(),
         }
+        unsynced = [path for store in self._stores.values() for path in store.unsynced()]
+        for sink, draft in zip(self._sinks, drafts, strict=True):
+            unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
             sink.deliver()
-        self._log.commit(slice_id, record)
+        self._checkpoint.commit(record, unsynced)
         self._time, self.noticed = now, noticed
-        self._committed(record, ranges)
+        self._committed(record, drafts)
 
     def _found(self) -> dict[str, Findings]:
         """What was noticed in this slice, by source and operator."""
@@ -196,19 +192,13 @@ class Execution:
             return Slice(state.computed(slice_.tuples), slice_.punctuations)
         return slice_
 
-    def _publish(self, outputs: Sequence[str | None]) -> None:
-        for sink, name in zip(self._sinks, outputs, strict=True):
-            sink.publish(name)
-
-    def _committed(self, record: dict[str, Any], ranges: Sequence[StagedRange]) -> None:
+    def _committed(self, record: dict[str, Any], drafts: Sequence[Draft | None]) -> None:
         self.committed, self.closed = record["slice"], record["report"]["closed"]
-        self._publish(record["outputs"])
+        for sink, draft in zip(self._sinks, drafts, strict=True):
+            sink.publish(draft.name if draft else None)
         for node, store in self._stores.items():
-            kept = record["operators"][self._names[node]]["kept"].values()
-            segments = [segment for log in kept for part in log["segments"] for segment in (part, *part["removed"])]
-            store.retain({segment["name"] for segment in segments})
-        for staged in self._stage.iterdir():
-            staged.unlink(missing_ok=True)
+            store.retain(_segments(record["operators"][self._names[node]]))
+        self._checkpoint.clear_stage()
         self._on_slice(record["report"])
 
     def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
@@ -263,20 +253,8 @@ def _table(result: Slice, root: Node) -> pa.Table | None:
     return frame.select(*(f"`{name}`" for name in names)).toArrow()
 
 
-def _require_same_query(path: Path, root: Node, spark: SparkSession) -> None:
-    """A checkpoint belongs to one query in one time zone.
-
-    Raises:
-        StateError: it belongs to another.
-    """
-    mine = {"fingerprint": fingerprint(root), "timeZone": spark.conf.get("spark.sql.session.timeZone")}
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(mine))
-        return
-    found = json.loads(path.read_text(encoding="utf-8"))
-    for what, named in (("fingerprint", "another query"), ("timeZone", f"time zone {found.get('timeZone')}")):
-        if found.get(what) != mine[what]:
-            raise StateError(
-                f"the checkpoint {path.parent} belongs to {named}", hint="give this query a checkpoint of its own"
-            )
+def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
+    """The segments of an operator's recorded state, with their checksums."""
+    logs = recorded["kept"].values() if recorded else ()
+    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
+    return {segment["name"]: segment["checksum"] for segment in found}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.behaviour import Slice, Tuples, together
+from operators.durable import make_directory, sync
 from operators.parquet_files import parquet_files
 from operators.state import OperatorState
 from punct_ns.errors import MalformedInput, UngrammaticalStream
@@ -154,8 +155,16 @@ class Intake:
 
 
 def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
-    """Writes the dead letters of a slice of a source, or of an operator, over what an earlier try of it wrote."""
+    """Writes the dead letters of a slice of a source, or of an operator, to stay."""
     path = directory / f"{name}-{slice_id:09d}.jsonl"
     if letters:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
+        sync([path, path.parent])
+
+
+def forget_letters(directory: Path, committed: int) -> None:
+    """Removes the dead letters of slices that were not committed."""
+    for path in directory.glob("*-" + "[0-9]" * 9 + ".jsonl"):
+        if int(path.stem[-9:]) > committed:
+            path.unlink()

@@ -163,8 +163,13 @@ def fingerprint(root: Node) -> str:
 
     How a source is sliced, and what is done about bad input, may change from run to run.
     """
+    return hashlib.sha256(json.dumps(plain(root), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def plain(root: Node) -> list[dict[str, Any]]:
+    """The plan as JSON has it, a part for each node, as far as kept state and output depend on it."""
     called = names(root)
-    plain = [
+    return [
         {
             "name": called[node],
             "operator": _plain(node.operator),
@@ -173,7 +178,6 @@ def fingerprint(root: Node) -> str:
         }
         for node in topological(root)
     ]
-    return hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 _MAY_CHANGE = {"mode", "ungrammatical", "unfinished", "unfinishedAge", "follow", "keepOpen", "close"} | {

@@ -6,6 +6,7 @@ staged by the tasks that parse them, and `Execution` does the rest.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -29,7 +30,8 @@ from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
 from xmlstream.plan import Node, Scan, Static, results, topological
 from xmlstream.spark_errors import first_cause, is_late_worker
-from xmlstream.xml_sink import Target, require_fresh
+from xmlstream.taking_up import TakenUp, take_up
+from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +48,7 @@ class Settings:
         keep_open: the end of the input does not close the query; a later run goes on.
         metrics: a file that gets one JSON object per slice.
         overwrite: remove the documents of an earlier query from the output.
+        moved: inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
         on_slice: called with the report of each committed slice.
     """
 
@@ -55,6 +58,7 @@ class Settings:
     keep_open: bool = False
     metrics: str | None = None
     overwrite: bool = False
+    moved: bool = False
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
 
 
@@ -201,25 +205,40 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
     outputs = _outputs(settings)
     require_apart(_paths(root), outputs, settings.checkpoint, settings.metrics)
-    checkpoint = _checkpoint(settings)
-    if not (checkpoint / "query.json").exists():
-        for output in outputs:
-            require_fresh(output, overwrite=settings.overwrite)
-    if not settings.follow and not (checkpoint / "query.json").exists():
+    directory = _checkpoint(settings)
+    if not settings.follow and not (directory / "query.json").exists():
         require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
-    root = spread(root, checkpoint / "documents", follow=settings.follow)
+    taken_up = take_up(
+        directory,
+        root,
+        settings.targets,
+        str(spark.conf.get("spark.sql.session.timeZone")),
+        overwrite=settings.overwrite,
+        moved=settings.moved,
+    )
+    try:
+        return _launched(spark, root, settings, taken_up)
+    except BaseException:
+        taken_up.end()
+        raise
+
+
+def _launched(spark: SparkSession, root: Node, settings: Settings, taken_up: TakenUp) -> Launched:
+    checkpoint = taken_up.checkpoint
+    root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     tally = _Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
-    directories = [Path(output).absolute() for output in outputs if output != "-"]
-    beside = directories[0] if directories else checkpoint
-    execution = Execution(spark, root, checkpoint, sinks, tally.slice, beside / "_dead_letters")
+    execution = Execution(spark, root, checkpoint, sinks, tally.slice, taken_up.dead_letters)
     tally.begin()
 
     def end() -> None:
-        for sink in sinks:
-            sink.close()
-        if settings.checkpoint is None:
-            shutil.rmtree(checkpoint, ignore_errors=True)
+        try:
+            for sink in sinks:
+                sink.close()
+        finally:
+            taken_up.end()
+            if settings.checkpoint is None:
+                shutil.rmtree(checkpoint.directory, ignore_errors=True)
 
     once = _once(end)
     if execution.closed:
@@ -229,27 +248,37 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         if not isinstance(node.operator, Scan):
             continue
         name = execution.source_name(node)
-        log = str(checkpoint / "documents" / name)
+        log = str(checkpoint.directory / "documents" / name)
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
-        named = {"path": absolute(options.path), "stage": str(execution.stage), "source": name, "documentLog": log}
+        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name, "documentLog": log}
         sources.append(options.replace(**named, **_ends(settings)))
     register(spark)
     staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()
-    writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", str(checkpoint / "spark"))
+    log = str(checkpoint.directory / "spark")
+    writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", log)
     if not settings.follow:
         writer = writer.trigger(availableNow=True)
-    return Launched(execution, writer.start, tally, once)
+    launched = Launched(execution, writer.start, tally, once)
+
+    def is_over() -> bool:
+        if launched.query is None or launched.query.isActive:
+            return False
+        once()
+        return True
+
+    taken_up.used.is_over = is_over
+    return launched
 
 
 def _outputs(settings: Settings) -> list[str]:
-    """Where the results go, each somewhere else.
+    """Where the results go, each somewhere else, whatever the places are called.
 
     Raises:
         UsageError: Two go to one place.
     """
     outputs = [target.output for target in settings.targets]
-    places = ["-" if output == "-" else str(Path(output).absolute()) for output in outputs]
+    places = ["-" if output == "-" else os.path.realpath(output) for output in outputs]
     if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
         raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
     return outputs

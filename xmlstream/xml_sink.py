@@ -6,7 +6,7 @@ what the commit of the last slice names. So a reader of the output sees committe
 
 from __future__ import annotations
 
-import os
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from operators.durable import written
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -26,11 +27,22 @@ from xmlstream.xml_text import REPLACE, rows_text
 PREFIX = "punct"
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document that was written: its name once it is published, and its checksum."""
+
+    name: str
+    checksum: str
+
+
 class Sink(Protocol):
     """Where the root's slices go."""
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
-        """Writes a slice where nobody sees it; returns its name, None where there is nothing to write."""
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
+        """Writes a slice where nobody sees it; None where there is nothing to write."""
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """What of it a loss of power would take away."""
 
     def deliver(self) -> None:
         """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it."""
@@ -78,20 +90,21 @@ class DirectorySink:
         self._directory, self._form = directory, form
         directory.mkdir(parents=True, exist_ok=True)
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
         """Writes `.slice-….xml`."""
         items = self._form.items(tuples, punctuations)
         if not items:
             return None
         name = f"slice-{slice_id:09d}.xml"
+        length = crc = 0
         with (self._directory / f".{name}").open("wb") as file:
-            file.write(self._form.head)
-            for item in items:
-                file.write(item)
-            file.write(self._form.tail)
-            file.flush()
-            os.fsync(file.fileno())
-        return name
+            for part in (self._form.head, *items, self._form.tail):
+                length, crc = length + file.write(part), zlib.crc32(part, crc)
+        return Draft(name, written(length, crc))
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """The draft, and its name."""
+        return self._directory / f".{draft.name}", self._directory
 
     def deliver(self) -> None:
         """A draft can be taken back."""
@@ -117,10 +130,14 @@ class StreamSink:
         self._open = False
         self._broken = False
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> str | None:
+    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
         """Holds the slice's elements back."""
         self._items = self._form.items(tuples, punctuations)
         return None
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """Nothing is on a disk."""
+        return ()
 
     def deliver(self) -> None:
         """Prints them."""

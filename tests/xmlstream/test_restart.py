@@ -65,7 +65,7 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
     assert not list(out.glob(".*"))
 
 
-def crash(asked: xs.Query, out: Path, checkpoint: Path, point: str, slice_id: int) -> None:
+def crash(asked: xs.Query, out: Path, checkpoint: Path, point: str, slice_id: int, *, keep_open: bool = False) -> None:
     died: list[str] = []
 
     def die() -> None:
@@ -76,5 +76,5 @@ def crash(asked: xs.Query, out: Path, checkpoint: Path, point: str, slice_id: in
         for owner, name, replacement in deadly(point, slice_id, die):
             patch.setattr(owner, name, replacement)
         with pytest.raises(Exception):  # noqa: B017, PT011  however it comes back through Spark
-            asked.run(out, checkpoint)
+            asked.run(out, checkpoint, keep_open=keep_open)
     assert died
