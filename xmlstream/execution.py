@@ -66,7 +66,7 @@ class Execution:
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         committed = latest["operators"] if latest else {}
-        self.noticed = Noticed.of(root, checkpoint / "documents", (latest or {}).get("noticed", {}))
+        self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
         self._states: dict[Node, OperatorState] = {}
         self._intakes: dict[Node, Intake | StaticIntake] = {}
         self._stores: dict[Node, SegmentStore] = {}
@@ -195,7 +195,7 @@ class Execution:
     def _committed(self, record: dict[str, Any], drafts: Sequence[Draft | None]) -> None:
         self.committed, self.closed = record["slice"], record["report"]["closed"]
         for sink, draft in zip(self._sinks, drafts, strict=True):
-            sink.publish(draft.name if draft else None)
+            sink.publish(draft)
         for node, store in self._stores.items():
             store.retain(_segments(record["operators"][self._names[node]]))
         self._checkpoint.clear_stage()

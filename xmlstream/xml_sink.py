@@ -47,7 +47,7 @@ class Sink(Protocol):
     def deliver(self) -> None:
         """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it."""
 
-    def publish(self, name: str | None) -> None:
+    def publish(self, draft: Draft | None) -> None:
         """Shows a committed slice. Called again after a crash for the last one."""
 
     def close(self) -> None:
@@ -109,10 +109,10 @@ class DirectorySink:
     def deliver(self) -> None:
         """A draft can be taken back."""
 
-    def publish(self, name: str | None) -> None:
+    def publish(self, draft: Draft | None) -> None:
         """Renames the draft, unless that was done before."""
-        if name is not None and (draft := self._directory / f".{name}").exists():
-            draft.rename(self._directory / name)
+        if draft is not None and (hidden := self._directory / f".{draft.name}").exists():
+            hidden.rename(self._directory / draft.name)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -144,7 +144,7 @@ class StreamSink:
         self._print(self._items)
         self._items = []
 
-    def publish(self, name: str | None) -> None:
+    def publish(self, draft: Draft | None) -> None:
         """Opens the document, at the latest."""
         self._print(())
 

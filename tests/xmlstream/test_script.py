@@ -17,7 +17,7 @@ from sources.sensors import generate
 from xmlstream.plan import fingerprint
 from xmlstream.rules import optimized
 from xmlstream.script import read
-from xmlstream.xml_sink import DirectorySink, Target
+from xmlstream.xml_sink import DirectorySink, Draft, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,11 +137,11 @@ def test_queries_of_one_file_share_what_they_share_and_survive_a_crash_between_t
 
     publish, left = DirectorySink.publish, [3]
 
-    def dies_between_two_results(self: DirectorySink, name: str | None) -> None:
-        left[0] -= name is not None
+    def dies_between_two_results(self: DirectorySink, draft: Draft | None) -> None:
+        left[0] -= draft is not None
         if left[0] == 0:
             raise OSError("no space left")
-        publish(self, name)
+        publish(self, draft)
 
     monkeypatch.setattr(DirectorySink, "publish", dies_between_two_results)
     with pytest.raises(Exception, match="no space left"):

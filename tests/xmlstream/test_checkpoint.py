@@ -1,0 +1,201 @@
+"""A checkpoint that is not as it was left is told from one that is, file by file, without Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operators.durable import checksum
+from punct_ns.errors import StateError
+from xmlstream.checkpoint import Checkpoint
+from xmlstream.in_use import InUse
+from xmlstream.published import Output
+from xmlstream.xml_sink import Draft
+
+
+def record(number: int, *, whole: bool = False, outputs: list[Any] | None = None) -> dict[str, Any]:
+    return {"slice": number, "whole": whole, "operators": {}, "outputs": outputs or [None], "report": {}}
+
+
+def log_as_spark(checkpoint: Path, number: int, *, done: bool = True) -> None:
+    """What Spark writes down before a slice, and after it."""
+    for log, text in (("offsets", f"v1\n{{}}\n{number}"), ("commits", "v1\n{}")):
+        if log == "offsets" or done:
+            path = checkpoint / "spark" / log / str(number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
+    """A run of that many slices, each with a document found and one published."""
+    checkpoint = Checkpoint(directory)
+    found = directory / "documents" / "s" / "documents.jsonl"
+    found.parent.mkdir(parents=True, exist_ok=True)
+    out = directory.parent / "out"
+    out.mkdir(exist_ok=True)
+    for number in range(begin, begin + slices):
+        with found.open("a") as log:
+            log.write(f'{{"path": "{number}.xml"}}\n')
+        log_as_spark(directory, number, done=False)
+        document = out / f"slice-{number:09d}.xml"
+        document.write_text(f"<rows>{number}</rows>")
+        drafted = {"name": document.name, "checksum": checksum(document)}
+        checkpoint.commit(record(number, whole=checkpoint.is_whole(number), outputs=[drafted]), [])
+        log_as_spark(directory, number)
+
+
+def published(directory: Path) -> Output:
+    documents = {d.draft.name: d.draft.checksum for d in Checkpoint(directory).documents}
+    return Output(directory.parent / "out", documents)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+DAMAGES: tuple[Callable[[Path], None], ...] = (truncate, empty, Path.unlink, flip)
+
+
+def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_does_no_harm(tmp_path: Path) -> None:
+    ran(tmp_path / "sound" / "checkpoint", 53)
+    files = [path for path in (tmp_path / "sound").rglob("*") if path.is_file()]
+    assert len(files) > 100
+    silent = set()
+    for number, path in enumerate(files):
+        for damage in DAMAGES:
+            copy = tmp_path / "copy"
+            shutil.copytree(tmp_path / "sound", copy)
+            damage(copy / path.relative_to(tmp_path / "sound"))
+            try:
+                output = published(copy / "checkpoint")
+                output.require_as_published()
+                assert len(Checkpoint(copy / "checkpoint").documents) == 53
+                silent.add(path.relative_to(tmp_path / "sound" / "checkpoint").parts[0])
+            except StateError as error:
+                assert error.hint
+            shutil.rmtree(copy)
+    # Spark's log is written anew from ours, whatever befell it.
+    assert silent == {"spark"}, number
+
+
+@pytest.mark.parametrize("lost", ["spark", "spark/offsets", "spark/commits", "spark/metadata"])
+def test_sparks_log_is_mended_where_it_is_lost(tmp_path: Path, lost: str) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    ran(checkpoint, 3)
+    path = checkpoint / lost
+    if path.is_dir():
+        shutil.rmtree(path)
+    assert Checkpoint(checkpoint).latest is not None
+    assert (checkpoint / "spark/offsets/2").read_text() == "v1\n{}\n2"
+    assert sorted(path.name for path in (checkpoint / "spark/commits").iterdir()) == ["2"]
+    ran(checkpoint, 2, begin=3)
+    published(checkpoint).require_as_published()
+
+
+def test_a_slice_that_was_logged_and_not_committed_is_forgotten(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    ran(checkpoint, 2)
+    log_as_spark(checkpoint, 2, done=False)
+    found = checkpoint / "documents/s/documents.jsonl"
+    before = found.read_text()
+    found.write_text(before + '{"path": "late.xml"}\n{"pat')
+    (checkpoint / "staged" / "left.parquet").write_text("")
+    Checkpoint(checkpoint)
+    assert sorted(path.name for path in (checkpoint / "spark/offsets").iterdir()) == ["0", "1"]
+    assert found.read_text() == before
+    assert not list((checkpoint / "staged").iterdir())
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_lost_commits_are_told_by_sparks_log(tmp_path: Path, done: bool) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    ran(checkpoint, 3)
+    (checkpoint / "commits" / "000000002.json").unlink()
+    if not done:
+        (checkpoint / "spark/commits/2").unlink()
+        log_as_spark(checkpoint, 3, done=False)
+    with pytest.raises(StateError, match="the last commit is that of slice 1, and Spark has come to slice"):
+        Checkpoint(checkpoint)
+    shutil.rmtree(checkpoint / "commits")
+    with pytest.raises(StateError, match="no slice is committed"):
+        Checkpoint(checkpoint)
+
+
+def test_an_output_that_is_not_what_was_published_is_told_in_words(tmp_path: Path) -> None:
+    checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
+    ran(checkpoint, 3)
+    first = out / "slice-000000000.xml"
+    text = first.read_text()
+    first.unlink()
+    with pytest.raises(StateError, match="1 of the documents that this query has published are gone") as told:
+        published(checkpoint).require_as_published()
+    assert "--moved" in (told.value.hint or "")
+    first.write_text(text.replace("0", "1"))
+    with pytest.raises(StateError, match="slice-000000000.xml is not as it was published"):
+        published(checkpoint).require_as_published()
+    first.write_text(text)
+    (out / "slice-000000007.xml").write_text(text)
+    with pytest.raises(StateError, match="1 documents are not from this query"):
+        published(checkpoint).require_as_published()
+
+
+def test_what_is_committed_is_published_and_what_is_not_is_removed(tmp_path: Path) -> None:
+    for name in (".slice-000000001.xml", ".slice-000000002.xml", "slice-000000000.xml"):
+        (tmp_path / name).write_text(name)
+    drafts = [Draft(f"slice-{n:09d}.xml", "") for n in (0, 1)]
+    Output(tmp_path, {draft.name: draft.checksum for draft in drafts}).settle()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["slice-000000000.xml", "slice-000000001.xml"]
+
+
+def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Path) -> None:
+    first, second = InUse(), InUse()
+    first.take(tmp_path)
+    first.take(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(StateError, match="in use by another query of this process"):
+        second.take(tmp_path / "link")
+    tried = "import sys, pathlib, xmlstream.in_use as i; i.InUse().take(pathlib.Path(sys.argv[1]))"
+    refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)
+    assert "in use by another process" in refused.stderr
+    first.release()
+    kept = f"{tried}; print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", kept, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(StateError, match="in use by another process"):
+            second.take(tmp_path)
+        other.kill()
+    second.take(tmp_path)
+    second.release()
+
+
+def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
+    first, second = InUse(), InUse()
+    first.take(tmp_path)
+
+    def is_over() -> bool:
+        first.release()
+        return True
+
+    first.is_over = is_over
+    second.take(tmp_path)
+    second.release()
