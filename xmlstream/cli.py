@@ -1,4 +1,4 @@
-"""The command line: generate, run, cat, check, prepare.
+"""The command line: generate, run, cat, check, example, prepare.
 
 Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 130 and 143 interrupted by SIGINT and SIGTERM, 141
 whoever read the output has seen enough. What went wrong is said on standard error.
@@ -199,6 +199,21 @@ def check(
         _say(f"noticed in {finding}")
     tuples, said = found.findings.tuples, sum(found.findings.said.values())
     typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(said, 'punctuation')}")
+
+
+@app.command()
+def example(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Which, such as warehouse or nexmark_q9; all without any.", metavar="NAME"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory that they go to.", metavar="DIR")] = Path("data"),
+) -> None:
+    """Write the queries and small inputs of the documentation, so that its commands can be tried."""
+    from xmlstream.example import write_examples
+
+    written = write_examples(names or [], out)
+    typer.echo("\n".join(map(str, written)) if names else f"{out}: {len(written)} files")
 
 
 @app.command()
