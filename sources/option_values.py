@@ -48,7 +48,7 @@ def size(name: str, given: str) -> int:
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(name: str, given: str) -> float:
@@ -57,7 +57,7 @@ def seconds(name: str, given: str) -> float:
     >>> seconds("unfinishedAge", "10m"), seconds("unfinishedAge", "0s")
     (600.0, 0.0)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd])\s*", given, re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhd])\s*", given, re.IGNORECASE | re.ASCII)
     if not match:
         raise UsageError(f"{name} '{given}' is no span of time", hint="a number with its unit such as 30s, 10m, 2h")
     return float(match[1]) * _SECONDS[match[2].lower()]

@@ -215,7 +215,8 @@ def _named(options: Mapping[str, str]) -> dict[str, str]:
             proper = f"{group.lower()}.{column}"
         if proper is None:
             near = difflib.get_close_matches(name.lower(), _NAMES, n=1, cutoff=0.5)
-            hint = f"did you mean {_NAMES[near[0]]}?" if near else f"the options are {', '.join(_NAMES.values())}"
+            known = ", ".join(known for known in _NAMES.values() if known not in SET_BY_QUERIES)
+            hint = f"did you mean {_NAMES[near[0]]}?" if near else f"the options are {known}"
             raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
         given[proper] = value
     return given
@@ -268,6 +269,13 @@ assert {spec.attribute for spec in _SPECS.values()} <= {known.name for known in 
 
 _OTHERS = ("path", "rowTag", "schema", "schemes", "domains", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds")
 _NAMES = {name.lower(): name for name in (*_OTHERS, *_SPECS)}
+
+SET_BY_QUERIES = {
+    "follow": "run the query with --follow, or by start",
+    "keepOpen": "run the query with --keep-open, or keep_open=True",
+    **dict.fromkeys(("close", "documentLog", "stage", "source", "columns", "beside"), "leave it out"),
+}
+"""Options that a query sets for its sources, and what a user does instead."""
 
 MANY = "what one document closes, another may bring again: uniqueIds and sectionEnds are of a single document"
 """Why a source of many documents cannot be closed by their structure."""

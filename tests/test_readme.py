@@ -145,7 +145,7 @@ def test_the_wheel_has_every_module_and_every_example(wheel: Path) -> None:
     assert {line.partition(":")[0] for line in metadata.splitlines()} >= {"Author", "Project-URL", "Classifier"}
 
 
-IN_TURN = """
+IN_TURN = r"""
 import sys
 names = {}
 while block := "".join(iter(lambda: sys.stdin.read(1), "\0")):

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from xmlstream.runner import Summary
     from xmlstream.session import open_session
 
+    __version__: str
+
 __all__ = [
     "ByClock",
     "ByDomain",
@@ -83,7 +85,13 @@ find_beside()
 
 def __getattr__(name: str) -> Any:
     # Looked up when it is first used, so that the command line starts without what it does not need.
+    if name == "__version__":
+        return import_module("xmlstream.version").version()
     if name in __all__:
         module = next((module for module, names in _MODULES.items() if name in names), "punct_ns.errors")
         return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__", *globals()})

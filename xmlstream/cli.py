@@ -25,13 +25,29 @@ from xmlstream.standard_output import ReaderGone, StandardOutput
 app = typer.Typer(
     help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(generators, name="generate")
 app.command()(secret)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from xmlstream.version import version
+
+        typer.echo(f"xmlstream {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which xmlstream this is.")
+    ] = False,
+) -> None:
+    """Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark."""
 
 
 def main() -> NoReturn:
@@ -81,6 +97,11 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
     ] = False,
+    trigger: Annotated[
+        str | None,
+        typer.Option(help="With --follow, begin a slice no more often: 500ms, 10s, 5m.", metavar="TIME"),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What Spark's pages call the query.", metavar="NAME")] = None,
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
     ] = False,
@@ -98,9 +119,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from xmlstream.spark_errors import first_cause
 
     variables, configuration = _pairs(define, "-D", "NAME=VALUE"), _pairs(conf, "--conf", "KEY=VALUE")
-    text, name = _text(query)
+    text, called = _text(query)
     try:
-        script = scripts.read(text, variables, name)
+        script = scripts.read(text, variables, called)
         _run(
             script,
             {
@@ -110,6 +131,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "keep_open": keep_open,
                 "metrics": metrics,
                 "overwrite": overwrite,
+                "trigger": trigger,
+                "name": name,
             },
             {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
             as_written=as_written,

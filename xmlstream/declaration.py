@@ -11,7 +11,7 @@ from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from sources import xmark
-from sources.source import SourceOptions
+from sources.source import SET_BY_QUERIES, SourceOptions
 from xmlstream.dialect import StreamSql, offset
 from xmlstream.merged_documents import source
 from xmlstream.plan import Node
@@ -94,6 +94,10 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     Raises:
         UsageError: An option is unknown, missing or cannot be read.
     """
+    for option in options:
+        for known, instead in SET_BY_QUERIES.items():
+            if option.lower() == known.lower():
+                raise UsageError(f"{known} is set by the query that reads the source", hint=instead)
     written = STREAM_FORMATS[using]
     if written is not None:
         if schema is not None:

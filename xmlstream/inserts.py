@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Insert:
     """A query and where its result goes; made by `Query.insert_into` and `inserts_from_sql`."""
 
     spark: SparkSession = field(repr=False, compare=False)
     root: Node
     target: Target
+
+    def __repr__(self) -> str:
+        return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.output}"
 
 
 def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from operators.describe import Describe
 from operators.join import Kind
@@ -33,6 +33,8 @@ from xmlstream.relation import Relation
 from xmlstream.rules import optimized
 from xmlstream.run_options import RunOptions, settings
 from xmlstream.runner import Summary
+from xmlstream.sparks_names import JOINS as SPARKS_JOINS
+from xmlstream.sparks_names import ON_GROUPS, ON_QUERIES, missing
 from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 _JOINS = {how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(Kind), "semi", "anti")}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A query over punctuated streams, and the Spark session it will run in; made by `read` and `from_sql`."""
 
@@ -54,6 +56,17 @@ class Query:
     def schema(self) -> Schema:
         """The attributes of its result."""
         return self.root.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its result's attributes."""
+        return list(self.schema.names)
+
+    def __repr__(self) -> str:
+        return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing(name, "a query", ON_QUERIES, Query))
 
     @property
     def plan(self) -> Node:
@@ -73,6 +86,7 @@ class Query:
         return self._of("SELECT * FROM `input` WHERE ", argument(condition))
 
     filter = where
+    selectExpr = select  # noqa: N815 - as PySpark spells it
 
     def with_column(self, name: str, expression: str) -> Query:
         """All attributes, and one more that is computed; it replaces one of the same name."""
@@ -86,11 +100,15 @@ class Query:
             parts.append(new)
         return self._of("SELECT ", *separated(parts), " FROM `input`")
 
+    withColumn = with_column  # noqa: N815 - as PySpark spells it
+
     def with_column_renamed(self, old: str, new: str) -> Query:
         """All attributes, one of them under another name."""
         known = self.schema.attribute(old).name
         items = [f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in self.schema.names]
         return self._of("SELECT ", ", ".join(items), " FROM `input`")
+
+    withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
 
     def drop(self, *names: str) -> Query:
         """All attributes but these."""
@@ -115,6 +133,8 @@ class Query:
         """All tuples of both, by position."""
         return self._merged(other, label=None)
 
+    unionAll = union_all  # noqa: N815 - as PySpark spells it
+
     def intersect(self, other: Query) -> Query:
         """Each different tuple that both have, once, by position."""
         return Query(self.spark, intersect(*self._beside(other), SparkAnalyst(self.spark)).node)
@@ -132,21 +152,23 @@ class Query:
             other: What is joined with this query.
             on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or names that both
                 have, whose attributes are then equal and stand once, in front.
-            how: `inner`, `left`, `right`, `full`, `semi` or `anti`.
+            how: `inner`, `left`, `right`, `full`, `semi` or `anti`, or as PySpark calls them, such as `left_outer`.
             left: What the condition calls this query.
             right: What the condition calls the other one.
 
         Raises:
             QueryError: There is no equality, or the result would have two attributes of one name.
         """
-        if how.lower() not in _JOINS:
+        plain = how.lower().replace("_", "")
+        kind = _JOINS.get(SPARKS_JOINS.get(plain, plain))
+        if kind is None:
             raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
         match on:
             case str():
                 condition: list[str | QueryText] = [" ON ", argument(on)]
             case _:
                 condition = [f" USING ({', '.join(map(quoted, on))})"]
-        sides = f"`input` AS {quoted(left)} {_JOINS[how.lower()]} JOIN `other` AS {quoted(right)}"
+        sides = f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}"
         return self._of("SELECT * FROM ", sides, *condition, other=other)
 
     def order_by(self, *keys: str) -> Query:
@@ -192,7 +214,7 @@ class Query:
         """The groups of tuples that agree in these expressions; one group of all tuples without any."""
         return Groups(self, keys)
 
-    groupBy = group_by  # noqa: N815 - as PySpark spells it
+    groupBy = groupby = group_by  # noqa: N815 - as PySpark spells it
 
     def run(self, output: str | Path, checkpoint: str | Path | None = None, **options: Unpack[RunOptions]) -> Summary:
         """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
@@ -244,12 +266,18 @@ class Query:
         return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Groups:
     """A query's tuples in groups, to be aggregated or ranked."""
 
     query: Query
     keys: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing(name, "a grouped query", ON_GROUPS, Groups))
 
     def agg(self, *aggregates: str) -> Query:
         """One tuple of each group, as soon as it is complete: the keys, then these.

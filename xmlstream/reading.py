@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from punct_ns.slices import quoted
 from sources.local_paths import absolute
 from xmlstream import script
 from xmlstream.declaration import scan
@@ -16,15 +17,24 @@ from xmlstream.static_table import static_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
-def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None = None, **options: Any) -> Query:
+def read(
+    spark: SparkSession,
+    path: str | Path,
+    schema: str | StructType | Sequence[str],
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> Query:
     """A punctuated XML source as a query.
 
     Args:
         spark: The session that the query will run in.
         path: A file, a directory or a glob.
-        schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`.
+        schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
+            list of names, which are all strings.
         name: What metrics call the source; by default its path's last part without its suffix.
         options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
 
@@ -32,7 +42,18 @@ def read(spark: SparkSession, path: str | Path, schema: str, *, name: str | None
         UsageError: An option is unknown, missing or cannot be read.
     """
     called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**_texts(options), "path": absolute(str(path))}, schema))
+    return Query(spark, scan(called, {**_texts(options), "path": absolute(str(path))}, _ddl(schema)))
+
+
+def _ddl(schema: str | StructType | Sequence[str]) -> str:
+    """A schema as Spark DDL."""
+    if isinstance(schema, str):
+        return schema
+    if isinstance(schema, Sequence):
+        return ", ".join(f"{quoted(name)} STRING" for name in schema)
+    ends = {True: "", False: " NOT NULL"}
+    columns = [f"{quoted(field.name)} {field.dataType.simpleString()}{ends[field.nullable]}" for field in schema.fields]
+    return ", ".join(columns)
 
 
 def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:

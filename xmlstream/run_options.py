@@ -17,6 +17,8 @@ class CommonOptions(TypedDict, total=False):
         keep_open: The end of the input does not close the query: a later run goes on.
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output.
+        trigger: Of `start`, how often a slice begins at the most, such as `10s`.
+        name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan that the query says, without the rules that make it cheaper (`xmlstream.rules`).
     """
@@ -24,6 +26,8 @@ class CommonOptions(TypedDict, total=False):
     keep_open: bool
     metrics: str | Path | None
     overwrite: bool
+    trigger: str | None
+    name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
     as_written: bool
 

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from sources.local_paths import absolute
 from sources.one_pass import one_pass
+from sources.option_values import seconds
 from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
 from xmlstream.execution import Execution
@@ -49,6 +50,8 @@ class Settings:
         metrics: a file that gets one JSON object per slice.
         overwrite: remove the documents of an earlier query from the output.
         moved: inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
+        trigger: following, how often a slice begins at the most, such as `10s`.
+        name: what Spark calls the query.
         on_slice: called with the report of each committed slice.
     """
 
@@ -59,6 +62,8 @@ class Settings:
     metrics: str | None = None
     overwrite: bool = False
     moved: bool = False
+    trigger: str | None = None
+    name: str | None = None
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
 
 
@@ -203,6 +208,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     """
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
+    _pace(settings)
     outputs = _outputs(settings)
     require_apart(_paths(root), outputs, settings.checkpoint, settings.metrics)
     directory = _checkpoint(settings)
@@ -257,8 +263,9 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, taken_up: Tak
     staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()
     log = str(checkpoint.directory / "spark")
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", log)
-    if not settings.follow:
-        writer = writer.trigger(availableNow=True)
+    pace = _pace(settings)
+    writer = writer.trigger(**pace) if pace else writer
+    writer = writer.queryName(settings.name) if settings.name else writer
     launched = Launched(execution, writer.start, tally, once)
 
     def is_over() -> bool:
@@ -269,6 +276,21 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, taken_up: Tak
 
     taken_up.used.is_over = is_over
     return launched
+
+
+def _pace(settings: Settings) -> dict[str, Any]:
+    """When its slices begin, as Spark's `trigger` takes it.
+
+    Raises:
+        UsageError: The trigger is no span of time, or the query does not follow its input.
+    """
+    if settings.trigger is None:
+        return {} if settings.follow else {"availableNow": True}
+    milliseconds = round(seconds("trigger", settings.trigger) * 1000)
+    if not settings.follow:
+        what = f"trigger {settings.trigger} of a query that does not wait"
+        raise UsageError(what, hint="it goes with --follow, or start")
+    return {"processingTime": f"{milliseconds} milliseconds"}
 
 
 def _outputs(settings: Settings) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from sources.sensors import generate
 from xmlstream.cli import main
@@ -150,6 +151,34 @@ def test_cat_prints_one_document(here: Command, tmp_path: Path) -> None:
     result = here("cat", tmp_path)
     assert result.returncode == 0
     assert [n.text for n in etree.fromstring(result.stdout.encode()).iter("n")] == ["1", "3"]
+
+
+def test_the_command_says_which_it_is(here: Command) -> None:
+    result = here("--version")
+    assert (result.returncode, result.stdout) == (0, f"xmlstream {xs.__version__}\n")
+
+
+def test_the_shell_is_told_how_to_complete(monkeypatch: pytest.MonkeyPatch, here: Command) -> None:
+    monkeypatch.setenv("_XMLSTREAM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "xmlstream che")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert here().stdout.split() == ["check"]
+
+
+def test_examples_are_written_and_nothing_else_is_overwritten(here: Command, tmp_path: Path) -> None:
+    out = tmp_path / "data"
+    assert here("example", "warehouse", "nexmark_q9.sql", "--out", out).stdout.split() == [
+        str(out / "warehouse.sql"),
+        str(out / "auctions" / "nexmark_q9.sql"),
+    ]
+    assert (out / "warehouse.sql").read_bytes() == QUERY.read_bytes()
+    assert here("example", "--out", out).returncode == 0
+    assert {path.name for path in out.rglob("*")} == {path.name for path in (ROOT / "data").rglob("*")}
+    (out / "warehouse.sql").write_text("mine")
+    result = here("example", "--out", out)
+    assert (result.returncode, (out / "warehouse.sql").read_text()) == (2, "mine")
+    assert "another file" in said(result)[0]
+    assert "nexmark_q9" in said(here("example", "nexmark_q99", "--out", out))[1]
 
 
 USAGE = [

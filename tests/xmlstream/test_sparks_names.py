@@ -1,0 +1,99 @@
+"""What a user of PySpark writes by habit works, or is answered with what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from punct_ns.errors import QueryError, UsageError
+from sources.source import SET_BY_QUERIES
+from xmlstream import runner, script, sparks_names
+from xmlstream.query import Groups, Query
+from xmlstream.run_options import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_the_package_says_what_it_is_and_what_it_has() -> None:
+    assert xs.__version__[0].isdigit()
+    assert set(dir(xs)) >= {*xs.__all__, "__version__"}
+    assert all(getattr(xs, name) is not None for name in xs.__all__)
+
+
+@pytest.mark.parametrize("option", SET_BY_QUERIES)
+def test_options_that_a_query_sets_are_refused_with_what_to_do_instead(option: str) -> None:
+    declared = f"CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'a.xml', rowTag 't', {option.upper()} 'x');"
+    with pytest.raises(QueryError, match=f"{option} is set by the query") as raised:
+        script.read(f"{declared} SELECT a FROM t")
+    assert raised.value.hint == SET_BY_QUERIES[option]
+
+
+def test_a_trigger_is_a_span_of_time_of_a_query_that_waits() -> None:
+    def pace(follow: bool, **options: Any) -> dict[str, Any]:
+        return runner._pace(settings("out", None, follow=follow, **options))
+
+    assert pace(True) == {}
+    assert pace(False) == {"availableNow": True}
+    assert pace(True, trigger="1.5s") == {"processingTime": "1500 milliseconds"}
+    for follow, trigger in ((True, "soon"), (False, "10s")):
+        with pytest.raises(UsageError, match="trigger"):
+            pace(follow, trigger=trigger)
+
+
+@pytest.fixture(scope="module")
+def bids(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Query:
+    path = tmp_path_factory.mktemp("bids") / "bid.xml"
+    return xs.read(spark, path, "auction INT, price DECIMAL(9,2), day DATE NOT NULL", rowTag="bid")
+
+
+@pytest.mark.spark
+def test_a_schema_is_ddl_or_a_struct_type_or_names(bids: Query, tmp_path: Path) -> None:
+    from pyspark.sql import types as T
+
+    fields = [("auction", T.IntegerType(), True), ("price", T.DecimalType(9, 2), True), ("day", T.DateType(), False)]
+    struct = T.StructType([T.StructField(*field) for field in fields])
+    path = bids.root.operator.options.path  # type: ignore[union-attr]
+    assert xs.read(bids.spark, path, struct, rowTag="bid") == bids
+    assert repr(xs.read(bids.spark, path, ["a", "b c"], rowTag="bid")) == "Query[a: STRING, b c: STRING]"
+
+
+@pytest.mark.spark
+def test_what_pyspark_calls_things_is_the_same_thing(bids: Query) -> None:
+    assert bids.columns == ["auction", "price", "day"]
+    assert repr(bids) == "Query[auction: INT, price: DECIMAL(9,2), day: DATE]"
+    assert repr(bids.groupBy("auction")) == "Groups[auction] of Query[auction: INT, price: DECIMAL(9,2), day: DATE]"
+    assert len(repr(bids.insert_into("out"))) < 100
+    assert bids.withColumn("x", "price * 2") == bids.with_column("x", "price * 2")
+    assert bids.withColumnRenamed("price", "p") == bids.with_column_renamed("price", "p")
+    assert bids.selectExpr("auction + 1 AS a") == bids.select("auction + 1 AS a")
+    assert bids.unionAll(bids) == bids.union_all(bids)
+    assert bids.groupby("day").agg("max(price) AS p") == bids.group_by("day").agg("max(price) AS p")
+    names = {"left_outer": "left", "rightouter": "right", "outer": "full", "full_outer": "full", "left_semi": "semi"}
+    for called, how in {**names, "leftanti": "anti", "INNER": "inner"}.items():
+        assert bids.join(bids, ["auction", "price", "day"], called) == bids.join(bids, ["auction", "price", "day"], how)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", [*sparks_names.ON_QUERIES, "selct"])
+def test_what_a_query_has_not_is_answered_with_what_to_write(bids: Query, name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"a query has no {name}; Hint: "):
+        getattr(bids, name)
+    assert not hasattr(bids, "nothing_like_it")
+
+
+@pytest.mark.spark
+def test_groups_are_aggregated_by_agg(bids: Query) -> None:
+    groups: Groups = bids.groupBy("auction")
+    for name in sparks_names.ON_GROUPS:
+        with pytest.raises(AttributeError, match=r"Hint: agg\("):
+            getattr(groups, name)
+
+
+@pytest.mark.spark
+def test_the_ways_out_that_are_told_are_ways(bids: Query) -> None:
+    pairs = bids.select("*", "1 AS k").join(bids.select("auction AS other", "1 AS k"), ["k"])
+    assert pairs.columns == ["k", "auction", "price", "day", "other"]
