@@ -110,7 +110,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, tree / name, ignore=leave)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
-    build = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", out, tree]
+    build: list[str | Path] = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", out, tree]
     subprocess.run([sys.executable, *build], check=True, env=_environment())
     (built,) = out.glob("*.whl")
     return built
@@ -121,7 +121,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commands of an environment in which the wheel is, and else what the tests run with, but not this tree."""
     home = tmp_path_factory.mktemp("installed")
     venv.create(home, with_pip=False)
-    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", home / "bin" / "python"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True, env=_environment())
     (packages,) = home.glob("lib/python*/site-packages")
     # A path by itself brings its packages, and no tree that is installed there to be edited.
