@@ -13,7 +13,7 @@ from glob import glob
 from pathlib import Path
 
 from punct_ns.errors import InputError, StateError, UsageError
-from sources.local_paths import absolute, local_path, pattern_of
+from sources.local_paths import divided, local_path, pattern_of
 from sources.source import MANY, ONE, SourceOptions
 
 LOG = "documents.jsonl"
@@ -45,7 +45,9 @@ class Documents:
                     hint="a directory that keeps in which order its documents were found",
                 )
             self._log = Path(local_path(options.document_log)) / LOG
-            self.paths = _recorded(self._log)
+            self._root = divided(self._path)[0]
+            # By names below it, since it may be called otherwise the next time, or be moved.
+            self.paths = [str(self._root / name) for name in _recorded(self._log)]
 
     def find(self) -> list[str]:
         """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
@@ -67,7 +69,7 @@ class Documents:
         known = set(self.paths)
         found = sorted(str(path) for path in candidates if _is_document(path) and str(path) not in known)
         if found and self._log is not None:
-            _record(self._log, found)
+            _record(self._log, [os.path.relpath(path, self._root) for path in found])
         self.paths += found
         return self.paths
 
@@ -86,7 +88,7 @@ def _recorded(log: Path) -> list[str]:
         with log.open("r+b") as file:
             file.truncate(len(text) - len(broken))
     try:
-        return [absolute(json.loads(line)["path"]) for line in whole.splitlines()]
+        return [json.loads(line)["path"] for line in whole.splitlines()]
     except (ValueError, KeyError, TypeError):
         raise StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint") from None
 

@@ -97,6 +97,10 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
     ] = False,
+    moved: Annotated[
+        bool,
+        typer.Option("--moved", help="Inputs and outputs lie elsewhere than before, or published documents are gone."),
+    ] = False,
     trigger: Annotated[
         str | None,
         typer.Option(help="With --follow, begin a slice no more often: 500ms, 10s, 5m.", metavar="TIME"),
@@ -131,6 +135,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "keep_open": keep_open,
                 "metrics": metrics,
                 "overwrite": overwrite,
+                "moved": moved,
                 "trigger": trigger,
                 "name": name,
             },

@@ -17,6 +17,7 @@ class CommonOptions(TypedDict, total=False):
         keep_open: The end of the input does not close the query: a later run goes on.
         metrics: A file that gets one JSON object per slice.
         overwrite: Remove the documents of an earlier query from the output.
+        moved: Inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
         trigger: Of `start`, how often a slice begins at the most, such as `10s`.
         name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
@@ -26,6 +27,7 @@ class CommonOptions(TypedDict, total=False):
     keep_open: bool
     metrics: str | Path | None
     overwrite: bool
+    moved: bool
     trigger: str | None
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None

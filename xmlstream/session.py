@@ -26,6 +26,8 @@ JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or 
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """What the driver's Java is started with where it computes all."""
 
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
 _ALWAYS = {
     # What a query means must not depend on the machine it runs on.
     "spark.sql.session.timeZone": "UTC",
@@ -112,6 +114,8 @@ def _defaults(master: str) -> dict[str, str]:
     found |= worker_python.finds_ours(one_machine=cores is not None)
     found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
     if cores is not None:
+        # Spark's usual way of writing its log has the local file system start some twenty processes in every slice.
+        found["spark.sql.streaming.checkpointFileManagerClass"] = _FILE_MANAGER
         found["spark.driver.host"] = "localhost"
         found["spark.driver.bindAddress"] = "127.0.0.1"
         # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:

@@ -1,0 +1,126 @@
+"""A run that is told something else than the one before on its checkpoint says so, and touches nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from punct_ns.errors import StateError, UsageError
+from punct_ns.xml_form import PUNCT_NS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def night(directory: Path, number: int, text: str = "") -> None:
+    directory.mkdir(exist_ok=True)
+    rows = f"<t><a>{number}</a><b>1</b></t><p:t><a>{number}</a><b>*</b></p:t>"
+    (directory / f"{number}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{rows}{text}</s>")
+
+
+def counted(spark: SparkSession, path: str | Path, schema: str = "a INT, b INT", **options: Any) -> xs.Query:
+    read = xs.read(spark, path, schema, name="s", rowTag="t", schemes="a", **options)
+    return read.group_by("a").agg("count(*) AS n")
+
+
+def answered(out: Path) -> list[str]:
+    return sorted(re.findall(r"<a>(\d+)</a><n>\d", "".join(path.read_text() for path in out.glob("slice-*.xml"))))
+
+
+def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nights, out, checkpoint = tmp_path / "nights", tmp_path / "out", tmp_path / "checkpoint"
+    night(nights, 1)
+    counted(spark, "./nights").run("out", "checkpoint", keep_open=True)
+
+    def refusal(query: xs.Query, to: Path = out, **options: Any) -> str:
+        with pytest.raises(StateError) as told:
+            query.run(to, checkpoint, keep_open=True, **options)
+        assert told.value.hint
+        return told.value.what
+
+    asked = counted(spark, nights)
+    assert "of s the option nullValue is not given, not '-'" in refusal(counted(spark, nights, nullValue="-"))
+    assert "of s the column b is INT, not BIGINT" in refusal(counted(spark, nights, "a INT, b BIGINT"))
+    assert "its group_by is" in refusal(xs.from_sql(spark, _sql(nights, "max(b)")))
+    assert "the row tag in" in refusal(asked, row_tag="x")
+    assert f"writes to {tmp_path / 'other'}, and did to {out}" in refusal(asked, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    shutil.copytree(nights, tmp_path / "moved")
+    assert f"reads s from {tmp_path / 'moved'}, and did from {nights}" in refusal(counted(spark, "moved"))
+    (document,) = out.glob("slice-*.xml")
+    text = document.read_bytes()
+    document.unlink()
+    assert "1 of the documents that this query has published are gone" in refusal(asked)
+    document.write_bytes(text.replace(b"<n>1</n>", b"<n>7</n>"))
+    assert "is not as it was published" in refusal(asked)
+    document.write_bytes(text)
+
+    night(nights, 2)
+    (tmp_path / "link").symlink_to(out)
+    asked.run(tmp_path / "link", checkpoint, keep_open=True)
+    assert answered(out) == ["1", "2"]
+    for path in (nights, out):
+        shutil.move(path, tmp_path / f"elsewhere-{path.name}")
+    night(tmp_path / "elsewhere-nights", 3)
+    moved = counted(spark, tmp_path / "elsewhere-nights")
+    moved.run(tmp_path / "elsewhere-out", checkpoint, keep_open=True, moved=True)
+    assert answered(tmp_path / "elsewhere-out") == ["1", "2", "3"]
+    next((tmp_path / "elsewhere-out").glob("slice-*.xml")).unlink()
+    moved.run(tmp_path / "elsewhere-out", checkpoint, keep_open=True, moved=True)
+    moved.run(tmp_path / "elsewhere-out", checkpoint, keep_open=True)
+    assert len(answered(tmp_path / "elsewhere-out")) == 2
+
+    record = checkpoint / "query.json"
+    record.write_text(json.dumps({"fingerprint": "0", "timeZone": "UTC"}))
+    assert "has format 1, and this version of xmlstream reads format 2" in refusal(moved)
+
+
+def _sql(path: Path, aggregate: str) -> str:
+    return (
+        f"CREATE TABLE s (a INT, b INT) USING punctuated_xml OPTIONS (path '{path}', rowTag 't', schemes 'a');"
+        f"SELECT a, {aggregate} AS n FROM s GROUP BY a"
+    )
+
+
+def test_results_do_not_change_places_nor_meet_in_one(spark: SparkSession, tmp_path: Path) -> None:
+    night(tmp_path / "nights", 1)
+    counts = counted(spark, tmp_path / "nights")
+    highest = xs.from_sql(spark, _sql(tmp_path / "nights", "max(b)"))
+    one, two = tmp_path / "one", tmp_path / "two"
+    (tmp_path / "link").symlink_to(one)
+    with pytest.raises(UsageError, match="two results go to"):
+        xs.run([counts.insert_into(one), highest.insert_into(tmp_path / "link")])
+    xs.run([counts.insert_into(one), highest.insert_into(two)], tmp_path / "checkpoint")
+    with pytest.raises(StateError, match=r"writes to .*two, and did to .*one; writes to .*one, and did to .*two"):
+        xs.run([counts.insert_into(two), highest.insert_into(one)], tmp_path / "checkpoint")
+
+
+def test_a_second_query_on_what_is_in_use_is_refused_until_the_first_has_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    night(tmp_path / "nights", 1)
+    asked = counted(spark, tmp_path / "nights")
+    handle = asked.start(tmp_path / "out", tmp_path / "checkpoint")
+    try:
+        with pytest.raises(StateError, match="checkpoint is in use by another query of this process"):
+            asked.run(tmp_path / "other", tmp_path / "checkpoint")
+        handle.processAllAvailable()
+        with pytest.raises(StateError, match="out is in use"):
+            asked.run(tmp_path / "out", overwrite=True)
+    finally:
+        handle.stop()
+    assert answered(tmp_path / "out") == ["1"]
+    night(tmp_path / "nights", 2)
+    assert asked.run(tmp_path / "out", tmp_path / "checkpoint").closed
+    assert answered(tmp_path / "out") == ["1", "2"]
