@@ -14,6 +14,7 @@ from punct_ns.domain import BLANKS
 from sources.arrays import LACKING, SEPARATOR, element_of, keep_places
 from sources.leaf_text import XSI, UnreadableError, attribute_of, of_ancestor, own_text, text_of
 from sources.leaf_tree import MANY_TAGS, LeafTree, below, flat_leaves, leaf_tree, local_tag, mark_arrays
+from sources.namespaces import namespace_of, stray
 from sources.source import SourceOptions
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
@@ -29,6 +30,13 @@ class DroppedError(Exception):
         self.leaf = leaf
 
 
+class StrayError(UnreadableError):
+    """An element that is called as the tuples are, in another namespace."""
+
+
+Kind = Literal["tuple", "punctuation", "stray", "other"]
+
+
 class ItemReader:
     """Reads the elements of one source's items."""
 
@@ -42,13 +50,14 @@ class ItemReader:
         self._idle = frozenset(range(len(self._names))) - frozenset(wanted)
         uri, _, local = options.row_tag.rpartition("}")
         self.local = local
-        self._row = options.row_tag if uri else None
+        self._row = options.row_tag.removeprefix("{}") if uri else None
+        self._namespace: str | None = None
         self._punctuation = "{" + options.namespace + "}"
         self._all = leaf_tree(options.paths, range(len(self._names)))
         self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
         mark_arrays(self._all, self._arrays)
         self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
-        self._kinds: dict[object, Literal["tuple", "punctuation", "other"]] = {}
+        self._kinds: dict[object, Kind] = {}
         self._is_leaf = any(local in map(local_tag, path.steps) for path in options.paths)
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
@@ -71,7 +80,7 @@ class ItemReader:
         self._numbered = {}
 
     def is_item(self, element: etree._Element) -> bool:
-        """Whether the element is a tuple or a punctuation of this source."""
+        """Whether the element is a tuple or a punctuation of this source, or it cannot be told which is meant."""
         return self._kind(element) != "other"
 
     def is_whole(self, element: etree._Element) -> bool:
@@ -83,14 +92,24 @@ class ItemReader:
         """Whether an item is a punctuation; any other is a tuple."""
         return self._kind(element) == "punctuation"
 
-    def _kind(self, element: etree._Element) -> Literal["tuple", "punctuation", "other"]:
+    def expect(self, namespace: str | None) -> None:
+        """In which namespace the tuples are, the empty text for none; None for that of the first which is met."""
+        if namespace not in (None, self._namespace):
+            self._namespace = namespace
+            self._kinds = {}
+
+    def _kind(self, element: etree._Element) -> Kind:
         known = self._kinds.get(element.tag)
         if known is None:
             known = "other"
             if not isinstance(element, _NO_ELEMENT) and local_tag(str(element.tag)) == self.local:
                 if str(element.tag).startswith(self._punctuation):
                     known = "punctuation"
-                elif self._row in (None, element.tag):
+                elif self._row is None:
+                    namespace = namespace_of(str(element.tag))
+                    self._namespace = namespace if self._namespace is None else self._namespace
+                    known = "tuple" if namespace == self._namespace else "stray"
+                elif self._row == element.tag:
                     known = "tuple"
             if len(self._kinds) < MANY_TAGS:
                 self._kinds[element.tag] = known
@@ -112,7 +131,10 @@ class ItemReader:
 
         Raises:
             UnreadableError: A leaf is there twice, or it has no number.
+            StrayError: It is of another namespace than the tuples.
         """
+        if self._kind(element) == "stray":
+            raise StrayError(stray(self.local, self._namespace or "", namespace_of(str(element.tag))))
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)

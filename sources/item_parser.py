@@ -21,7 +21,7 @@ from punct_ns.slices import POSITION
 from sources.columns import Column
 from sources.cuts import Piece, pieces
 from sources.derived import Derivation, Places, Said
-from sources.elements import DroppedError, ItemReader
+from sources.elements import DroppedError, ItemReader, StrayError
 from sources.head import parse_content
 from sources.item_texts import UNKNOWN, Items, Rows, Texts, regular, together
 from sources.leaf_text import UnreadableError
@@ -146,10 +146,16 @@ class ItemParser:
                 except UnreadableError as error:
                     raw = content if outermost else etree.tostring(found, encoding="utf-8", with_tail=False)
                     kind: Kind = "tuple" if is_tuple else "punctuation"
+                    if isinstance(error, StrayError):
+                        kind = "document"
                     place = text.place(piece.start)
                     one = Malformed(count, text.path, place, kind, str(error), raw.decode("utf-8", "replace"))
                     malformed.append(one)
+                    if kind == "document":
+                        break
                 count += 1
+            if malformed and malformed[-1].kind == "document":
+                break
         else:
             if fault is not None:
                 malformed.append(_fault(fault, text, count, 0, len(text.content), text.open))

@@ -28,6 +28,7 @@ class Offset:
         byte: Offset in it, a proven cut; 0 is before its head.
         open: Start tags of the elements open there, the root first.
         closed: Whether the source has ended for good.
+        namespaces: Those of the tuples that were read (`namespaces.FirstTuples`).
     """
 
     document: int = 0
@@ -35,11 +36,13 @@ class Offset:
     byte: int = 0
     open: tuple[str, ...] = ()
     closed: bool = False
+    namespaces: tuple[str | None, ...] = ()
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Offset:
         """The offset as Spark hands it back."""
-        return Offset(json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"])
+        namespaces = tuple(json.get("namespaces", ()))
+        return Offset(json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"], namespaces)
 
     def json(self) -> dict[str, Any]:
         """The offset as Spark logs it."""
@@ -49,11 +52,12 @@ class Offset:
             "byte": self.byte,
             "open": list(self.open),
             "closed": self.closed,
+            "namespaces": list(self.namespaces),
         }
 
     def next(self, end: int) -> Offset:
         """The start of the next document, this one ending at byte `end`."""
-        return Offset(self.document + 1, self.base + end + 1)
+        return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces)
 
 
 class Planner:
@@ -89,6 +93,7 @@ class Planner:
                 break
             found = scan(self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled)
             ranges += found.ranges
+            at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
                 at = replace(at, byte=found.byte, open=found.open)
                 path = self._documents.paths[at.document]
@@ -104,8 +109,8 @@ class Planner:
             (ended and self._documents.single)
             or (self._options.close and not self._options.follow and at.document >= len(sizes))
         ):
-            return at, ranges
-        return replace(at, closed=True), self._with_end(at, ranges)
+            return at, _in_namespaces(ranges, at)
+        return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
@@ -120,7 +125,7 @@ class Planner:
             at = at.next(found.byte)
         if end.byte > at.byte:
             ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
-        return self._with_end(end, ranges) if end.closed and not start.closed else ranges
+        return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
 
     def look(self, at: Offset, sizes: Sequence[int]) -> None:
         """Leave a note of what the source waits for, no more of it being there than up to an offset.
@@ -151,13 +156,18 @@ class Planner:
         return size
 
     def _place(self, at: Offset) -> Place:
-        return Place(self._documents.paths[at.document], at.base, at.byte, at.open)
+        return Place(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
 
     def _with_end(self, at: Offset, ranges: list[Range]) -> list[Range]:
         """The ranges, and the end of the source behind them."""
         if ranges:
             return [*ranges[:-1], replace(ranges[-1], close=True)]
         return [Range(self._options.path, at.base, at.byte, at.byte, close=True)]
+
+
+def _in_namespaces(ranges: list[Range], at: Offset) -> list[Range]:
+    """The ranges, with what is known of their tuples' namespaces: what the first of them has holds for all."""
+    return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
 
 
 def _size(path: str) -> int:

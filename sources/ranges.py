@@ -28,6 +28,7 @@ class Range:
         ends: What stands at the end: a cut; the end of the document, its root closed; or nothing that could, because
             the document is unfinished or not well-formed.
         close: Whether nothing ever comes after it in the source (an all-wildcard punctuation).
+        namespaces: Those of the source's first tuple, and of the first of each beside it (`namespaces.FirstTuples`).
     """
 
     path: str
@@ -37,6 +38,7 @@ class Range:
     open: tuple[str, ...] = ()
     ends: Ending = "cut"
     close: bool = False
+    namespaces: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

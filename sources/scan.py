@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal
 
 from lxml import etree
@@ -11,6 +11,7 @@ from lxml import etree
 from punct_ns.errors import InputError
 from sources.cuts import Cut, last_cut
 from sources.head import Charset, FlawError, Head, head_of, open_document, safe_parser
+from sources.namespaces import FirstTuples
 from sources.ranges import Range
 from sources.source import SourceOptions
 
@@ -30,12 +31,14 @@ class Place:
         base: Position of its first byte in the source.
         byte: Offset in it, a proven cut; 0 is before its head.
         open: Start tags of the elements open there, the root first.
+        namespaces: Those of the tuples before it (`namespaces.FirstTuples`).
     """
 
     path: str
     base: int
     byte: int = 0
     open: tuple[str, ...] = ()
+    namespaces: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,14 @@ class Scan:
         open: Start tags of the elements open there.
         state: `ended`: the root is closed there; `lost`: the document is unfinished for good, or not well-formed;
             `more`: there is more, or there will be.
+        namespaces: Those of the tuples up to there.
     """
 
     ranges: list[Range]
     byte: int
     open: tuple[str, ...]
     state: Literal["ended", "lost", "more"]
+    namespaces: tuple[str | None, ...] = ()
 
 
 def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *, settled: bool) -> Scan:
@@ -66,6 +71,14 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
         options: Of the source.
         settled: Whether what is missing at the end will not come.
     """
+    first = FirstTuples(options, place.namespaces)
+    found = _scan(place, size, budget, options, first, settled=settled)
+    return replace(found, namespaces=first.known)
+
+
+def _scan(
+    place: Place, size: int, budget: int | None, options: SourceOptions, first: FirstTuples, *, settled: bool
+) -> Scan:
     if size < place.byte:
         raise InputError(f"{place.path} has shrunk to {size} bytes; {place.byte} were read", hint="a stream only grows")
     nothing = Scan([], place.byte, place.open, "more")
@@ -79,9 +92,9 @@ def scan(place: Place, size: int, budget: int | None, options: SourceOptions, *,
         if head is None:
             return nothing
         if not head.charset.cuttable:
-            return _whole(place, size, file, head, options, settled=settled)
+            return _whole(place, size, file, head, options, first, settled=settled)
         cuts = [_first(place, head)]
-        for cut in _cuts(file, cuts[0], size, budget, options, head.charset):
+        for cut in _cuts(file, cuts[0], size, budget, options, head.charset, first):
             # The last of them moves on until its range is large enough for a task of its own.
             if len(cuts) == 1 or cuts[-1].offset - cuts[-2].offset >= options.max_bytes_per_partition:
                 cuts.append(cut)
@@ -124,7 +137,13 @@ def _is_text(open_: tuple[bytes, ...], charset: Charset) -> bool:
 
 
 def _cuts(
-    file: BinaryIO, cut: Cut, size: int, budget: int | None, options: SourceOptions, charset: Charset
+    file: BinaryIO,
+    cut: Cut,
+    size: int,
+    budget: int | None,
+    options: SourceOptions,
+    charset: Charset,
+    first: FirstTuples,
 ) -> Iterator[Cut]:
     """Proven cuts one after the other, to the end of the root, of what is there, or of the budget."""
     uncut = options.uncut
@@ -138,6 +157,7 @@ def _cuts(
         text += more
         found = last_cut(text, cut, uncut)
         if found != cut and _is_text(found.open, charset):
+            first.look(text[: found.offset - cut.offset], cut, charset)
             text = text[found.offset - cut.offset :]
             cut = found
             yield cut
@@ -193,7 +213,16 @@ def _is_lost(file: BinaryIO, cut: Cut, size: int, charset: Charset, options: Sou
     return False
 
 
-def _whole(place: Place, size: int, file: BinaryIO, head: Head, options: SourceOptions, *, settled: bool) -> Scan:
+def _whole(
+    place: Place,
+    size: int,
+    file: BinaryIO,
+    head: Head,
+    options: SourceOptions,
+    first: FirstTuples,
+    *,
+    settled: bool,
+) -> Scan:
     """A document that can only be read from its start: one range, once it is complete."""
     file.seek(head.charset.mark)
     text = file.read(size - head.charset.mark).decode(head.charset.codec, "replace").encode()
@@ -202,6 +231,7 @@ def _whole(place: Place, size: int, file: BinaryIO, head: Head, options: SourceO
         found = last_cut(text[cut.offset :], cut, options.uncut)
         if found == cut:
             break
+        first.look(text[cut.offset : found.offset], cut, Charset())
         cut = found
     if not cut.open:
         return Scan([Range(place.path, place.base, 0, size, ends="root")], size, (), "ended")

@@ -48,6 +48,8 @@ class XmlParser:
         """The same of the source and of each beside it."""
         keep_heap()
         at = [range_.base + range_.start] * len(self.streams)
+        for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
+            stream.reader.expect(namespace)
         try:
             for text, items in self._texts(range_):
                 each = [

@@ -126,7 +126,7 @@ def readable(items: list[Item], options: SourceOptions) -> list[Item]:
                 found.append(Item("punctuation", tuple(map(_quoted, item.texts))))
             except NotationError:
                 found.append(Item("malformed"))
-        elif item.kind != "dropped":
+        elif item.kind not in ("dropped", "stray"):
             found.append(item)
     return found
 

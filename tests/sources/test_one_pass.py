@@ -64,6 +64,8 @@ def test_no_cut_lies_in_the_rows_of_any_of_them(unit: str) -> None:
 class Mixed(Writer):
     """Items of two names, in one another at times."""
 
+    may_be_mixed = 0
+
     def _item(self) -> str:
         item = super()._item()
         if self.random.random() < 0.6:

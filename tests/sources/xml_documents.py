@@ -44,6 +44,8 @@ BETWEEN = [
 class Writer:
     """Writes one document."""
 
+    may_be_mixed = 0.1
+
     def __init__(self, random: Random) -> None:
         self.random = random
         self.open: list[str] = []
@@ -52,11 +54,15 @@ class Writer:
         self.layout = random.choice(BLANKS)
         self.attributes = random.random() < 0.4
         self.lively = random.choice([0.0, 0.0, 0.05, 0.3])
+        # In a few, elements of another namespace are called as the tuples are.
+        self.mixed = random.random() < self.may_be_mixed
+        self.default = ""
 
     def document(self, items: int) -> str:
         root = self.random.choice(["root", "p:root", "ro.ot"])
         declared = [f'xmlns:punct="{PUNCT}"', "xmlns:p='urn:p'", f"xmlns:q='{PUNCT}'"]
-        declared += self.random.choice([[], ["xmlns='urn:d'"], [f'xmlns="{PUNCT}"']])
+        self.default = self.random.choice(["", "urn:d", PUNCT])
+        declared += [f'xmlns="{self.default}"'] if self.default else []
         declared += self.random.choice([[], ['up="top"'], ["up=' > '"]])
         separator = self.random.choice(BLANKS)
         body = ""
@@ -71,6 +77,8 @@ class Writer:
 
     def _between(self) -> str:
         part = self.random.choice(BETWEEN)
+        if not self.mixed:
+            part = part.replace(" xmlns='urn:e'", "")
         if part == "</wrap>":
             return f"</{self.open.pop()}>" if self.open else ""
         if part.startswith(("<wrap", "<d:wrap")):
@@ -82,7 +90,7 @@ class Writer:
         kind = self.random.random()
         name = "punct:row" if kind < 0.15 else "row"
         if irregular and kind > 0.8:
-            name = self.random.choice(["p:row", "q:row"])
+            name = self.random.choice(["p:row", "q:row"] if self.mixed or self.default == PUNCT else ["q:row"])
         attributes = f' id="{self._text(attribute=True)}"' if self.attributes else ""
         leaves = [f"<a>{self._text()}</a>", f"<b>{self._text()}</b>"]
         if self.attributes:

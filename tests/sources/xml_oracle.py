@@ -15,7 +15,7 @@ BLANKS = " \t\r\n"
 
 @dataclass(frozen=True)
 class Item:
-    kind: str  # tuple, punctuation, malformed or dropped
+    kind: str  # tuple, punctuation, malformed, dropped, or stray: nothing comes after it
     texts: tuple[str | None, ...] = ()
 
 
@@ -35,22 +35,37 @@ def before_the_fault(document: bytes, row: str, paths: list[str]) -> list[Item]:
         parser.close()
     except etree.XMLSyntaxError:
         pass
-    found = []
+    found: list[etree._Element] = []
     for _, element in parser.read_events():
         assert isinstance(element, etree._Element)
         # It goes on behind a prefix that nothing declares, with the prefix as a part of the name.
         if any(":" in str(inner.tag).rpartition("}")[2] for inner in element.iter("*")):
             break
         if not _xpath(element, f"ancestor::*[local-name()='{row}']"):
-            found += items(element, row, paths)
-    return found
+            found += _elements(element, row)
+    return _items(found, paths)
 
 
 def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
     """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
+    return _items(_elements(root, row), paths)
+
+
+def _elements(root: etree._Element, row: str) -> list[etree._Element]:
     named = f"[local-name()='{row}']"
-    found = _xpath(root, f"descendant-or-self::*{named}[not(ancestor::*{named}[namespace-uri()='{PUNCT}'])]")
-    return [_item(element, paths) for element in found]
+    return list(_xpath(root, f"descendant-or-self::*{named}[not(ancestor::*{named}[namespace-uri()='{PUNCT}'])]"))
+
+
+def _items(elements: list[etree._Element], paths: list[str]) -> list[Item]:
+    """What elements say, up to one that is called as the tuples are in another namespace."""
+    found, namespace = list[Item](), None
+    for element in elements:
+        here = str(element.tag).rpartition("}")[0][1:]
+        namespace = here if namespace is None and here != PUNCT else namespace
+        if here not in (PUNCT, namespace):
+            return [*found, Item("stray")]
+        found.append(_item(element, paths))
+    return found
 
 
 def _item(element: etree._Element, paths: list[str]) -> Item:
