@@ -18,9 +18,9 @@ def local_path(path: str) -> str:
     >>> local_path("file:///data/bids.xml")
     '/data/bids.xml'
     """
-    scheme, separator, rest = path.partition(":/")
-    if not separator or not _SCHEME.fullmatch(scheme) or _exists(path):
+    if not _names_file_system(path):
         return str(Path(path))
+    scheme, _, rest = path.partition(":/")
     if scheme != "file":
         raise UsageError(
             f"{path} is on no file system that can be read as files",
@@ -35,7 +35,7 @@ def absolute(path: str) -> str:
     >>> absolute("/data/in/../bids.xml"), absolute("hdfs://there/bids.xml")
     ('/data/in/../bids.xml', 'hdfs://there/bids.xml')
     """
-    return path if ":/" in path else str(Path(path).absolute())
+    return path if _names_file_system(path) else str(Path(path).absolute())
 
 
 def divided(path: str) -> tuple[Path, tuple[str, ...]]:
@@ -64,6 +64,11 @@ def pattern_of(path: str) -> str | None:
     """
     known, parts = divided(path)
     return str(Path(escape(str(known)), *parts)) if parts else None
+
+
+def _names_file_system(path: str) -> bool:
+    scheme, separator, _ = path.partition(":/")
+    return bool(separator) and _SCHEME.fullmatch(scheme) is not None and not _exists(path)
 
 
 def _exists(path: str) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
 from sources.documents import Documents
-from sources.local_paths import divided
+from sources.local_paths import absolute, divided
 from sources.source import SourceOptions
 
 MAGIC = ["in[1]", "b*d", "who?", "[", "]x[", "**", "a]b", "[!a]", "plain"]
@@ -53,5 +53,7 @@ def test_a_directory_may_be_called_as_a_file_system_is(tmp_path: Path, monkeypat
     (tmp_path / "s:").mkdir()
     (tmp_path / "s:" / "a.xml").write_text("<r/>")
     assert found("s:/a.xml") == ["s:/a.xml"]
+    assert absolute("s:/a.xml") == str(tmp_path / "s:" / "a.xml")
+    assert absolute("in/s:/[a].xml") == str(tmp_path / "in" / "s:" / "[a].xml")
     with pytest.raises(UsageError, match="on no file system"):
         found("s3://bucket/a.xml")
