@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench experiments signals clean lock
+.PHONY: help setup demo test check bench experiments signals damage clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -56,6 +56,9 @@ experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
 
 signals: setup ## interrupt runs at every moment in every way, and look at what is left (an hour)
 	.ci/java $(BIN)/python -m tests.campaigns.signals
+
+damage: setup ## damage each file of a checkpoint in turn, and look at what the next run says (minutes)
+	.ci/java $(BIN)/python -m tests.campaigns.damage
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
