@@ -108,6 +108,7 @@ def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery
     """
     launched = launch(spark, root, settings)
     if launched.query is None:
+        launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
     return Handle(launched, launched.query)
 

@@ -72,9 +72,9 @@ def take_up(
                 # What was committed and is not published yet may have stayed behind.
                 Output(Path(before[result]), documents).settle()
             if place is not None:
+                _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
                 make_directory(place)
                 used.take(place)
-                _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
         home = next((place for place in places if place is not None), directory)
         if checkpoint.latest or str(home) in before:
             forget_letters(home / "_dead_letters", checkpoint.latest["slice"] if checkpoint.latest else -1)

@@ -16,6 +16,7 @@ from operators.durable import checksum
 from punct_ns.errors import StateError
 from xmlstream import commit_log
 from xmlstream.checkpoint import Checkpoint
+from xmlstream.commit_log import CommitLog
 from xmlstream.in_use import InUse
 from xmlstream.published import Output
 from xmlstream.xml_sink import Draft
@@ -203,3 +204,26 @@ def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
     first.is_over = is_over
     second.take(tmp_path)
     second.release()
+
+
+def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr("xmlstream.checkpoint.sync", lambda paths: done.append(set(paths)))
+    monkeypatch.setattr(CommitLog, "commit", lambda self, number, record: done.append(number))
+    checkpoint = Checkpoint(tmp_path)
+    log_as_spark(tmp_path, 0, done=False)
+    found = tmp_path / "documents" / "s" / "documents.jsonl"
+    found.parent.mkdir(parents=True)
+    found.write_text("{}\n")
+    segment = tmp_path / "segment"
+    checkpoint.commit(record(0, whole=True), [segment])
+    assert done == [{segment, found, found.parent, found.parent.parent, tmp_path}, 0]
+
+
+def test_a_run_that_has_let_go_of_a_checkpoint_commits_no_more(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    log_as_spark(tmp_path, 0, done=False)
+    checkpoint.end()
+    with pytest.raises(StateError, match="has ended"):
+        checkpoint.commit(record(0, whole=True), [])
+    assert Checkpoint(tmp_path).latest is None

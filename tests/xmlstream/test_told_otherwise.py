@@ -64,6 +64,10 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
     assert "1 of the documents that this query has published are gone" in refusal(asked)
     document.write_bytes(text.replace(b"<n>1</n>", b"<n>7</n>"))
     assert "is not as it was published" in refusal(asked)
+    shutil.rmtree(out)
+    assert "1 of the documents that this query has published are gone" in refusal(asked)
+    assert not out.exists()
+    out.mkdir()
     document.write_bytes(text)
 
     night(nights, 2)
@@ -124,3 +128,6 @@ def test_a_second_query_on_what_is_in_use_is_refused_until_the_first_has_stopped
     night(tmp_path / "nights", 2)
     assert asked.run(tmp_path / "out", tmp_path / "checkpoint").closed
     assert answered(tmp_path / "out") == ["1", "2"]
+    for _ in range(2):
+        with pytest.raises(StateError, match="was closed"):
+            asked.start(tmp_path / "out", tmp_path / "checkpoint")
