@@ -9,6 +9,7 @@ and its checkpoint resumes to the answer of a run that was left alone. It takes 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -146,6 +147,13 @@ def presses(number: signal.Signals, *, to_group: bool, times: int = 1, apart: fl
     return send
 
 
+def to_each(run: Running) -> None:
+    """SIGTERM to every process of the run, as systemd sends it by default."""
+    for number in processes(run.mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGTERM)
+
+
 WAYS: dict[str, tuple[Way, int, int]] = {
     "SIGINT to the process": (presses(signal.SIGINT, to_group=False), 130, 1),
     "SIGINT to the group": (presses(signal.SIGINT, to_group=True), 130, 1),
@@ -153,6 +161,7 @@ WAYS: dict[str, tuple[Way, int, int]] = {
     "SIGTERM to the group": (presses(signal.SIGTERM, to_group=True), 143, 1),
     "SIGINT to the group, twice": (presses(signal.SIGINT, to_group=True, times=2), 130, 2),
     "SIGTERM to the group, twice at once": (presses(signal.SIGTERM, to_group=True, times=2, apart=0.01), 143, 4),
+    "SIGTERM to each process": (to_each, 143, 4),
     "SIGKILL to the process": (presses(signal.SIGKILL, to_group=False), -9, 4),
 }
 """How a run is ended, the exit code that says so, and at which part of the moments."""
