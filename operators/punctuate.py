@@ -31,6 +31,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, quoted
+from punct_ns.violations import violation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -133,12 +134,10 @@ class Punctuate:
         values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
         earlier = next((p for p in said(state).set if p.matches(values)), None)
         punctuation = earlier or self.rule.broken(row, schema)
-        shown = ", ".join("null" if v is None else a.domain.write(v) for v, a in zip(values, schema, strict=True))
-        return UngrammaticalStream(
-            f"the tuple ({shown}) comes after the punctuation {punctuation} that matches it",
-            values=values,
-            tuple_position=row[POSITION],
-            punctuation=punctuation,
-            where=f"punctuate by {self.rule.name}, position {row[POSITION]}",
+        return violation(
+            row,
+            punctuation,
+            position=row[POSITION],
+            among=f"punctuate by {self.rule.name}",
             hint="mend the source or what is known of it, or let punctuate drop or divert such tuples",
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from punct_ns.errors import UngrammaticalStream
 from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.violations import violation
 
 if TYPE_CHECKING:
     from punct_ns.domain import Value
+    from punct_ns.errors import UngrammaticalStream
     from punct_ns.punctuation import Punctuation, Tuple
     from punct_ns.schema import Schema
 
@@ -23,28 +24,24 @@ class Offence:
     punctuation: Punctuation
     punctuation_position: int
 
-    def error(self, document: str | None = None) -> UngrammaticalStream:
-        """What to raise where the stream must be grammatical.
+    def error(
+        self, document: str | None = None, line: int | None = None, column: int | None = None
+    ) -> UngrammaticalStream:
+        """What to raise where the stream must be grammatical; where the tuple is, as far as is known.
 
         >>> from punct_ns.punctuation import Punctuation
         >>> from punct_ns.schema import Schema
         >>> print(Offence((5,), 9, Punctuation.parse("<5>", Schema.of(hour="INT")), 4).error("sensor1.xml"))
-        tuple (5) at position 9 comes after the punctuation <5> at position 4, which matches it
-          sensor1.xml
-          Hint: the source promised that no such tuple would come; let it be dropped or diverted, or mend the source
+        the tuple (5) comes after the punctuation <5>, which matches it
+          sensor1.xml, item at position 9
+          Hint: mend the source, or let it drop or divert such tuples with the option ungrammatical
         """
-        domains = [attribute.domain for attribute in self.punctuation.schema]
-        shown = ", ".join("null" if v is None else d.write(v) for v, d in zip(self.tuple, domains, strict=True))
-        return UngrammaticalStream(
-            f"tuple ({shown}) at position {self.tuple_position} comes after the punctuation {self.punctuation}"
-            f" at position {self.punctuation_position}, which matches it",
-            values=self.tuple,
-            tuple_position=self.tuple_position,
-            punctuation=self.punctuation,
-            punctuation_position=self.punctuation_position,
-            where=document,
-            hint="the source promised that no such tuple would come; let it be dropped or diverted, or mend the source",
+        row = dict(zip(self.punctuation.schema.names, self.tuple, strict=True))
+        error = violation(
+            row, self.punctuation, document=document, line=line, column=column, position=self.tuple_position
         )
+        error.punctuation_position = self.punctuation_position
+        return error
 
 
 class GrammarCheck:

@@ -39,7 +39,7 @@ class ItemParser:
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
         """Of tuples, the attributes `columns`; the texts of the others are looked at, for what is malformed."""
         self._options = options
-        self._item = options.row_tag.rpartition("}")[2].encode()
+        self.item = options.row_tag.rpartition("}")[2].encode()
         hidden = [index for index in options.closings.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
         self._columns = [Column.of(options, index) for index in self._wanted]
@@ -124,7 +124,7 @@ class ItemParser:
         tuples, punctuations, malformed, void, count = Rows(), Rows(), list[Malformed](), Counter[str](), 0
         ended: list[Ended] = []
         numbers: dict[int, int] = {}
-        for piece in pieces(text.content, text.open, text.after, self._item):
+        for piece in pieces(text.content, text.open, text.after, self.item):
             content = text.content[piece.start : piece.end]
             try:
                 root = parse_content(content, piece.open, piece.after)
@@ -144,12 +144,12 @@ class ItemParser:
                 except DroppedError as dropped:
                     void[dropped.leaf] += 1
                 except UnreadableError as error:
-                    raw = content if outermost else etree.tostring(found, encoding="utf-8", with_tail=False)
                     kind: Kind = "tuple" if is_tuple else "punctuation"
                     if isinstance(error, StrayError):
                         kind = "document"
-                    place = text.place(piece.start)
-                    one = Malformed(count, text.path, place, kind, str(error), raw.decode("utf-8", "replace"))
+                    one = _malformed(count, text, piece, kind, str(error))
+                    if not outermost:
+                        one = replace(one, raw=etree.tostring(found, encoding="unicode", with_tail=False))
                     malformed.append(one)
                     if kind == "document":
                         break
@@ -184,12 +184,13 @@ class ItemParser:
         columns, wrong, had = self._values(tuples.columns)
         if any(tuples.start[row] == UNKNOWN for row in wrong):
             return self.typed(self._by_piece(text), at, text)
-        malformed, ordinals = items.malformed, tuples.ordinal
+        malformed, ordinals, starts = items.malformed, tuples.ordinal, tuples.start
         if wrong:
-            malformed = sorted([*malformed, *_wrong(wrong, tuples, text, self._item)], key=lambda one: one.position)
+            malformed = sorted([*malformed, *_wrong(wrong, tuples, text, self.item)], key=lambda one: one.position)
             keep = np.ones(len(tuples), np.bool_)
             keep[list(wrong)] = False
             columns, ordinals = [column.filter(pa.array(keep)) for column in columns], ordinals[keep]
+            starts = starts[keep]
         derived: list[Said] = []
         if self._derivation is not None:
             derived = self._derivation.of(dict(zip(self._wanted, columns, strict=True)), ordinals, items.ended)
@@ -203,12 +204,17 @@ class ItemParser:
         )
         if derived:
             punctuations = self._with(punctuations, places.derived, derived)
-        return Parsed(batch, punctuations, malformed, items.void, tuple(had), items.count + len(derived))
+        length = items.count + len(derived)
+        return Parsed(batch, punctuations, malformed, items.void, tuple(had), length, starts, text)
+
+    def one_by_one(self, text: Content, at: int) -> Parsed:
+        """The items of a well-formed text once more, so that it is known where each begins."""
+        return self.typed(self._by_piece(text), at, text)
 
     def _values(self, texts: Sequence[pa.StringArray]) -> tuple[list[pa.Array[Any]], dict[int, str], list[str]]:
-        """The wanted attributes, typed; for each row that is malformed in any attribute the first reason; who is there.
+        """The wanted attributes, typed; of each malformed row the first reason; and the names of which any had.
 
-        Those are the wanted attributes that some tuple had.
+        Malformed is what any attribute of is, wanted or not.
         """
         columns: list[pa.Array[Any]] = []
         had: list[str] = []
@@ -260,11 +266,23 @@ def _number(numbers: dict[int, int], piece: Piece) -> int:
 
 def _wrong(wrong: Mapping[int, str], tuples: Texts, text: Content, item: bytes) -> Iterator[Malformed]:
     """Tuples that were read but have values not of their types."""
-    ends = {piece.start: piece.end for piece in pieces(text.content, text.open, text.after, item)}
+    found = text.pieces(item)
     for row, reason in wrong.items():
-        start = int(tuples.start[row])
-        raw = text.content[start : ends.get(start, start)].decode("utf-8", "replace")
-        yield Malformed(int(tuples.ordinal[row]), text.path, text.place(start), "tuple", reason, raw)
+        piece = found[int(tuples.start[row])]
+        yield _malformed(int(tuples.ordinal[row]), text, piece, "tuple", reason)
+
+
+def _malformed(ordinal: int, text: Content, piece: Piece, kind: Kind, reason: str) -> Malformed:
+    raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
+    return Malformed(
+        ordinal,
+        text.path,
+        text.place(piece.start),
+        kind,
+        reason,
+        raw.decode("utf-8", "replace"),
+        within.decode("utf-8", "replace"),
+    )
 
 
 def _fault(

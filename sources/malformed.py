@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from operator import itemgetter
 from typing import BinaryIO, Literal
 
 import pyarrow as pa
@@ -14,9 +15,6 @@ from sources.head import HEAD_LIMIT, Charset, FlawError, head_of, open_document
 from sources.staging import MALFORMED
 
 Kind = Literal["document", "tuple", "punctuation"]
-
-RAW_LIMIT = 10_000
-"""Characters of the raw text that are kept of one malformed item."""
 
 BLOCK = 1 << 20
 """Bytes in which lines are counted at once."""
@@ -32,7 +30,8 @@ class Malformed:
         offset: Where it begins in the document.
         kind: What it would have been.
         reason: Why it cannot be read.
-        raw: Its text, as far as that is known.
+        raw: Its text, whole, as far as that is known.
+        within: The start tags of the elements around it, the root's first.
     """
 
     position: int
@@ -41,6 +40,7 @@ class Malformed:
     kind: Kind
     reason: str
     raw: str | None
+    within: str | None = None
 
 
 def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
@@ -72,8 +72,8 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
         yield line, len(tail.decode(codec, "replace")) + 1
 
 
-def as_table(malformed: Iterable[Malformed], encoding: str | None = None) -> pa.Table:
-    """The rows of a staged range (`staging.MALFORMED`)."""
+def as_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
+    """The rows of a staged range (`staging.MALFORMED`), with the whole items or without."""
     by_document: dict[str, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)
@@ -82,9 +82,9 @@ def as_table(malformed: Iterable[Malformed], encoding: str | None = None) -> pa.
         those.sort(key=lambda one: one.offset)
         places = locate(document, [one.offset for one in those], encoding)
         for one, (line, column) in zip(those, places, strict=True):
-            raw = one.raw if one.raw is None else one.raw[:RAW_LIMIT]
-            rows.append((one.position, document, line, column, one.kind, one.reason, raw))
-    rows.sort()
+            raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
+            rows.append((one.position, document, line, column, one.kind, one.reason, raw, within))
+    rows.sort(key=itemgetter(0))
     columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
     return pa.Table.from_arrays(arrays, schema=MALFORMED)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from lxml import etree
 
+from sources.cuts import Piece, pieces
 from sources.head import parse_content
 from sources.malformed import Malformed
 
@@ -23,6 +26,8 @@ class Parsed:
         void: How many punctuations are left out, since they restrict which leaf that the schema does not declare.
         had: The attributes that some tuple had.
         length: How many positions the piece takes up.
+        starts: Where in the text each of the tuples begins; below 0 where that is not known.
+        text: The text that was parsed, if any was.
     """
 
     tuples: pa.RecordBatch
@@ -31,6 +36,8 @@ class Parsed:
     void: Counter[str] = field(default_factory=Counter)
     had: tuple[str, ...] = ()
     length: int = 0
+    starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    text: Content | None = None
 
     @property
     def dropped(self) -> int:
@@ -59,6 +66,10 @@ class Content:
         if self.codec == "utf-8":
             return self.offset + offset
         return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
+
+    def pieces(self, item: bytes) -> dict[int, Piece]:
+        """Its items and what stands between them, by where they begin."""
+        return {piece.start: piece for piece in pieces(self.content, self.open, self.after, item)}
 
     def tree(self) -> etree._Element | etree.XMLSyntaxError:
         """The content parsed, or why it is not well-formed."""

@@ -6,9 +6,6 @@ that.
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,9 +13,9 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
 from sources.coalesced import punctuations
+from sources.late import Late
 from sources.offences import offences
 from sources.source import SourceOptions
-from sources.staging import MALFORMED
 from sources.told_apart import Longs, apart, one_by_one
 
 WINDOW = 1 << 18
@@ -39,17 +36,17 @@ class Sieve:
         self._said: list[pa.RecordBatch] = []
         self._last: pa.Table | None = None
         self._count = 0
-        self.ungrammatical: list[dict[str, Any]] = []
+        self.late: list[Late] = []
 
-    def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch, document: str) -> pa.Table | None:
+    def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch) -> pa.Table | None:
         """The next piece; a table once there is enough for one."""
         self._tuples.append(tuples)
         self._count += tuples.num_rows
         if said.num_rows:
             self._said.append(said)
-        return self.rest(document) if self._count >= WINDOW else None
+        return self.rest() if self._count >= WINDOW else None
 
-    def rest(self, document: str) -> pa.Table:
+    def rest(self) -> pa.Table:
         """What is left at the end."""
         table = pa.Table.from_batches(self._tuples, self._tuple_schema)
         if self._last is not None:
@@ -57,53 +54,31 @@ class Sieve:
             self._earlier.add_all(punctuations(self._last, self._schema))
         said = pa.Table.from_batches(self._said) if self._said else None
         if said is not None or self._earlier:
-            table = self._grammatical(table, said, document)
+            table = self._grammatical(table, said)
         self._tuples, self._said, self._last, self._count = [], [], said, 0
         return table
 
-    def _grammatical(self, table: pa.Table, said: pa.Table | None, document: str) -> pa.Table:
+    def _grammatical(self, table: pa.Table, said: pa.Table | None) -> pa.Table:
         """The tuples of a window without those that something said before them matches."""
         before: list[tuple[int, Punctuation]] = [(BEFORE, p) for p in self._earlier]
         if said is None:
             found = offences(table, before, self._schema)
-            return self._without(table, found, before, document) if len(found) else table
+            return self._without(table, found, before) if len(found) else table
         found = offences(table, before, self._schema, apart(said, self._schema))
         if not len(found):
             return table
         at = said[POSITION].to_numpy()
         each_one = one_by_one(said, np.arange(said.num_rows), self._schema)
-        return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)], document)
+        return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)])
 
-    def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]], document: str) -> pa.Table:
+    def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]]) -> pa.Table:
         stops = self._options.ungrammatical == "fail"
         for row in table.take(found[:1] if stops else found).to_pylist():
             position = row.pop(POSITION)
-            broken = next(p for at, p in said if at < position and self._matches(p, row))
-            self.ungrammatical.append(
-                {
-                    "_position": position,
-                    "document": document,
-                    "kind": "ungrammatical",
-                    "reason": f"the tuple {_shown(row)} comes after the punctuation {broken} that matches it",
-                    "raw": _shown(row),
-                }
-            )
+            earlier = [p for at, p in said if at < position]
+            self.late.append(Late.of(position, row, earlier, self._schema))
         if stops:
             return table
-        stays = pa.array([True] * table.num_rows).to_numpy(zero_copy_only=False).copy()
+        stays = np.ones(table.num_rows, np.bool_)
         stays[found] = False
         return table.filter(pa.array(stays))
-
-    def _matches(self, p: Punctuation, row: dict[str, Any]) -> bool:
-        if not all(self._schema[i].name in row for i in p.restricted):
-            return False
-        values = [row.get(a.name) for a in self._schema]
-        return p.matches([None if v is None else a.domain.normal(v) for v, a in zip(values, self._schema, strict=True)])
-
-    def table(self) -> pa.Table:
-        """The ungrammatical tuples, as rows of `staging.MALFORMED`."""
-        return pa.Table.from_pylist(self.ungrammatical, MALFORMED)
-
-
-def _shown(row: dict[str, Any]) -> str:
-    return json.dumps(row, default=str, ensure_ascii=False)

@@ -59,6 +59,7 @@ class SourceOptions:
             it is waited for, stops the query, or is passed over for those behind it.
         unfinished_age: In seconds.
         document_log: Directory of the record in which order a directory's documents were found.
+        restricted: File of the names of the attributes that its punctuations have restricted so far (`restricted`).
         stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.
@@ -94,6 +95,7 @@ class SourceOptions:
     unfinished: WhenUnfinished = "wait"
     unfinished_age: float = 600.0
     document_log: str | None = None
+    restricted: str | None = None
     stage: str | None = None
     source: str = "source"
     columns: tuple[str, ...] = ()
@@ -260,6 +262,7 @@ _SPECS = {
     "keepOpen": _Spec("keep_open", flag),
     "close": _Spec("close", flag),
     "documentLog": _Spec("document_log", text),
+    "restricted": _Spec("restricted", text),
     "stage": _Spec("stage", text),
     "source": _Spec("source", text),
     "columns": _Spec("columns", names),

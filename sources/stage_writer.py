@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from punct_ns.errors import InputError
 from punct_ns.slices import POSITION
 from sources.item_parser import ItemParser
+from sources.late import reported
 from sources.malformed import Malformed, as_table
 from sources.noticing import Noticing, restrictions
 from sources.parsed import Parsed
+from sources.part import Part
 from sources.ranges import Range
+from sources.restricted import known, unread
 from sources.sieve import Sieve
 from sources.source import SourceOptions
-from sources.staging import to_ipc
+from sources.staging import MALFORMED, StagedRange, to_ipc
 from sources.xml_parser import XmlParser
 
 
@@ -27,45 +31,87 @@ def stage(ranges: Iterable[Range], options: SourceOptions) -> list[dict[str, Any
     """Parse ranges, write their tuples to a Parquet file in the stage's directory, and say so as a staged row.
 
     There is a file and a row for the source and for each of those beside it. Nothing is raised for bad input: it is all
-    in the rows.
+    in the rows. A file has the attributes that are asked for and those that punctuations of its source are known to
+    restrict: these, or else the tuples that break such a punctuation could not be told.
     """
-    ranges = list(ranges)
-    parser = XmlParser(options)
-    streams = [_Stream(each, stream) for each, stream in zip((options, *options.beside), parser.streams, strict=True)]
-    for range_ in ranges:
+    part = Part(options, 0, tuple(ranges))
+    for number, source in enumerate((options, *options.beside)):
+        part = replace(part, stream=number).with_columns(known(source))
+    while True:
+        streams = [_Stream(replace(part, stream=number)) for number in range(1 + len(options.beside))]
+        heard = _parsed(part, streams)
+        if heard is None:
+            return [stream.row() for stream in streams]
+        # From the beginning again, now that more has to be read.
+        for stream in streams:
+            stream.discard()
+        part = heard
+
+
+def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
+    """The file of a range that was staged before, now with these attributes, too."""
+    rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
+    paths = [None if row["path"] is None else Path(row["path"]) for row in rows]
+    path = paths.pop(range_.part.stream)
+    for other in filter(None, paths):
+        other.unlink()
+    if path is None:
+        raise InputError(f"{range_.part.ranges[0].path} has changed while it was read")
+    return path
+
+
+def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
+    """Have the streams take it all; what to read instead as soon as punctuations restrict what is not read."""
+    parser = XmlParser(part.options)
+    for stream, of in zip(streams, parser.streams, strict=True):
+        stream.begin(of)
+    for range_ in part.ranges:
         for each in parser.parse_all(range_):
-            for stream, parsed in zip(streams, each, strict=True):
-                stream.add(parsed, range_)
-    return [stream.row(ranges) for stream in streams]
+            for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
+                if more := unread(parsed.punctuations, stream.columns):
+                    return replace(part, stream=number).with_columns(more)
+                stream.add(parsed)
+    return None
 
 
 class _Stream:
     """What becomes of one source's items."""
 
-    def __init__(self, options: SourceOptions, parser: ItemParser) -> None:
-        self._options, self._schema = options, parser.punctuation_schema
-        self._noticing = Noticing(options, parser)
-        self._sieve = Sieve(options, parser.tuple_schema)
-        self._file = _TupleFile(options, parser.tuple_schema)
+    def __init__(self, part: Part) -> None:
+        self._part, self._options = part, part.source
         self._punctuations: list[pa.RecordBatch] = []
         self._malformed: list[Malformed] = []
 
-    def add(self, parsed: Parsed, range_: Range) -> None:
+    def begin(self, parser: ItemParser) -> None:
+        """That parser will read it."""
+        self.columns = frozenset(parser.tuple_schema.names)
+        self._schema = parser.punctuation_schema
+        self._noticing = Noticing(self._options, parser)
+        self._sieve = Sieve(self._options, parser.tuple_schema)
+        self._file = _TupleFile(self._options, parser.tuple_schema)
+
+    def discard(self) -> None:
+        """Nothing of it counts."""
+        self._file.discard()
+
+    def add(self, parsed: Parsed) -> None:
         """The next piece."""
-        if (table := self._sieve.add(parsed.tuples, parsed.punctuations, range_.path)) is not None:
+        if (table := self._sieve.add(parsed.tuples, parsed.punctuations)) is not None:
             self._file.write(table)
         if parsed.punctuations.num_rows:
             self._punctuations.append(parsed.punctuations)
         self._malformed += parsed.malformed
         self._noticing.add(parsed)
 
-    def row(self, ranges: list[Range]) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
         """The staged row, once all pieces have come."""
-        self._file.write(self._sieve.rest(ranges[-1].path))
+        ranges = self._part.ranges
+        self._file.write(self._sieve.rest())
         said = pa.Table.from_batches(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-        wrong = pa.concat_tables([as_table(self._malformed, self._options.encoding), self._sieve.table()])
-        wrong = wrong.sort_by(POSITION)
+        late = pa.Table.from_pylist(reported(self._sieve.late, self._part), MALFORMED)
+        malformed = as_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        wrong = pa.concat_tables([malformed, late]).sort_by(POSITION)
         encoded = _encoded(said)
         noticed = self._noticing.findings(ranges, restrictions(encoded, self._options.schema))
         positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
@@ -76,7 +122,7 @@ class _Stream:
             "bytes": sum(range_.end - range_.start for range_ in ranges),
             "first_position": min(positions, default=None),
             "last_position": max(positions, default=None),
-            "documents": json.dumps(list(dict.fromkeys((range_.path, range_.base) for range_ in ranges))),
+            "part": self._part.text(),
             "findings": noticed.text(),
             "punctuations": to_ipc(encoded),
             "malformed": to_ipc(wrong),
@@ -114,6 +160,12 @@ class _TupleFile:
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
         self.tuples += tuples.num_rows
+
+    def discard(self) -> None:
+        """There is none."""
+        if self._writer is not None:
+            self._writer.close()
+            self._hidden.unlink()
 
     def close(self) -> str | None:
         """Make the file visible under its name, and say which."""

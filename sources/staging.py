@@ -14,17 +14,18 @@ from typing import Any
 import pyarrow as pa
 
 from sources.findings import Findings
+from sources.part import Part
 
 STAGED = (
     "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
-    "documents STRING, findings STRING, punctuations BINARY, malformed BINARY"
+    "part STRING, findings STRING, punctuations BINARY, malformed BINARY"
 )
 """Schema of a staged row, as Spark DDL.
 
 `path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
-source was read; `first_position` and `last_position` enclose all items and are null without any; `documents` is JSON,
-`[[path, position of its first byte], …]`; `findings` is JSON of what was noticed (`sources.findings`); `punctuations`
-and `malformed` are Arrow IPC streams, null without any.
+source was read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
+that says what was read, and how (`sources.part`); `findings` is JSON of what was noticed (`sources.findings`);
+`punctuations` and `malformed` are Arrow IPC streams, null without any.
 """
 
 _LONG: pa.DataType = pa.int64()
@@ -39,10 +40,12 @@ MALFORMED = pa.schema(
         pa.field("kind", _TEXT, nullable=False),
         pa.field("reason", _TEXT, nullable=False),
         pa.field("raw", _TEXT),
+        pa.field("within", _TEXT),
     ]
 )
 """Columns of what was malformed; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that a punctuation
-before it in its range matches. Line and column count from 1."""
+before it in its range matches. Line and column count from 1; `raw` is the whole element as it stands in the document,
+`within` the start tags of those around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class StagedRange:
         bytes: How much of the source was read.
         first_position: Lower bound of the items' positions, None without items.
         last_position: Upper bound of the items' positions, None without items.
-        documents: Documents that were read, each with the position of its first byte, in order.
+        part: What was read, and how, so that it can be read again.
         findings: What was noticed in it.
         punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
         malformed: As MALFORMED, in stream order.
@@ -68,7 +71,7 @@ class StagedRange:
     bytes: int
     first_position: int | None
     last_position: int | None
-    documents: tuple[tuple[str, int], ...]
+    part: Part
     findings: Findings
     punctuations: pa.Table | None
     malformed: pa.Table | None
@@ -83,7 +86,7 @@ class StagedRange:
             bytes=row["bytes"],
             first_position=row["first_position"],
             last_position=row["last_position"],
-            documents=tuple((path, base) for path, base in json.loads(row["documents"])),
+            part=Part.of(row["part"]),
             findings=Findings.of(json.loads(row["findings"])),
             punctuations=from_ipc(row["punctuations"]),
             malformed=from_ipc(row["malformed"]),

@@ -25,6 +25,7 @@ from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.slices import POSITION
 from sources.findings import Findings
+from sources.restricted import RESTRICTED
 from sources.staging import StagedRange
 from xmlstream.checkpoint import Checkpoint
 from xmlstream.findings import Noticed
@@ -84,7 +85,8 @@ class Execution:
             inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
             state = self._states[node] = OperatorState(store, inputs, committed.get(name))
             if isinstance(node.operator, Scan):
-                self._intakes[node] = Intake(spark, node.operator, state, dead_letters, name)
+                restricted = checkpoint.directory / "documents" / name / RESTRICTED
+                self._intakes[node] = Intake(spark, node.operator, state, dead_letters, name, restricted)
             elif isinstance(node.operator, Static):
                 self._intakes[node] = StaticIntake(spark, node.operator, state)
         if latest:

@@ -181,7 +181,7 @@ def plain(root: Node) -> list[dict[str, Any]]:
 
 
 _MAY_CHANGE = {"mode", "ungrammatical", "unfinished", "unfinishedAge", "follow", "keepOpen", "close"} | {
-    *("documentLog", "stage", "source"),
+    *("documentLog", "restricted", "stage", "source"),
     *(f"max{limit}" for limit in ("BytesPerSlice", "BytesPerPartition", "FilesPerSlice", "ItemBytes")),
 }
 

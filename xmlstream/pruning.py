@@ -1,6 +1,7 @@
 """Columns that nobody needs: neither read, nor handed on, nor kept.
 
-No attribute that a scheme names is left out: grammar is checked on all that punctuations promise to speak of.
+No attribute that a scheme names is left out: what punctuations promise to speak of, the check of the grammar needs.
+What else they turn out to restrict is read for that check alone (`sources.restricted`).
 """
 
 from __future__ import annotations

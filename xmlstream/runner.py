@@ -21,6 +21,7 @@ from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
 from sources.local_paths import absolute
 from sources.one_pass import one_pass
 from sources.option_values import seconds
+from sources.restricted import RESTRICTED
 from sources.side_by_side import SideBySide, register, side_by_side
 from sources.telling import cause
 from xmlstream.execution import Execution
@@ -255,10 +256,11 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, taken_up: Tak
         if not isinstance(node.operator, Scan):
             continue
         name = execution.source_name(node)
-        log = str(checkpoint.directory / "documents" / name)
+        log = checkpoint.directory / "documents" / name
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
-        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name, "documentLog": log}
+        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
+        named |= {"documentLog": str(log), "restricted": str(log / RESTRICTED)}
         sources.append(options.replace(**named, **_ends(settings)))
     register(spark)
     staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()

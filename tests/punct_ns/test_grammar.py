@@ -57,7 +57,9 @@ def test_several_punctuations_may_match_only_one_tuple_each_and_the_first_is_nam
 
 def test_an_offence_is_an_error_that_says_all() -> None:
     error = Offence((None,), 9, Punctuation.parse("<null>", HOUR), 4).error("bids.xml")
-    assert str(error).startswith("tuple (null) at position 9 comes after the punctuation <null> at position 4")
+    assert str(error).startswith(
+        "the tuple (null) comes after the punctuation <null>, which matches it\n  bids.xml, item"
+    )
     twin = pickle.loads(pickle.dumps(error))
     assert str(twin) == str(error)
     assert (twin.tuple, twin.punctuation, twin.tuple_position) == ((None,), error.punctuation, 9)

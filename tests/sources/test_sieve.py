@@ -93,9 +93,9 @@ def assert_sieved(schema: Schema, pieces: list[list[Any]], window: int) -> None:
                         expected.append(position)
                 position += 1
             texts_ = batch(punctuations, schema, [pa.string()] * len(schema))
-            table = sieving.add(batch(tuples, schema, types), texts_, "x.xml")
+            table = sieving.add(batch(tuples, schema, types), texts_)
             if table is not None:
                 found += table[POSITION].to_pylist()
-        found += sieving.rest("x.xml")[POSITION].to_pylist()
+        found += sieving.rest()[POSITION].to_pylist()
     assert found == expected
-    assert len(sieving.ungrammatical) + len(found) == sum(not isinstance(i, Punctuation) for p in pieces for i in p)
+    assert len(sieving.late) + len(found) == sum(not isinstance(i, Punctuation) for p in pieces for i in p)

@@ -109,7 +109,8 @@ def staged(session: SparkSession) -> Callable[[DataFrame], list[tuple[int, int |
             assert range_.malformed is None
             if range_.path is not None:
                 frame = session.read.parquet(range_.path)
-                assert frame.columns == ["hour", POSITION]
+                # What was asked for, and the minute, which punctuations restrict.
+                assert frame.columns == ["hour", "min", POSITION]
                 rows = [(row[POSITION], row["hour"]) for row in frame.collect()]
                 assert len(rows) == range_.tuples
                 found += rows
