@@ -17,28 +17,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Offence:
-    """A tuple, and the first punctuation before it that matches it, with their positions in the stream."""
+    """A tuple, and the first punctuation before it that matches it, with their positions in the stream.
+
+    The place of the tuple is known where it comes from a document; lines and columns count from 1.
+    """
 
     tuple: tuple[Value | None, ...]
     tuple_position: int
     punctuation: Punctuation
     punctuation_position: int
+    document: str | None = None
+    line: int | None = None
+    column: int | None = None
 
-    def error(
-        self, document: str | None = None, line: int | None = None, column: int | None = None
-    ) -> UngrammaticalStream:
-        """What to raise where the stream must be grammatical; where the tuple is, as far as is known.
+    def error(self) -> UngrammaticalStream:
+        """What to raise where the stream must be grammatical.
 
         >>> from punct_ns.punctuation import Punctuation
         >>> from punct_ns.schema import Schema
-        >>> print(Offence((5,), 9, Punctuation.parse("<5>", Schema.of(hour="INT")), 4).error("sensor1.xml"))
+        >>> print(Offence((5,), 9, Punctuation.parse("<5>", Schema.of(hour="INT")), 4, "sensor1.xml").error())
         the tuple (5) comes after the punctuation <5>, which matches it
           sensor1.xml, item at position 9
           Hint: mend the source, or let it drop or divert such tuples with the option ungrammatical
         """
         row = dict(zip(self.punctuation.schema.names, self.tuple, strict=True))
         error = violation(
-            row, self.punctuation, document=document, line=line, column=column, position=self.tuple_position
+            row,
+            self.punctuation,
+            document=self.document,
+            line=self.line,
+            column=self.column,
+            position=self.tuple_position,
         )
         error.punctuation_position = self.punctuation_position
         return error

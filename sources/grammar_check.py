@@ -14,6 +14,7 @@ from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
 from sources.findings import Findings
 from sources.offences import offences
+from sources.originals import original
 from sources.read_through import Reading
 from sources.source import SourceOptions
 from sources.xml_parser import Parsed
@@ -61,7 +62,7 @@ def _first_offence(reading: Reading, options: SourceOptions) -> Offence | None:
             told += [(at, p) for at, p in _said(parsed, options) if closed.add(p)]
         found = offences(tuples, told, options.schema)
         if len(found):
-            return _offence(tuples.slice(found[0], 1), told, options)
+            return _offence(tuples.slice(found[0], 1), told, options, window)
     return None
 
 
@@ -82,10 +83,17 @@ def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctua
         yield position, punctuation_from_texts(texts, options.schema)
 
 
-def _offence(row: pa.Table, told: list[tuple[int, Punctuation]], options: SourceOptions) -> Offence:
+def _offence(
+    row: pa.Table, told: list[tuple[int, Punctuation]], options: SourceOptions, window: list[Parsed]
+) -> Offence:
     (values,) = row.to_pylist()
     position = values.pop(POSITION)
     pairs = zip(values.values(), options.schema, strict=True)
-    normal = tuple(None if value is None else attribute.domain.normal(value) for value, attribute in pairs)
+    normal = tuple(
+        value if value is None or attribute.domain.opaque else attribute.domain.normal(value)
+        for value, attribute in pairs
+    )
     at, broken = next((at, p) for at, p in told if at < position and p.matches(normal))
-    return Offence(normal, position, broken, at)
+    piece = next(parsed for parsed in window if position in parsed.tuples[POSITION].to_numpy())
+    where = original(piece, position, options)
+    return Offence(normal, position, broken, at, where.document, where.line, where.column)

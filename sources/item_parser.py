@@ -207,9 +207,9 @@ class ItemParser:
         length = items.count + len(derived)
         return Parsed(batch, punctuations, malformed, items.void, tuple(had), length, starts, text)
 
-    def one_by_one(self, text: Content, at: int) -> Parsed:
-        """The items of a well-formed text once more, so that it is known where each begins."""
-        return self.typed(self._by_piece(text), at, text)
+    def one_by_one(self, text: Content) -> Parsed:
+        """The items of a text once more, so that it is known where each begins; they are numbered from 0."""
+        return self.typed(self._by_piece(text), 0, text)
 
     def _values(self, texts: Sequence[pa.StringArray]) -> tuple[list[pa.Array[Any]], dict[int, str], list[str]]:
         """The wanted attributes, typed; of each malformed row the first reason; and the names of which any had.

@@ -6,18 +6,20 @@ aside so that it can be replayed, what was read is read once more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION
-from sources.cuts import Piece
+from sources.item_parser import ItemParser
 from sources.malformed import locate
 from sources.parsed import Parsed
 from sources.part import Part
+from sources.source import SourceOptions
 from sources.xml_parser import XmlParser
 
 
@@ -48,56 +50,60 @@ class Original:
 
 def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
     """The tuples at these positions; without those that are not there any more."""
-    found: dict[str, list[Original]] = {}
-    try:
-        for one in _found(part, positions):
-            found.setdefault(one.document, []).append(one)
-        return {one.position: one for document, those in found.items() for one in _placed(document, those, part)}
-    except InputError:
-        return {}  # a document has gone since
-
-
-def _found(part: Part, positions: Collection[int]) -> Iterator[Original]:
     source = part.source
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
     parser = XmlParser(part.with_columns(columns).options)
     stream = parser.streams[part.stream]
     wanted, last = np.array(sorted(positions), np.int64), max(positions, default=-1)
-    for range_ in part.ranges:
-        at = range_.base + range_.start
-        if at > last:
-            return
-        for each in parser.parse_all(range_):
-            parsed, length = each[part.stream], each[part.stream].length
-            place = parsed.tuples[POSITION].to_numpy()
-            rows = np.flatnonzero(np.isin(place, wanted)).tolist()
-            if rows and parsed.text is not None:
-                pieces = parsed.text.pieces(stream.item)
-                if not pieces.keys() >= set(parsed.starts[rows].tolist()):
-                    parsed = stream.one_by_one(parsed.text, at)
-                for row in rows:
-                    piece = pieces[int(parsed.starts[row])]
-                    yield _original(int(place[row]), parsed, row, piece)
-            at += length
+    found: list[Original] = []
+    try:
+        for range_ in part.ranges:
+            if range_.base + range_.start > last:
+                break
+            for each in parser.parse_all(range_):
+                found += _originals(each[part.stream], wanted, stream)
+        return {one.position: one for one in _placed(found, source.encoding)}
+    except InputError:
+        return {}  # a document has gone since
 
 
-def _original(position: int, parsed: Parsed, row: int, piece: Piece) -> Original:
+def original(parsed: Parsed, position: int, options: SourceOptions) -> Original:
+    """The tuple at that position of a piece of a source."""
+    stream = XmlParser(options).streams[0]
+    (one,) = _placed(_originals(parsed, np.array([position]), stream), options.encoding)
+    return one
+
+
+def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser) -> Iterator[Original]:
+    place = parsed.tuples[POSITION].to_numpy()
+    rows = np.flatnonzero(np.isin(place, wanted)).tolist()
     text = parsed.text
-    assert text is not None
-    (values,) = parsed.tuples.slice(row, 1).to_pylist()
-    values.pop(POSITION)
-    raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
-    return Original(
-        position,
-        text.path,
-        text.place(piece.start),
-        raw.decode("utf-8", "replace"),
-        within.decode("utf-8", "replace"),
-        values,
-    )
+    if not rows or text is None:
+        return
+    pieces = text.pieces(stream.item)
+    if not pieces.keys() >= set(parsed.starts[rows].tolist()):
+        parsed = stream.one_by_one(text)
+    for row in rows:
+        piece = pieces[int(parsed.starts[row])]
+        (values,) = parsed.tuples.slice(row, 1).to_pylist()
+        values.pop(POSITION)
+        raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
+        yield Original(
+            int(place[row]),
+            text.path,
+            text.place(piece.start),
+            raw.decode("utf-8", "replace"),
+            within.decode("utf-8", "replace"),
+            values,
+        )
 
 
-def _placed(document: str, those: list[Original], part: Part) -> Iterator[Original]:
-    places = locate(document, [one.offset for one in those], part.source.encoding)
-    for one, (line, column) in zip(those, places, strict=True):
-        yield replace(one, line=line, column=column)
+def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Original]:
+    """With lines and columns; those of one document stand in their order."""
+    by_document: dict[str, list[Original]] = {}
+    for one in found:
+        by_document.setdefault(one.document, []).append(one)
+    for document, those in by_document.items():
+        places = locate(document, [one.offset for one in those], encoding)
+        for one, (line, column) in zip(those, places, strict=True):
+            yield replace(one, line=line, column=column)

@@ -219,7 +219,7 @@ def check(
     require_found(source)
     found = examine(source)
     if found.offence is not None:
-        raise found.offence.error(file)
+        raise found.offence.error()
     noticed = of_source(file, found.findings, source)
     if found.findings.saw_nothing:
         raise InputError(f"nothing of {file} was seen: {noticed[0].what}", hint="see --row-tag and --schema")

@@ -56,7 +56,7 @@ def test_several_punctuations_may_match_only_one_tuple_each_and_the_first_is_nam
 
 
 def test_an_offence_is_an_error_that_says_all() -> None:
-    error = Offence((None,), 9, Punctuation.parse("<null>", HOUR), 4).error("bids.xml")
+    error = Offence((None,), 9, Punctuation.parse("<null>", HOUR), 4, "bids.xml").error()
     assert str(error).startswith(
         "the tuple (null) comes after the punctuation <null>, which matches it\n  bids.xml, item"
     )

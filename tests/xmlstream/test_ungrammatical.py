@@ -1,0 +1,80 @@
+"""An ungrammatical tuple in a running query: found whatever is read, told in one way, and kept to be fed again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from punct_ns.errors import UngrammaticalStream
+from punct_ns.xml_form import PUNCT_NS
+from sources.grammar_check import check
+from sources.source import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "a INT, b INT, note STRING"
+ROOT = f'<s xmlns:p="{PUNCT_NS}" xmlns="urn:s" of="here">'
+LATE = "<t><a>5</a><b>10</b><!-- as\nit stood --><note>&lt;late&gt;</note></t>"
+SAID = "<p:t><a>5</a><b>(,30]</b></p:t>"
+
+
+def document(path: Path, between: int) -> Path:
+    """A late tuple so many tuples after what it breaks."""
+    others = [f"<t><a>6</a><b>{number}</b></t>" for number in range(between)]
+    path.write_text("\n".join([ROOT, "<t><a>5</a><b>1</b></t>", SAID, *others, LATE, "<t><a>6</a></t>", "</s>"]))
+    return path
+
+
+def counted(spark: SparkSession, path: Path, **options: Any) -> xs.Query:
+    """Counts by `a`, so that `b`, which the punctuation restricts beyond what is promised, is not read."""
+    source = xs.read(spark, path, SCHEMA, name="source", rowTag="t", schemes="a", maxBytesPerSlice="3k", **options)
+    return source.group_by("a").agg("count(*) AS n")
+
+
+@pytest.mark.parametrize("between", [0, 300], ids=["in its slice", "slices later"])
+def test_a_late_tuple_is_told_in_one_way_wherever_it_is_found(
+    spark: SparkSession, tmp_path: Path, between: int
+) -> None:
+    path = document(tmp_path / "s.xml", between)
+    said = "the tuple (5, 10, <late>) comes after the punctuation <5, (,30], *>, which matches it"
+    where = f"{path}, line {between + 4}, column 1, item at position "
+    for as_written in (False, True):
+        with pytest.raises(UngrammaticalStream) as told:
+            counted(spark, path).run(tmp_path / f"out-{as_written}", as_written=as_written)
+        assert told.value.what == said
+        assert (told.value.where or "").startswith(f"source source, {where}")
+    offence = check(SourceOptions.parse({"path": str(path), "rowTag": "t"}, SCHEMA))
+    assert offence is not None
+    assert (offence.error().what, (offence.error().where or "").startswith(where)) == (said, True)
+    assert offence.error().hint == told.value.hint
+
+
+def test_what_is_set_aside_is_kept_whole_with_its_place_and_can_be_fed_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    bad = "<t><a>7</a><b>ten</b><note>" + "long " * 4000 + "</note></t>"
+    path = tmp_path / "s.xml"
+    others = "\n".join(f"<t><a>6</a><b>{number}</b></t>" for number in range(300))
+    path.write_text("\n".join([ROOT, SAID, LATE, bad, others, LATE, "</s>"]))
+    counted(spark, path, ungrammatical="divert", mode="PERMISSIVE").run(tmp_path / "out")
+    files = sorted((tmp_path / "out" / "_dead_letters").iterdir())
+    letters = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert [(one["kind"], one["line"], one["column"], one["raw"]) for one in letters] == [
+        ("ungrammatical", 3, 1, LATE),
+        ("tuple", 5, 1, bad),
+        ("ungrammatical", 306, 1, LATE),
+    ]
+    assert {(one["document"], one["source"], one["within"]) for one in letters} == {(str(path), "source", ROOT)}
+    fed = tmp_path / "fed.xml"
+    fed.write_text(letters[0]["within"] + "".join(one["raw"].replace("ten", "10") for one in letters) + "</s>")
+    again = (
+        xs.read(spark, fed, SCHEMA, rowTag="t", schemes="a").group_by("a").agg("count(*) AS n").run(tmp_path / "fed")
+    )
+    assert (again.items_in, again.tuples_out) == (4, 2)
