@@ -256,11 +256,11 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, taken_up: Tak
         if not isinstance(node.operator, Scan):
             continue
         name = execution.source_name(node)
-        log = checkpoint.directory / "documents" / name
+        known = checkpoint.directory / "documents" / name
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
         named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
-        named |= {"documentLog": str(log), "restricted": str(log / RESTRICTED)}
+        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED)}
         sources.append(options.replace(**named, **_ends(settings)))
     register(spark)
     staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()

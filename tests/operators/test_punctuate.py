@@ -67,7 +67,7 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
     with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
         across.slice((numbers(6, 12), []))
     assert str(told.value).splitlines()[1:] == [
-        "  punctuate by order of n, position 3",
+        "  punctuate by order of n, item at position 3",
         "  Hint: mend the source or what is known of it, or let punctuate drop or divert such tuples",
     ]
 
