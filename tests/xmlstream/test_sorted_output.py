@@ -19,6 +19,7 @@ from operators.sort_key import SortKey
 from xmlstream.declaration import scan
 from xmlstream.plan import Node, Operator
 from xmlstream.runner import Settings, run
+from xmlstream.sealed import unseal
 from xmlstream.xml_sink import Target
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     assert [json.loads(line) for line in letters.read_text().splitlines()] == [
         {"source": "punctuate", "kind": "ungrammatical", "_position": 195, "raw": {"sid": "S01", "hour": 0, "t": 90.0}}
     ]
-    commits = [json.loads(path.read_text()) for path in sorted((checkpoint / "commits").glob("*.json"))]
+    commits = [unseal(path) for path in sorted((checkpoint / "commits").glob("*.json"))]
     times = [datetime.fromisoformat(commit["time"]) for commit in commits]
     assert times == sorted(times)
     assert started < times[0]
