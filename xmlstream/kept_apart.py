@@ -12,7 +12,13 @@ from sources.local_paths import divided, local_path
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
 _IN_CHECKPOINT = (
-    *("query.json", "published.jsonl", "commits/000000000.json", "staged/tuples-0.parquet", "documents/source/documents.jsonl"),
+    *(
+        "query.json",
+        "published.jsonl",
+        "commits/000000000.json",
+        "staged/tuples-0.parquet",
+        "documents/source/documents.jsonl",
+    ),
     *("state/source/000000000-1.parquet", "spark/metadata", "spark/offsets/0", "spark/commits/0"),
 )
 """Files like these are written there."""
