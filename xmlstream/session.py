@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import UsageError
 from xmlstream import class_archive, java_process, worker_python
@@ -91,9 +91,20 @@ def open_session(
                 "Spark does not start", where=first_cause(error), hint="look at the master and the configuration"
             ) from error
         raise
+    _quiet_accumulators(session)
     if here and not submitted:
         spare_the_search(session)
     return session
+
+
+def _quiet_accumulators(session: SparkSession) -> None:
+    """Has PySpark's server for accumulators, which nothing here uses, end a connection without a traceback.
+
+    Java's end of it closes whenever a query is stopped in the middle of a job.
+    """
+    server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
 
 
 def _submitted() -> dict[str, str]:

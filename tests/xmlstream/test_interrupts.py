@@ -124,3 +124,15 @@ def test_ctrl_c_ends_a_run_after_its_slice_and_the_next_goes_on(
     whole = documents(tmp_path / "whole")
     assert documents(tmp_path / "out") == whole
     assert begun.items() <= whole.items()
+
+
+@pytest.mark.spark
+def test_a_job_that_is_stopped_leaves_no_traceback_of_an_accumulator(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = spark.sparkContext._accumulatorServer
+    try:
+        raise EOFError
+    except EOFError:
+        server.handle_error(None, None)  # type: ignore[arg-type]
+    assert capsys.readouterr() == ("", "")
