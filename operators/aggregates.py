@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from operators.dialect import attributes_in, expression, render
 from punct_ns.schema import Attribute
-from punct_ns.slices import quoted
+from punct_ns.slices import own, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,13 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
 
     >>> from punct_ns.domain import Domain
     >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
-    'coalesce(_a0, 0L)'
+    'coalesce(__xs_a0, 0L)'
     """
     parts = _parts(aggregate.expression)
     if parts.distinct:
         return None
-    first, column = f"{aggregate.expression} AS _a{number}", f"_a{number}"
+    column, tally = own(f"a{number}"), own(f"n{number}")
+    first = f"{aggregate.expression} AS {column}"
     match parts.function:
         case "count":
             return Partial((first,), (f"sum({column}) AS {column}",), f"coalesce({column}, 0L)")
@@ -66,7 +67,7 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
         case "min" | "max":
             return Partial((first,), (f"{parts.function}({column}) AS {column}",), column)
         case "avg" | "mean" if aggregate.attribute.domain.type == "DOUBLE":
-            argument, tally = render(parts.arguments[0]), f"_n{number}"
+            argument = render(parts.arguments[0])
             where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
             firsts = (f"sum(CAST({argument} AS DOUBLE)){where} AS {column}", f"count({argument}){where} AS {tally}")
             merges = (f"sum({column}) AS {column}", f"sum({tally}) AS {tally}")

@@ -23,7 +23,7 @@ from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.slices import marked, quoted
+from punct_ns.slices import marked, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 MOST_PARTED = 4
 """Join attributes of one input up to which covers by several punctuations are looked for among some of them."""
 
-_REACHED, _COVERED, _THERE = "_reached", "_covered", "_there"
+_REACHED, _COVERED, _THERE = map(own, ("reached", "covered", "there"))
 
 
 def column(key: int) -> str:
     """What the values of a class are called."""
-    return f"_k{key}"
+    return own(f"k{key}")
 
 
 def shapes(closed: PunctuationSet, keys: Sequence[int]) -> frozenset[Shape]:

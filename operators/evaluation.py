@@ -17,7 +17,7 @@ from operators.state import OperatorState
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
-from punct_ns.slices import literal, quoted
+from punct_ns.slices import literal, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,8 @@ def _computed(
     rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(asked))
     # As a number, a moment does not pass through the local time of this process.
     column = f"unix_micros({expression})" if y.type == "TIMESTAMP" else expression
-    query = f"SELECT `_a0`, {column} AS `_a1` FROM VALUES {rows} AS t(`_a0`, {quoted(x.name)})"
+    at, image = own("number"), own("image")
+    query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
     try:
         found = [(asked[row[0]], _value(row[1], y)) for row in spark.sql(query).collect()]
     except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):

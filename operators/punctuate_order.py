@@ -24,12 +24,12 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, arrow_type, quoted
+from punct_ns.slices import POSITION, arrow_type, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FAR = "_n1"
+_FAR = own("far")
 """BOOLEAN: a tuple too far ahead; else null."""
 
 

@@ -16,12 +16,12 @@ from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, condition, is_inline, matching, not_matching, quoted
+from punct_ns.slices import POSITION, condition, is_inline, matching, not_matching, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SAID, _ENDS = "_n1", "_n2"
+_SAID, _ENDS = own("said"), own("ends")
 """BOOLEAN: whether an earlier slice ended the tuple's group, and whether the tuple does."""
 
 

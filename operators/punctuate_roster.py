@@ -27,12 +27,12 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, arrow_type, quoted
+from punct_ns.slices import POSITION, arrow_type, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BEFORE, _LAST, _LISTED, _STEP = "_n1", "_n2", "_n3", "_n4"
+_BEFORE, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
 """Of a row's member: the greatest value before it, that of the slice, whether it is waited for; and what follows."""
 
 _NEVER = "9223372036854775807"

@@ -15,11 +15,12 @@ from punct_ns.pattern import Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import own
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ASIDE = "_n0"
+ASIDE = own("aside")
 """STRING: why a tuple is set aside; null for one that goes on."""
 
 LATE = "ungrammatical"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from operators.behaviour import Tuples
-from punct_ns.slices import quoted
+from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,6 +43,6 @@ def joined(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
 def _joined(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int, how: str) -> DataFrame:
     from pyspark.sql import functions as F
 
-    renamed = others.select(*(F.col(quoted(name)).alias(f"_kept{i}") for i, name in enumerate(names)))
-    same = " AND ".join(f"{quoted(name)} <=> _kept{i}" for i, name in enumerate(names))
+    renamed = others.select(*(F.col(quoted(name)).alias(own(f"kept{i}")) for i, name in enumerate(names)))
+    same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
     return rows.join(F.broadcast(renamed) if at_most <= HASHED else renamed, F.expr(same or "true"), how)

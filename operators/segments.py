@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from operators.durable import checksum, damaged, parts
 from operators.parquet_files import parquet_files
+from punct_ns.slices import own
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +36,7 @@ _WIDTH = {"string": 48, "binary": 48}
 
 _ROW_GROUP = 1 << 16
 
-_LEAVING = "_leaving"
+_LEAVING = own("leaving")
 
 
 @dataclass(frozen=True, slots=True)

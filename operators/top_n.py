@@ -30,7 +30,7 @@ from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Rank = Literal["row_number", "rank", "dense_rank"]
 """How tuples are counted: each for itself, or equal ones alike, with gaps behind them or without."""
 
-_RANK = "_n0"
+_RANK = own("rank")
 
 
 @dataclass(frozen=True, slots=True)

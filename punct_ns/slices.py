@@ -22,11 +22,30 @@ from punct_ns.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-POSITION = "_position"
+_OWN = "__xs_"
+"""How the names of columns begin that stand beside attributes, of which none begins so."""
+
+
+def own(word: str) -> str:
+    """The name of a column beside the attributes of a frame, which no attribute has; it needs no quotes.
+
+    >>> own("position"), is_own("__XS_position"), is_own("_position")
+    ('__xs_position', True, False)
+    """
+    return f"{_OWN}{word}"
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is one that no attribute may have."""
+    return name.lower().startswith(_OWN)
+
+
+POSITION = own("position")
 """BIGINT: the order of items within a source; present as far as operators hand it on."""
 
-PUNCTUATION = "_punctuation"
-"""STRING: the notation of a whole punctuation; null for a tuple."""
+POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
+"""What a source's rows have beside the attributes where it is read without operators: POSITION, and the notation of a
+whole punctuation, a STRING, null for a tuple."""
 
 INLINE = 64
 """Values and end points up to which a condition is SQL text; beyond it they go into a broadcast table."""
@@ -231,13 +250,18 @@ def _arrow(shape: tuple[tuple[int, bool], ...], rows: list[tuple[Any, ...]], sch
         kind = arrow_type(schema[index].domain)
         columns += [kind] if is_value else [kind, pa.bool_(), kind, pa.bool_()]
     arrays = [pa.array(values, type=kind) for values, kind in zip(zip(*rows, strict=True), columns, strict=True)]
-    return pa.Table.from_arrays(arrays, names=[f"_p{at}" for at in range(len(columns))])
+    return pa.Table.from_arrays(arrays, names=[_field(at) for at in range(len(columns))])
 
 
 def _joins(name: str, is_value: bool, at: int) -> str:
     column = quoted(name)
     if is_value:
-        return f"{column} <=> _p{at}"
-    low = f"(_p{at} IS NULL OR {column} > _p{at} OR (_p{at + 1} AND {column} = _p{at}))"
-    high = f"(_p{at + 2} IS NULL OR {column} < _p{at + 2} OR (_p{at + 3} AND {column} = _p{at + 2}))"
-    return f"{column} IS NOT NULL AND {low} AND {high}"
+        return f"{column} <=> {_field(at)}"
+    low, low_closed, high, high_closed = (_field(at + i) for i in range(4))
+    above = f"({low} IS NULL OR {column} > {low} OR ({low_closed} AND {column} = {low}))"
+    below = f"({high} IS NULL OR {column} < {high} OR ({high_closed} AND {column} = {high}))"
+    return f"{column} IS NOT NULL AND {above} AND {below}"
+
+
+def _field(at: int) -> str:
+    return own(f"p{at}")

@@ -215,14 +215,27 @@ def _after_declaration(text: bytes) -> int:
     return declaration.end()
 
 
+_NO_XML = (
+    (b"\x1f\x8b", "the document is compressed: unpack it, for instance with gunzip"),
+    (b"PK\x03\x04", "the document is a ZIP archive: unpack it"),
+    (b"BZh", "the document is compressed: unpack it, for instance with bunzip2"),
+    (b"\xfd7zXZ", "the document is compressed: unpack it, for instance with unxz"),
+    (b"\x28\xb5\x2f\xfd", "the document is compressed: unpack it, for instance with unzstd"),
+    (codecs.BOM_UTF8, "the document begins with two byte order marks: take one of them away"),
+)
+"""How files begin that hold no XML as they are, and what to do."""
+
+
 def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
     """FlawError unless more text can make a root's start tag of what stands there."""
     rest = text[at : at + 9]
     if rest.startswith(b"<!DOCTYPE"):
-        raise FlawError("the document has a DOCTYPE, which is not accepted", at)
+        what = "the document has a DOCTYPE, which is not accepted: take it out, and write out the entities it declares"
+        raise FlawError(what, at)
     begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", b"<!DOCTYPE", b"<?"))
     if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
-        raise FlawError("the document does not begin with an element", at)
+        known = next((what for opening, what in _NO_XML if rest.startswith(opening)), None)
+        raise FlawError(known or "the document does not begin with an element", at)
     if complete:
         raise FlawError("the document has no root element" if not rest else "the root's start tag does not end", at)
 

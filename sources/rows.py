@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from punct_ns.slices import POSITION, PUNCTUATION
+from punct_ns.slices import POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from punct_ns.xml_form import punctuation_from_texts
 from sources.malformed import as_error
 from sources.ranges import Range
@@ -23,7 +23,7 @@ def rows(ranges: tuple[Range, ...], options: SourceOptions, schema: pa.Schema) -
         MalformedInput: A document that is not well-formed, or not accepted; what else cannot be read if the mode is
             FAILFAST; in other modes that is left out.
     """
-    columns = tuple(name for name in schema.names if name not in (POSITION, PUNCTUATION))
+    columns = tuple(name for name in schema.names if name not in (POSITION_SHOWN, PUNCTUATION_SHOWN))
     parser = XmlParser(options, columns)
     for range_ in ranges:
         for parsed in parser.parse(range_):
@@ -36,13 +36,14 @@ def rows(ranges: tuple[Range, ...], options: SourceOptions, schema: pa.Schema) -
 
 def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Table:
     tuples = pa.Table.from_batches([parsed.tuples])
-    if PUNCTUATION not in schema.names:
+    tuples = tuples.rename_columns([POSITION_SHOWN if n == POSITION else n for n in tuples.column_names])
+    if PUNCTUATION_SHOWN not in schema.names:
         return tuples.select(schema.names).cast(schema)
-    tuples = tuples.append_column(PUNCTUATION, pa.nulls(len(tuples), pa.string()))
+    tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
     said = parsed.punctuations
     texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
     notations = [str(punctuation_from_texts(text, options.schema)) for text in texts]
-    known = {POSITION: said[POSITION], PUNCTUATION: pa.array(notations, pa.string())}
+    known = {POSITION_SHOWN: said[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
     punctuations = pa.table(
         [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
     )
@@ -50,7 +51,7 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
     table = pa.concat_tables(both)
     if not len(punctuations):
         return table
-    if POSITION in schema.names:
-        return table.sort_by(POSITION)
+    if POSITION_SHOWN in schema.names:
+        return table.sort_by(POSITION_SHOWN)
     order = pa.concat_arrays([parsed.tuples[POSITION], said[POSITION]])
     return table.take(pa.compute.sort_indices(order))

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from punct_ns.errors import UsageError
-from punct_ns.slices import POSITION, PUNCTUATION, quoted
+from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.documents import Documents
 from sources.planning import Offset, Planner
 from sources.slicing import Slicing, Task
@@ -50,8 +50,11 @@ class PunctuatedXmlSource(DataSource):
             options = SourceOptions.parse(self.options)
             if options.stage is not None:
                 return STAGED
+            if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
+                hint = "a column of another name can have the path, as in option 'path.place' '@position'"
+                raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
             columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
-            return ", ".join([*columns, f"{POSITION} BIGINT NOT NULL", f"{PUNCTUATION} STRING"])
+            return ", ".join([*columns, f"{POSITION_SHOWN} BIGINT NOT NULL", f"{PUNCTUATION_SHOWN} STRING"])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads all there is."""
@@ -145,11 +148,13 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
     columns = [
         f"{quoted(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
         for field in schema
-        if field.name not in (POSITION, PUNCTUATION)
+        if field.name not in (POSITION_SHOWN, PUNCTUATION_SHOWN)
     ]
-    if PUNCTUATION in schema.names and any(not field.nullable for field in schema if field.name != POSITION):
+    if PUNCTUATION_SHOWN in schema.names and any(
+        not field.nullable for field in schema if field.name != POSITION_SHOWN
+    ):
         raise UsageError(
-            f"a row that is a punctuation has no attributes, so that with {PUNCTUATION} none can be NOT NULL",
+            f"a row that is a punctuation has no attributes, so that with {PUNCTUATION_SHOWN} none can be NOT NULL",
             hint="say NOT NULL in the option schema",
         )
     return SourceOptions.parse(options, ", ".join(columns))

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from operators.dialect import StreamSql, expression, named, render, with_units
 from punct_ns.errors import QueryError
+from xmlstream.misspelt import misspelt, windowed
 from xmlstream.query_text import QueryText
 
 __all__ = [
@@ -75,6 +76,8 @@ def _statement(tokens: list[Token], text: QueryText) -> Statement:
     except ParseError as error:
         raise _unreadable(error, tokens, text) from None
     assert tree is not None
+    if isinstance(tree, exp.Command) and (meant := misspelt(tokens, 0)) is not None:
+        raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
     return Statement(tree.transform(with_units, copy=False), text, start, end, _query_in(tokens))
 
 
@@ -92,7 +95,12 @@ def _unreadable(error: ParseError, tokens: list[Token], text: QueryText) -> Quer
     found = error.errors[0] if error.errors else {}
     description, near = found.get("description") or str(error), found.get("highlight") or ""
     line, last_column = found.get("line"), found.get("col")
-    token = next((t for t in tokens if t.line == line and t.col == last_column), tokens[-1])
+    at = next((i for i, t in enumerate(tokens) if t.line == line and t.col == last_column), len(tokens) - 1)
+    if (window := windowed(tokens, at)) is not None:
+        return text.error(window[0], window[1].start, window[2])
+    if (meant := misspelt(tokens, at)) is not None:
+        return text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
+    token = tokens[at]
     if description.startswith("Required keyword"):
         what = f"something is missing near {near}"
     elif description.startswith("Expecting"):

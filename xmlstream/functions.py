@@ -78,7 +78,22 @@ _ORDERED = (
 )
 _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
-_TIME_WINDOWS = "session_window window window_time time_bucket"
+_TIME_WINDOWS = "cumulate hop session session_window time_bucket tumble window window_time"
+TIME_WINDOWS = frozenset(_TIME_WINDOWS.split())
+"""What cuts time into windows, in Spark and elsewhere."""
+
+WINDOW_HINT = (
+    "for windows of ten minutes GROUP BY timestamp_seconds(unix_seconds(ts) DIV 600 * 600), for hours"
+    " GROUP BY date_trunc('HOUR', ts); where windows overlap, UNION ALL one such SELECT for each that a tuple is in,"
+    " with … DIV 600 - 1 and so on; there are no sessions"
+)
+"""What to write in their place, so that punctuations on the time close the groups."""
+ONE_FOR_ONE = (
+    "one tuple in gives one tuple out at the most: let a source make a tuple of each inner element, with rowTag, and"
+    " give it what is around by a path, such as 'path.id' '../@id'"
+)
+"""What to write where one tuple is to become several."""
+
 _GENERATORS = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack"
 _LAMBDAS = (
     "aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys "
@@ -99,8 +114,8 @@ _REASONS = {
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
     _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
     _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
-    _TIME_WINDOWS: "windows are not supported; group by an expression over the time, such as date_trunc('HOUR', ts)",
-    _GENERATORS: "one tuple in gives one tuple out at the most",
+    _TIME_WINDOWS: WINDOW_HINT,
+    _GENERATORS: ONE_FOR_ONE,
     _LAMBDAS: "functions of functions are not supported",
     _SESSION: "its value depends on where and by whom it is computed",
     _OUTSIDE: "a query calls Spark's own functions alone",

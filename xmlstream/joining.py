@@ -23,7 +23,10 @@ from xmlstream.relation import Field, Relation
 
 How = Kind | Literal["semi", "anti"]
 
-NO_EQUALITY = "write an equality between the two sides, such as a.id = b.id"
+NO_EQUALITY = (
+    "write an equality between the two sides, such as a.id = b.id; to pair all with all, give both a constant:"
+    " (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from operators.top_n import Rank
 from xmlstream.functions import AGGREGATES, REFUSED
-from xmlstream.refusals import A_BOUND, called
+from xmlstream.refusals import A_BOUND, AS_A_VALUE, called
 
 
 def misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
@@ -72,7 +72,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         exp.Query,
         lambda node, parent: _is_expression(parent),
         "a subquery in an expression is not supported",
-        "a condition looks at one tuple",
+        AS_A_VALUE,
     ),
     (exp.Intersect, lambda node, parent: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node, parent: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),

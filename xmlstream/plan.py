@@ -31,13 +31,11 @@ from operators.top_n import TopN
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
+from punct_ns.slices import is_own
 from sources.source import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_RESERVED = re.compile(r"_position|_punctuation|_kept\d+|_[anp]\d+")
-"""Columns that operators and slices have beside the attributes."""
 
 Unary: TypeAlias = Select | Project | Distinct | GroupBy | TopN | Sort | Describe | Punctuate
 Operator: TypeAlias = Unary | Merge | Join | SemiJoin | MultiwayJoin | Intersect | Difference
@@ -95,8 +93,9 @@ class Node:
             schema = self.operator.schema(*(node.schema for node in self.inputs))
             schemes = self.operator.schemes(*(node.schemes for node in self.inputs))
         for name in schema.names:
-            if _RESERVED.fullmatch(name.lower()):
-                raise QueryError(f"the name {name} is taken", hint="give the attribute another one")
+            if is_own(name):
+                what = f"the name {name} is taken: so begin columns that stand beside the attributes"
+                raise QueryError(what, hint="give the attribute another one")
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "schemes", schemes)
         object.__setattr__(self, "_hash", hash((self.operator, self.inputs, self.label)))

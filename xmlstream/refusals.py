@@ -7,10 +7,29 @@ import re
 from sqlglot import exp
 
 from xmlstream.dialect import offset
+from xmlstream.functions import ONE_FOR_ONE
 from xmlstream.query_text import QueryText
 
 A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
 """How a query asks for the first tuples of each group."""
+
+AS_A_JOIN = (
+    "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
+    " where nothing is null, LEFT ANTI JOIN"
+)
+"""How a query asks whether there is a tuple of another relation."""
+
+AS_A_VALUE = (
+    "join it by a constant: … FROM (SELECT *, 1 AS k FROM s) AS l JOIN (SELECT max(a) AS m, 1 AS k FROM u) AS r"
+    " ON l.k = r.k, and use r.m"
+)
+"""How a query uses the one tuple of another query."""
+
+STATIC = (
+    "a table that does not change is declared with a format of Spark's, CREATE TABLE u (…) USING csv"
+    " OPTIONS (path '…'), and joined as it is; of one that does, compare its times in the join's condition"
+)
+"""What stands in place of a table as of some time."""
 
 _RANKS = "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group"
 
@@ -23,7 +42,7 @@ _NAMES = {
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
     "method": ("NATURAL JOIN", "name the attributes with USING"),
-    "laterals": ("LATERAL VIEW", "one tuple in gives one tuple out at the most"),
+    "laterals": ("LATERAL VIEW", ONE_FOR_ONE),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "hint": ("a hint in /*+ … */", "leave it out"),
     "windows": ("WINDOW", "write it out behind OVER"),
@@ -37,8 +56,8 @@ _NAMES = {
     "groupingsets": ("GROUPING SETS", "write the levels as queries of their own"),
     "all": ("GROUP BY ALL", "list what to group by"),
     "recursive": ("WITH RECURSIVE", None),
-    "exists": ("EXISTS", "a condition looks at one tuple"),
-    "query": ("IN with a subquery", "a condition looks at one tuple"),
+    "exists": ("EXISTS", AS_A_JOIN),
+    "query": ("IN with a subquery", AS_A_JOIN),
     "within_group": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
     "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
     "ignorenulls": ("IGNORE NULLS", None),
@@ -47,15 +66,15 @@ _NAMES = {
     "collate": ("COLLATE", "strings are compared by code point"),
     "jsonextract": ("the operator ->", "use get_json_object(…)"),
     "values": ("VALUES", "a query reads streams"),
-    "lateral": ("LATERAL", None),
+    "lateral": ("LATERAL", ONE_FOR_ONE),
     "unnest": ("UNNEST", None),
     "attimezone": ("AT TIME ZONE", "use from_utc_timestamp(…)"),
     "aliases": ("AS with several names", None),
     "lock": ("FOR UPDATE", "leave it out"),
     "locks": ("FOR UPDATE", "leave it out"),
     "db": ("a table name with a database", "name a table that the query declares"),
-    "version": ("a table's version", None),
-    "when": ("a table's version", None),
+    "version": ("a table's version", STATIC),
+    "when": ("a table's version", STATIC),
     "placeholder": ("a parameter", "variables are written ${NAME}"),
     "parameter": ("a parameter", "variables are written ${NAME}"),
 }

@@ -48,6 +48,10 @@ def test_what_has_not_come_yet_is_waited_for_and_missing_in_the_end(start: bytes
     [
         (b"<!DOCTYPE r [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><r>&e;</r>", "DOCTYPE"),
         (b"<?xml version='1.0'?>\n<!DOCTYPE r><r/>", "DOCTYPE"),
+        (b"<!DOCTYPE r><r/>", "take it out"),
+        (b"\x1f\x8b\x08\x00abc", "gunzip"),
+        (b"PK\x03\x04abc", "unpack"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf<r/>", "two byte order marks"),
         (b"text", "begin with an element"),
         (b"<?xml version='1.0' encoding='klingon'?><r>", "klingon"),
         (b"<?xml version='1.0' encoding='rot13'?><r>", "rot13"),

@@ -11,7 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
-from punct_ns.slices import POSITION, PUNCTUATION
+from punct_ns.slices import POSITION_SHOWN as POSITION
+from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources import xml_files
 from sources.sensors import generate
 from sources.staging import StagedRange

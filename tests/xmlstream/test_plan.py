@@ -214,10 +214,15 @@ def test_no_rule_changes_what_comes_out(rule: object) -> None:
     assert rule(changed) == changed
 
 
-@pytest.mark.parametrize("name", ["_position", "_PUNCTUATION", "_a0"])
+@pytest.mark.parametrize("name", ["__xs_position", "__XS_a0"])
 def test_a_column_of_the_operators_own_is_no_attribute(name: str) -> None:
     with pytest.raises(QueryError, match="taken"):
         plan(f"SELECT hour AS {name} FROM s1")
+
+
+@pytest.mark.parametrize("name", ["_position", "_PUNCTUATION", "_a0", "_leaving", "__x"])
+def test_any_other_name_is_an_attributes(name: str) -> None:
+    assert plan(f"SELECT hour AS {name} FROM s1").schema.names == (name,)
 
 
 def test_the_plan_as_text_names_every_node() -> None:
