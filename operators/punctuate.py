@@ -30,7 +30,7 @@ from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, quoted
+from punct_ns.slices import POSITION, in_utc, quoted
 from punct_ns.violations import violation
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ class Punctuate:
     def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
-            first = computed.where(f"{ASIDE} = '{LATE}'").orderBy(POSITION).limit(1).toArrow().to_pylist()
-            raise self._offence(first[0], state)
+            first = computed.where(f"{ASIDE} = '{LATE}'").orderBy(POSITION).limit(1).toArrow()
+            raise self._offence(in_utc(first).to_pylist()[0], state)
         state.set_aside += facts["late"] + facts["ahead"]
         wanted = (LATE, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
         names = [a.name for a in state.inputs[0] if a.name in computed.columns]
         chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})").orderBy(POSITION)
-        for row in chosen.select(ASIDE, POSITION, *map(quoted, names)).toArrow().to_pylist():
+        for row in in_utc(chosen.select(ASIDE, POSITION, *map(quoted, names)).toArrow()).to_pylist():
             raw = {name: row[name] for name in names}
             state.letters.append({"kind": row[ASIDE], "_position": row[POSITION], "raw": raw})
 

@@ -16,7 +16,7 @@ from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, condition, is_inline, matching, not_matching, own, quoted
+from punct_ns.slices import POSITION, condition, in_utc, is_inline, matching, not_matching, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,8 +67,9 @@ class ByPredicate:
         if marked is None or not facts["ending"]:
             return []
         schema = state.inputs[0]
-        ending = marked.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes)).toArrow()
-        return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in ending.columns), strict=True)]
+        ending = marked.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes))
+        columns = in_utc(ending.toArrow()).columns
+        return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
     def broken(self, values: Facts, schema: Schema) -> Punctuation:
         """Its group had ended."""

@@ -21,7 +21,7 @@ from punct_ns.pattern import Constant, Pattern, matches, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.slices import matching, quoted
+from punct_ns.slices import in_utc, matching, quoted
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _constants(places: Sequence[int], point: Point) -> dict[int, Pattern]:
 def _points(frame: DataFrame, places: Sequence[int], schema: Schema) -> list[Point]:
     columns = [
         [None if v is None else schema[i].domain.normal(v) for v in column.to_pylist()]
-        for i, column in zip(places, frame.toArrow().columns, strict=True)
+        for i, column in zip(places, in_utc(frame.toArrow()).columns, strict=True)
     ]
     return list(zip(*columns, strict=True))
 
@@ -170,7 +170,8 @@ def _outside(
     (i,) = places
     domain = schema[i].domain
     column = F.col(quoted(schema[i].name))
-    ends: list[Any] = [c.to_pylist()[0] for c in points.agg(F.min(column), F.max(column)).toArrow().columns]
+    least_and_most = in_utc(points.agg(F.min(column).alias("low"), F.max(column).alias("high")).toArrow())
+    ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
     low, high = (domain.normal(end) for end in ends)
     ends_too = [(domain.cut(low, after=False), domain.cut(high, after=True))]
     return _without(said, i, ValueSet.of_intervals(domain, ends_too, null=domain.nullable))

@@ -76,6 +76,19 @@ def arrow_type(domain: Domain) -> pa.DataType:
     return _ARROW[domain.type]
 
 
+def in_utc(table: pa.Table) -> pa.Table:
+    """A table from Spark with its moments in UTC: in the session's zone Python has none at both ends of the calendar.
+
+    >>> last = pa.array([253402300799999999], pa.timestamp("us", "Pacific/Kiritimati"))
+    >>> in_utc(pa.table({"t": last}))["t"].to_pylist()[0].isoformat()
+    '9999-12-31T23:59:59.999999+00:00'
+    """
+    moments = [(i, field) for i, field in enumerate(table.schema) if getattr(field.type, "tz", None) is not None]
+    for i, field in moments:
+        table = table.set_column(i, field.name, table.column(i).cast(pa.timestamp(field.type.unit, "UTC")))
+    return table
+
+
 def quoted(name: str) -> str:
     """A name as Spark SQL's identifier.
 

@@ -15,7 +15,7 @@ from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.slices import POSITION, arrow_type, quoted
+from punct_ns.slices import POSITION, arrow_type, in_utc, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,6 +133,7 @@ def rows_of(tuples: Tuples, schema: Schema) -> list[Row]:
 
 
 def _values(table: pa.Table, schema: Schema) -> list[Row]:
+    table = in_utc(table)
     columns = [table[name].to_pylist() for name in schema.names]
     return [
         tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, schema, strict=True))

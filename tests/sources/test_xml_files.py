@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
-from punct_ns.slices import POSITION_SHOWN as POSITION
+from punct_ns.slices import POSITION, POSITION_SHOWN
 from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources import xml_files
 from sources.sensors import generate
@@ -71,7 +71,7 @@ class Stream:
 
 
 def in_order(frame: DataFrame) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in frame.orderBy(POSITION).drop(POSITION).collect()]
+    return [tuple(row) for row in frame.orderBy(POSITION_SHOWN).drop(POSITION_SHOWN).collect()]
 
 
 def test_a_batch_has_all_items_in_their_order(session: SparkSession, sensors: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_batch_has_all_items_in_their_order(session: SparkSession, sensors: Pa
     assert len(items) == 20 * 62 + 1
     assert [item[4] for item in items if item[4]][:2] == ["<*, 0, [0,29], *>", "<*, 0, *, *>"]
     assert items[-1] == (None, None, None, None, "<*, *, *, *>")
-    assert frame.schema[POSITION].nullable is False
+    assert frame.schema[POSITION_SHOWN].nullable is False
     assert frame.rdd.getNumPartitions() > 2
 
 
@@ -221,7 +221,7 @@ def test_types_arrive_as_spark_has_them(session: SparkSession, tmp_path: Path) -
     inner = "".join(f"<{name}>{text}</{name}>" for name, text in leaves.items())
     path.write_text(f"<r><tempdata>{inner}<day>2003-05-15</day></tempdata></r>")
     schema = "i TINYINT, d DECIMAL(4,2), f FLOAT, b BOOLEAN, t TIMESTAMP, n TIMESTAMP_NTZ, day DATE, absent BIGINT"
-    frame = batch(session, path, schema=schema).where("absent IS NULL").drop(POSITION, PUNCTUATION)
+    frame = batch(session, path, schema=schema).where("absent IS NULL").drop(POSITION_SHOWN, PUNCTUATION)
     (row, _) = frame.selectExpr("*", "date_format(t, 'HH:mm') AS time").collect()
     assert [str(value) for value in row][:4] == ["5", "1.50", "2.5", "True"]
     assert (str(row["n"]), str(row["day"]), row["time"]) == ("2003-05-15 17:20:00", "2003-05-15", "17:20")

@@ -106,6 +106,6 @@ def test_an_xml_attribute_may_be_called_position(spark: SparkSession, tmp_path: 
         " rowTag 'r');"
     )
     query = f"{table} SELECT _leaving, max(_position) AS p FROM l GROUP BY _leaving"
-    xs.sql(query, spark=spark).run(output=tmp_path / "out")
+    xs.from_sql(spark, query).run(output=tmp_path / "out")
     (document,) = (tmp_path / "out").glob("*.xml")
     assert "<p>4</p>" in document.read_text()
