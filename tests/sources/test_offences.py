@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,19 @@ def test_a_tuple_before_its_punctuation_is_none_and_an_attribute_that_is_not_rea
     rows: list[tuple[int, tuple[Any, ...]]] = [(0, (5, 6)), (3, (5, 0)), (4, (0, 6))]
     assert offences(table(rows, schema), said, schema).tolist() == [1, 2]
     assert offences(table(rows, schema).drop_columns(["m"]), said, schema).tolist() == [1]
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_NTZ", "DATE"])
+def test_the_ends_of_the_calendar_are_told_apart(type_: str) -> None:
+    schema = Schema.parse(f"t {type_}")
+    domain = schema[0].domain
+    ends = (0, 1, 2, -3, -2, -1)
+    cuts = [domain.cut(end, after=False) for end in (domain.sql.low, domain.sql.high)]
+    values = [domain.bound(cuts[0] + end if end >= 0 else cuts[1] + 1 + end, above=True)[0] for end in ends]
+    columns = [pa.array(values, arrow_type(domain)), pa.array(range(len(values)), pa.int64())]
+    table = pa.table(columns, names=["t", POSITION])
+    for form in ("{}", "[{},)", "({},)", "(,{})", "(,{}]"):
+        for value in values:
+            p = Punctuation.of(schema, t=form.format(domain.write(value)))
+            found = offences(table, [(-1, p)], schema).tolist()
+            assert found == [row for row, other in enumerate(values) if p.matches((other,))]
