@@ -127,15 +127,20 @@ class Planner:
             ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
         return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
 
-    def look(self, at: Offset, sizes: Sequence[int]) -> None:
+    def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
         """Leave a note of what the source waits for, no more of it being there than up to an offset.
+
+        Args:
+            at: The offset.
+            sizes: How much of each document is there.
+            is_slice: Whether there is a slice up to it, which is to be taken first.
 
         Raises:
             InputError: It is a document that has waited for long enough, and `unfinished 'fail'` is said.
         """
         stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
         behind = len(sizes) - at.document - 1
-        if stuck and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+        if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
             raise InputError(
                 f"{stuck} is unfinished, and was not written to for a while",
                 where=f"{behind} documents wait behind it" if behind else None,

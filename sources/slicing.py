@@ -10,6 +10,7 @@ from pyspark.sql.datasource import InputPartition
 from sources.documents import Documents
 from sources.planning import Offset, Planner
 from sources.ranges import Range
+from sources.scan import SMALLEST_WINDOW
 from sources.source import SourceOptions
 
 
@@ -60,9 +61,16 @@ class Slicing:
             self._sizes = sizes  # what comes later is not waited for
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
-        if not ranges:
-            self._planner.look(after, sizes)
+        if not ranges or self._is_short(start, after, ranges, budget):
+            self._planner.look(after, sizes, is_slice=bool(ranges))
         return after
+
+    def _is_short(self, start: Offset, after: Offset, ranges: Sequence[Range], budget: int | None) -> bool:
+        """Whether a slice takes less than it might, there being no more."""
+        left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+        if after.document - start.document == self._options.max_files_per_slice:
+            return False
+        return left is None or left >= SMALLEST_WINDOW
 
     def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[Task]:
         """The tasks of a slice; none where it is empty."""
