@@ -25,6 +25,7 @@ from operators.segments import SegmentStore
 from operators.state import OperatorState
 from punct_ns.slices import POSITION
 from sources.findings import Findings
+from sources.late import with_elements
 from sources.restricted import RESTRICTED
 from sources.staging import StagedRange
 from xmlstream.checkpoint import Checkpoint
@@ -188,11 +189,18 @@ class Execution:
                 raise AssertionError(f"{name} is no operator")
             case _, operator:
                 slice_ = advance(operator, [slices[n] for n in node.inputs], state)
-        write_letters(self._dead_letters, name, slice_id, [{"source": name, **letter} for letter in state.letters])
+        letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
+        write_letters(self._dead_letters, name, slice_id, [{"source": name, **letter} for letter in letters])
         if node in self._shared and slice_.tuples is not None:
             # What several read is computed once.
             return Slice(state.computed(slice_.tuples), slice_.punctuations)
         return slice_
+
+    def _ranges_below(self, node: Node, ranges: Sequence[StagedRange]) -> list[StagedRange]:
+        """Those of the one source that a node stands on; none if there are several, or a static one."""
+        while len(node.inputs) == 1:
+            (node,) = node.inputs
+        return [r for r in ranges if isinstance(node.operator, Scan) and r.source == self._names[node]]
 
     def _committed(self, record: dict[str, Any], drafts: Sequence[Draft | None]) -> None:
         self.committed, self.closed = record["slice"], record["report"]["closed"]

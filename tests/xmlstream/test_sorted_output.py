@@ -67,7 +67,16 @@ def test_reports_come_out_in_order_from_sensors_that_do_not_punctuate(spark: Spa
     assert [report["set_aside"] for report in done] == [0, 1, 0]
     (letters,) = (tmp_path / "out" / "_dead_letters").iterdir()
     assert [json.loads(line) for line in letters.read_text().splitlines()] == [
-        {"source": "punctuate", "kind": "ungrammatical", "_position": 195, "raw": {"sid": "S01", "hour": 0, "t": 90.0}}
+        {
+            "source": "punctuate",
+            "kind": "ungrammatical",
+            "_position": 195,
+            "raw": "<r><sid>S01</sid><hour>0</hour><t>90.0</t></r>",
+            "document": str(tmp_path / "in" / "1.xml"),
+            "line": 1,
+            "column": 51,
+            "within": "<rs>",
+        }
     ]
     commits = [unseal(path) for path in sorted((checkpoint / "commits").glob("*.json"))]
     times = [datetime.fromisoformat(commit["time"]) for commit in commits]
