@@ -276,7 +276,7 @@ _NAMES = {name.lower(): name for name in (*_OTHERS, *_SPECS)}
 SET_BY_QUERIES = {
     "follow": "run the query with --follow, or by start",
     "keepOpen": "run the query with --keep-open, or keep_open=True",
-    **dict.fromkeys(("close", "documentLog", "stage", "source", "columns", "beside"), "leave it out"),
+    **dict.fromkeys(("close", "documentLog", "restricted", "stage", "source", "columns", "beside"), "leave it out"),
 }
 """Options that a query sets for its sources, and what a user does instead."""
 

@@ -71,7 +71,7 @@ def test_every_option_of_a_source_is_in_its_table() -> None:
         "path.<column>",
         "prefix.<column>",
     }
-    internal = {"schema", "follow", "keepOpen", "close", "documentLog", "stage", "source", "columns", "beside"}
+    internal = {"schema", *source.SET_BY_QUERIES}
     assert listed == set(source._NAMES.values()) - internal
 
 
