@@ -1,0 +1,43 @@
+"""A tuple is found again by its position, as it stands in its document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sources.late import with_elements
+from sources.ranges import Range
+from sources.source import SourceOptions
+from sources.stage_writer import stage
+from sources.staging import StagedRange
+
+ROWS = ["<row><h>1</h></row>", "<row><h>2</h><!-- é --></row>", "<row ><h>&#51;</h></row>", "<row><h>4</h></row>"]
+
+
+@pytest.fixture(params=["utf-8", "utf-16", "iso-8859-1"])
+def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
+    path = tmp_path / "d.xml"
+    declared = f"<?xml version='1.0' encoding='{request.param}'?>" if request.param.startswith("iso") else ""
+    text = declared + "<r up='é'>\n<in>\n" + "\n é ".join(ROWS) + "\n</in></r>"
+    path.write_bytes(text.encode(request.param))
+    options = SourceOptions.parse(
+        {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": str(tmp_path / "stage")}
+    )
+    (row,) = stage([Range(str(path), 0, 0, path.stat().st_size, ends="root")], options)
+    return StagedRange.of(row)
+
+
+def test_dead_letters_get_the_elements_of_their_positions(staged: StagedRange) -> None:
+    assert staged.first_position is not None
+    letters = [{"_position": staged.first_position + place, "raw": {"h": 0}, "kind": "x"} for place in (1, 3, 2)]
+    found = with_elements(letters, [staged])
+    assert [one["raw"] for one in found] == [ROWS[1], ROWS[3], ROWS[2]]
+    assert [(one["line"], one["column"]) for one in found] == [(4, 4), (6, 4), (5, 4)]
+    assert {(one["within"], one["kind"]) for one in found} == {("<r up='é'><in>", "x")}
+
+
+def test_what_is_not_there_any_more_stays_as_it_was_read(staged: StagedRange) -> None:
+    Path(staged.part.ranges[0].path).unlink()
+    letter = {"_position": staged.first_position, "raw": {"h": 1}}
+    assert with_elements([letter], [staged]) == [letter]
