@@ -23,7 +23,7 @@ RESTRICTED = "restricted.json"
 """The name of that file."""
 
 
-def unread(said: pa.RecordBatch, columns: Collection[str]) -> frozenset[str]:
+def also_restricted(said: pa.RecordBatch | pa.Table, columns: Collection[str]) -> frozenset[str]:
     """The attributes beside those columns that punctuations restrict; `said` has their pattern texts."""
     if not said.num_rows:
         return frozenset()
@@ -32,7 +32,7 @@ def unread(said: pa.RecordBatch, columns: Collection[str]) -> frozenset[str]:
 
 
 def _is_restricted(texts: Any) -> bool:
-    return texts.null_count < len(texts) and bool(pc.any(pc.not_equal(texts, "*")).as_py())
+    return texts.null_count < len(texts) and bool(pc.any(pc.not_equal(pc.cast(texts, pa.string()), "*")).as_py())
 
 
 def known(options: SourceOptions) -> frozenset[str]:

@@ -20,7 +20,7 @@ from sources.noticing import Noticing, restrictions
 from sources.parsed import Parsed
 from sources.part import Part
 from sources.ranges import Range
-from sources.restricted import known, unread
+from sources.restricted import also_restricted, known
 from sources.sieve import Sieve
 from sources.source import SourceOptions
 from sources.staging import MALFORMED, StagedRange, to_ipc
@@ -68,7 +68,7 @@ def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     for range_ in part.ranges:
         for each in parser.parse_all(range_):
             for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
-                if more := unread(parsed.punctuations, stream.columns):
+                if more := also_restricted(parsed.punctuations, stream.columns):
                     return replace(part, stream=number).with_columns(more)
                 stream.add(parsed)
     return None

@@ -9,7 +9,7 @@ the query reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from sources.coalesced import punctuations
 from sources.findings import Findings
 from sources.late import Late, reported
 from sources.late_tuples import late_tuples, missing, without
+from sources.restricted import also_restricted
 from sources.stage_writer import staged_again
 from sources.staging import StagedRange
 from xmlstream.plan import Scan
@@ -68,7 +69,7 @@ class Intake:
         self._said = state.punctuations("said", self._schema)
         self._dead_letters, self._called = dead_letters, called
         self._restricted, self._file = frozenset[str](), restricted
-        self._note_restricted(self._said.set)
+        self._note_restricted({self._schema[i].name for p in self._said.set for i in p.restricted})
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
@@ -100,7 +101,7 @@ class Intake:
             letters += self._told(sorted(bad, key=itemgetter("_position")))
             if range_.punctuations is not None:
                 new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
-                self._note_restricted(new)
+                self._note_restricted(also_restricted(range_.punctuations, self._restricted))
         write_letters(self._dead_letters, self._called, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
@@ -148,13 +149,13 @@ class Intake:
         late = late_tuples(path, said, self._options)
         return (without(path, [one.position for one in late]) if late else path), late
 
-    def _note_restricted(self, said: Iterable[Punctuation]) -> None:
-        """The tasks of later slices will read what these restrict, whatever the query reads."""
-        names = self._restricted.union(self._schema[i].name for p in said for i in p.restricted)
-        if names != self._restricted and self._file is not None:
+    def _note_restricted(self, names: Collection[str]) -> None:
+        """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
+        known = self._restricted.union(names)
+        if known != self._restricted and self._file is not None:
             make_directory(self._file.parent)
-            write_atomically(self._file, json.dumps(sorted(names)))
-        self._restricted = names
+            write_atomically(self._file, json.dumps(sorted(known)))
+        self._restricted = known
 
 
 def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
