@@ -60,8 +60,8 @@ class Checkpoint:
         self._spark = SparkLog(directory / "spark")
         records = self._commits.records()
         self.latest = made_whole(records)
-        last = self.latest or {"slice": None, "offset": None, "published": NOTHING, "documents": {}}
-        self._spark.agree(last["slice"], last["offset"])
+        last = self.latest or {"slice": None, "published": NOTHING, "documents": {}}
+        self._spark.agree(last["slice"], [record["offset"] for record in records])
         listed = [json.loads(line) for line in self._published.restore(last["published"])]
         self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]
         self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from operators.durable import RESTORE
@@ -34,8 +35,8 @@ class SparkLog:
         """What Spark has logged of a slice: how far it reads."""
         return (self.directory / "offsets" / str(number)).read_text(encoding="utf-8")
 
-    def agree(self, committed: int | None, offset: str | None) -> None:
-        """Makes it say that all is done up to the committed slice, which reads as far as `offset`, and nothing more.
+    def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
+        """Makes it say that all is done up to the committed slice, and nothing more; `offsets` are of the last slices.
 
         Raises:
             StateError: It knows of later slices: commits of ours are lost.
@@ -51,14 +52,15 @@ class SparkLog:
             )
         name = self._name()
         shutil.rmtree(self.directory, ignore_errors=True)
-        if committed is None or offset is None:
+        if committed is None:
             return
         for log in ("offsets", "commits"):
             (self.directory / log).mkdir(parents=True)
         (self.directory / "metadata").write_text(json.dumps({"id": name}), encoding="utf-8")
-        # Spark looks at the slice before the last, too, though it is of no consequence where the last is done.
+        # Spark looks at the slice before the last, too; how far that read is of no consequence where the last is done.
         for number in range(max(committed - 1, 0), committed + 1):
-            (self.directory / "offsets" / str(number)).write_text(offset, encoding="utf-8")
+            text = offsets[max(number - committed - 1, -len(offsets))]
+            (self.directory / "offsets" / str(number)).write_text(text, encoding="utf-8")
         (self.directory / "commits" / str(committed)).write_text(_DONE, encoding="utf-8")
 
     def _name(self) -> str:
