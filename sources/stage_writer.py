@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from punct_ns.errors import InputError
-from punct_ns.slices import POSITION
+from punct_ns.slices import POSITION, POSITION_SHOWN
 from sources.item_parser import ItemParser
 from sources.late import reported
 from sources.malformed import Malformed, as_table
@@ -111,10 +111,10 @@ class _Stream:
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
         late = pa.Table.from_pylist(reported(self._sieve.late, self._part), MALFORMED)
         malformed = as_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
-        wrong = pa.concat_tables([malformed, late]).sort_by(POSITION)
+        wrong = pa.concat_tables([malformed, late]).sort_by(POSITION_SHOWN)
         encoded = _encoded(said)
         noticed = self._noticing.findings(ranges, restrictions(encoded, self._options.schema))
-        positions += [wrong[POSITION][end].as_py() for end in (0, -1) if len(wrong)]
+        positions += [wrong[POSITION_SHOWN][end].as_py() for end in (0, -1) if len(wrong)]
         return {
             "source": self._options.source,
             "path": self._file.close(),
