@@ -7,6 +7,7 @@ interrupt: then what is done stays, as whenever a process is killed, and the sli
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -69,6 +70,9 @@ def run_script(
         Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
     _require_startable(script, settings)
+    if environment.keep_java_quiet:
+        # What py4j logs of a Java that has ended, or of an error, is said in words.
+        logging.getLogger().addHandler(logging.NullHandler())
     with noted() as interrupts:
         run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
         thread = threading.Thread(target=run.begin, name="query", daemon=True)
