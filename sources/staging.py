@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from punct_ns.slices import POSITION_SHOWN
 from sources.findings import Findings
 from sources.part import Part
 
@@ -33,7 +34,7 @@ _TEXT: pa.DataType = pa.string()
 
 MALFORMED = pa.schema(
     [
-        pa.field("_position", _LONG, nullable=False),
+        pa.field(POSITION_SHOWN, _LONG, nullable=False),
         pa.field("document", _TEXT, nullable=False),
         pa.field("line", _LONG),
         pa.field("column", _LONG),
