@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute, Schema
+from xmlstream.catalogue import Catalogue
 from xmlstream.dialect import Statement, render
 from xmlstream.spark_errors import explained
 
@@ -67,26 +68,25 @@ class SparkAnalyst:
             if str(spark.conf.get(setting)).lower() != wanted:
                 hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
                 raise UsageError(f"{setting} must be {wanted}: queries are read and computed so", hint=hint)
-        self._spark = spark
-        self._frames: dict[Schema, DataFrame] = {}
+        self._catalogue = Catalogue(spark)
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
         """What Spark calls them, and their types and nullability there."""
         if not expressions:
             return []
         with explained():
-            fields = self._frame(schema).selectExpr(*expressions).schema.fields
+            fields = self._catalogue.frame(schema).selectExpr(*expressions).schema.fields
         return [(field.name, _domain(field)) for field in fields]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Lets Spark filter by it."""
         with explained():
-            self._frame(schema).where(expression)
+            self._catalogue.frame(schema).where(expression)
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
         """What Spark's union makes of them, from left to right."""
         with explained():
-            union = reduce(lambda one, other: one.unionAll(other), map(self._frame, schemas))
+            union = reduce(lambda one, other: one.unionAll(other), map(self._catalogue.frame, schemas))
         return [_domain(field).type for field in union.schema.fields]
 
     def common(self, one: str, other: str) -> str | None:
@@ -106,14 +106,15 @@ class SparkAnalyst:
         Raises:
             QueryError: Spark finds an error in the query, or the two differ.
         """
-        session = self._session(tables)
+        session = self._catalogue.session(tables)
         text, start = statement.text, statement.start
         with explained(text, start):
             original = session.sql(text.text[start : statement.end])
-            plans = [_optimized(original)]
         with explained(text):
-            plans.append(_optimized(session.sql(render(statement.tree))))
-        if not plans[0].sameResult(plans[1]):
+            rendered = session.sql(render(statement.tree))
+        with explained(text, start):
+            is_same = _same(original, rendered)
+        if not is_same:
             raise text.error(
                 "Spark would not compute what was understood of this query",
                 start,
@@ -121,27 +122,16 @@ class SparkAnalyst:
             )
         return [_domain(field).type for field in original.schema.fields]
 
-    def _session(self, tables: Mapping[str, Schema]) -> SparkSession:
-        """A session with the tables as views, so that the user's own catalogue stays as it is."""
-        session = self._spark.newSession()
-        # An array, as PySpark's own `getAll` pays for the exception that ends Java's iteration.
-        for entry in self._spark._jsparkSession.conf().getAllAsJava().entrySet().toArray():
-            name = entry.getKey()
-            if name.startswith("spark.sql.") and session.conf.isModifiable(name):
-                session.conf.set(name, entry.getValue())
-        for name, schema in tables.items():
-            session.createDataFrame([], schema.ddl()).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
-        return session
 
-    def _frame(self, schema: Schema) -> DataFrame:
-        if schema not in self._frames:
-            self._frames[schema] = self._spark.createDataFrame([], schema.ddl())
-        return self._frames[schema]
-
-
-def _optimized(frame: DataFrame) -> Any:
-    # Constants are folded here: a literal of its own and the cast of a text become one.
-    return frame._jdf.queryExecution().optimizedPlan()
+def _same(one: DataFrame, other: DataFrame) -> bool:
+    """Whether Spark makes one plan of both."""
+    executions: list[Any] = [frame._jdf.queryExecution() for frame in (one, other)]
+    # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
+    optimized = executions[0].optimizedPlan()
+    if executions[0].analyzed().sameResult(executions[1].analyzed()):
+        return True
+    # A literal of its own and the cast of a text have become one.
+    return bool(optimized.sameResult(executions[1].optimizedPlan()))
 
 
 def _domain(field: StructField) -> Domain:

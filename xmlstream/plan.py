@@ -116,8 +116,25 @@ def results(root: Node) -> tuple[Node, ...]:
 
 
 def together(roots: Sequence[Node], called: Sequence[str]) -> Node:
-    """The plan with these results, under these names; the root itself where there is but one."""
-    return roots[0] if len(roots) == 1 else Node(Results(tuple(called)), tuple(roots), "results")
+    """The plan with these results, under these names; the root itself where there is but one.
+
+    What is equal in several of them becomes one object: to compare two parts that are equal, and not one, is to walk
+    both as trees, and again at every level above.
+    """
+    if len(roots) == 1:
+        return roots[0]
+    made: dict[int, Node] = {}
+    known: dict[Node, Node] = {}
+
+    def one(node: Node) -> Node:
+        if id(node) not in made:
+            inputs = tuple(map(one, node.inputs))
+            is_same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            again = node if is_same else Node(node.operator, inputs, node.label)
+            made[id(node)] = known.setdefault(again, again)
+        return made[id(node)]
+
+    return Node(Results(tuple(called)), tuple(map(one, roots)), "results")
 
 
 def topological(root: Node) -> list[Node]:

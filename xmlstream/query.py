@@ -251,7 +251,7 @@ class Query:
         statement = parse_statements(QueryText.joined(parts))[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         sql.sketched(statement, tables)
-        return Query(self.spark, sql.planned(statement, tables, self.spark))
+        return Query(self.spark, sql.planned(statement, tables, SparkAnalyst(self.spark)))
 
     def _beside(self, other: Query) -> tuple[Relation, Relation]:
         """Both, as they are taken together by position."""

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
+from xmlstream.analysis import SparkAnalyst
 from xmlstream.declaration import Declaration, declared
 from xmlstream.dialect import Statement, offset, parse_statements
 from xmlstream.plan import Node, Scan, together, topological
@@ -66,7 +67,8 @@ class Script:
         Raises:
             QueryError: An expression has no type, a result does not fit its sink, or Spark takes a query for another.
         """
-        return self._plan(lambda query, tables: planned(query, tables, spark))
+        analyst = SparkAnalyst(spark)
+        return self._plan(lambda query, tables: planned(query, tables, analyst))
 
     def sketch(self) -> Node:
         """The plan without types, after all that can be known without Spark has been checked.

@@ -6,7 +6,6 @@ Sketching finds what is wrong with the text and its names, and needs no Spark; p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from xmlstream.analysis import NamesOnly, SparkAnalyst
 from xmlstream.dialect import Statement
@@ -14,9 +13,6 @@ from xmlstream.plan import Node
 from xmlstream.relation import Relation
 from xmlstream.supported import require_supported
 from xmlstream.translation import Translation
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
@@ -29,13 +25,12 @@ def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
     return _translated(query, tables, Translation(query.text, NamesOnly()))
 
 
-def planned(query: Statement, tables: Mapping[str, Relation], spark: SparkSession) -> Node:
-    """The plan of a query that was checked.
+def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnalyst) -> Node:
+    """The plan of a query that was checked; queries over the same tables are best planned by one analyst.
 
     Raises:
         QueryError: An expression has no type, or Spark takes the query for another.
     """
-    analyst = SparkAnalyst(spark)
     types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
     root = _translated(query, tables, Translation(query.text, analyst))
     if (found := [attribute.domain.type for attribute in root.schema]) != types:

@@ -71,6 +71,16 @@ def test_a_chain_of_subqueries_that_double_is_walked_in_linear_time() -> None:
     assert len(topological(root)) == 41
 
 
+def test_subqueries_that_double_are_walked_in_linear_time_by_several_queries() -> None:
+    steps = [f"u{i} AS (SELECT * FROM u{i - 1} UNION ALL SELECT hour FROM u{i - 1})" for i in range(1, 40)]
+    query = f"WITH u0 AS (SELECT hour FROM s1), {', '.join(steps)} SELECT * FROM u39"
+    sinks = "".join(f"CREATE TABLE t{n} USING punctuated_xml OPTIONS (path 't{n}', rowTag 'r');\n" for n in range(3))
+    root = read(TABLES + sinks + "".join(f"INSERT INTO t{n} {query};\n" for n in range(3))).sketch()
+    assert len(topological(root)) == 42
+    assert root.inputs[0] is root.inputs[1]
+    assert len(topological(optimized(root))) <= 42
+
+
 def test_nodes_come_after_their_inputs() -> None:
     order = topological(plan(WAREHOUSE))
     for at, node in enumerate(order):

@@ -1,0 +1,78 @@
+"""What it takes to plan one query, and many in one file: CPU seconds of Python and Java, from a fresh session.
+
+    make bench, or .ci/java .venv/bin/pytest --capture=no tests/benchmarks/planning.py
+
+The queries are those of `data/auctions` over the three streams of the auction, as often as it takes; no job is run.
+Beside 21 of them: one, which pays for what Java loads and compiles once.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.measuring import Measure, take_turns
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+MANY = 21
+
+PLANNED = """
+import os, sys, time
+from pathlib import Path
+from xmlstream import script
+from xmlstream.rules import optimized
+from xmlstream.session import open_session
+spark = open_session("local[2]", {})
+(java,) = [entry for entry in Path("/proc").glob("[0-9]*/stat") if " (java) " in (text := entry.read_text())
+           and text.rsplit(")", 1)[1].split()[1] == str(os.getpid())]
+def seconds():
+    ticks = java.read_text().rsplit(")", 1)[1].split()[11:13]
+    return time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+before = seconds()
+optimized(script.read(sys.stdin.read(), {"AUCTIONS": "in"}).plan(spark))
+print(seconds() - before)
+spark.stop()
+"""
+
+
+def queries(number: int) -> str:
+    """A file of so many INSERTs."""
+    from sqlglot import exp
+
+    from xmlstream.dialect import parse_statements
+    from xmlstream.query_text import QueryText
+
+    tables: dict[str, str] = {}
+    asked: list[str] = []
+    for path in sorted(Path("data/auctions").glob("nexmark_q*.sql")):
+        text = path.read_text(encoding="utf-8")
+        declared = {}
+        for statement in parse_statements(QueryText.of(text)):
+            written = text[statement.start : statement.end]
+            if isinstance(statement.tree, exp.Create):
+                table = statement.tree.find(exp.Table)
+                assert table is not None
+                declared[table.name] = written
+            elif all(tables.setdefault(name, table) == table for name, table in declared.items()):
+                asked.append(written)
+    parts = [*tables.values()]
+    for n in range(number):
+        parts.append(f"CREATE TABLE out{n} USING punctuated_xml OPTIONS (path 'out/{n}', rowTag 'row')")
+        parts.append(f"INSERT INTO out{n} {asked[n % len(asked)]}")
+    return ";\n".join(parts)
+
+
+def cpu(text: str) -> float:
+    done = subprocess.run([sys.executable, "-c", PLANNED], input=text, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def test_planning(bench: list[Measure]) -> None:
+    times = take_turns({str(n): partial(cpu, queries(n)) for n in (1, MANY)}, within=120)
+    name = f"planning, {MANY} queries of one file, CPU"
+    bench.append(Measure(name, "s", "less", times[str(MANY)], "one query", times["1"], 4))

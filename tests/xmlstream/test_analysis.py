@@ -1,0 +1,77 @@
+"""What planning asks of Spark, counted in messages to Java: how long it takes follows that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.relational import TABLES
+from xmlstream.catalogue import Catalogue
+from xmlstream.script import Script, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+OF_A_QUERY = 45
+"""Messages for a query of a join and a group, give or take one or two: a session of its own would take hundreds."""
+
+
+def script(queries: int) -> Script:
+    text = TABLES
+    for n in range(queries):
+        text += f"CREATE TABLE t{n} USING punctuated_xml OPTIONS (path 't{n}', rowTag 'r');\n"
+        text += f"INSERT INTO t{n} SELECT hour, max(s1.t) - {n} AS top FROM s1 JOIN s2 USING (hour) GROUP BY hour;\n"
+    return read(text)
+
+
+def messages(spark: SparkSession, planned: Script, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What went to Java while the script was planned, by kind: `newSession` among the calls."""
+    asked: Counter[str] = Counter()
+    gateway: Any = spark.sparkContext._gateway
+    client = gateway._gateway_client
+    send = client.send_command
+
+    def counted(command: str, *rest: Any, **named: Any) -> Any:
+        # What is collected in between gives its objects back at its own time.
+        if not command.startswith("m\nd\n"):
+            asked["all"] += 1
+            asked["sessions"] += "\nnewSession\n" in command
+            asked["frames"] += "\ncreateDataFrame\n" in command
+        return send(command, *rest, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "send_command", counted)
+        planned.plan(spark)
+    return asked
+
+
+def test_planning_asks_as_much_for_each_further_query_and_little(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three, nine = (messages(spark, script(n), monkeypatch) for n in (1, 2, 3, 9))
+    assert nine["sessions"] == one["sessions"] == 1
+    assert nine["frames"] == one["frames"]
+    assert two["all"] - one["all"] < OF_A_QUERY
+    assert three["all"] - two["all"] < OF_A_QUERY
+    assert nine["all"] - three["all"] < 6 * OF_A_QUERY
+
+
+def test_queries_are_read_with_the_users_settings(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        session = Catalogue(spark).session({})
+        assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+def test_a_constant_that_has_no_value_is_found_before_any_tuple_comes(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        read(TABLES + "SELECT 1 / 0 AS x FROM s1").plan(spark)

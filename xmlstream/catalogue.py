@@ -1,0 +1,65 @@
+"""What Spark's analyser is shown: frames without tuples, and a session of its own that knows them by name.
+
+Making them is most of what planning costs, so each is made once: a file of many queries has one session, and in it one
+view of each table. No job is run, and no Python object goes to Java but the text of a schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Catalogue:
+    """Frames without tuples, by their schema, and a session that has some of them as views."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._frames: dict[Schema, Any] = {}
+        self._reader: SparkSession | None = None
+        self._views: dict[str, Schema] = {}
+
+    def frame(self, schema: Schema) -> DataFrame:
+        """A frame of the schema in the user's session."""
+        if schema not in self._frames:
+            self._frames[schema] = self._empty(self._spark, schema)
+        return self._of(self._frames[schema], self._spark)
+
+    def session(self, tables: Mapping[str, Schema]) -> SparkSession:
+        """A session with the tables as views, so that the user's own catalogue stays as it is.
+
+        It has the settings of the user's session as they were when it was first asked for.
+        """
+        if self._reader is None:
+            self._reader = self._with_settings()
+        for name, schema in tables.items():
+            if self._views.get(name) != schema:
+                view = self._of(self._empty(self._reader, schema), self._reader)
+                view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+                self._views[name] = schema
+        return self._reader
+
+    def _with_settings(self) -> SparkSession:
+        session = self._spark.newSession()
+        java: Any = self._spark._jvm
+        settings = java.java.util.Properties()
+        settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
+        session._jsparkSession.sessionState().conf().setConf(settings)
+        return session
+
+    def _empty(self, session: SparkSession, schema: Schema) -> Any:
+        # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it.
+        context: Any = session.sparkContext
+        fields = context._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema.ddl())
+        return session._jsparkSession.createDataFrame(context._jsc.emptyRDD(), fields)
+
+    @staticmethod
+    def _of(frame: Any, session: SparkSession) -> DataFrame:
+        from pyspark.sql.classic.dataframe import DataFrame as OfJava
+
+        return OfJava(frame, session)
