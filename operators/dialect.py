@@ -52,8 +52,10 @@ class StreamSql(Spark):
         }
 
     class Generator(SparkGenerator):
-        """Writes a SELECT as it was read: QUALIFY, which Spark has, is no subquery."""
+        """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""
 
+        # Moved to the top, a name would be seen where it was not, and hide a table.
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
         }

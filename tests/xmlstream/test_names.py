@@ -37,6 +37,8 @@ QUERIES = [
     "SELECT a FROM (SELECT b AS a, a AS b, c FROM s)",
     "WITH w(b, a) AS (SELECT a, b FROM s) SELECT a, b FROM w",
     "WITH w(c, b, a) AS (SELECT * FROM s) SELECT a, b, c FROM w",
+    "SELECT a FROM ((WITH u AS (SELECT b FROM s) SELECT b AS a FROM u) UNION ALL SELECT a FROM u) AS p",
+    "SELECT p.a, q.b FROM (WITH u AS (SELECT b AS a FROM s) SELECT a FROM u) AS p JOIN u AS q ON p.a = q.a",
     "SELECT a, b, c FROM s AS t(b, a, c)",
     "SELECT a, b FROM (SELECT a, b FROM s) AS t(b, a)",
     "SELECT b AS a, a AS b, c FROM s WHERE a = 1",
