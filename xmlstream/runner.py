@@ -27,6 +27,7 @@ from sources.telling import cause
 from xmlstream.execution import Execution
 from xmlstream.findings import Finding
 from xmlstream.inputs import require_documents
+from xmlstream.java_words import left_to_us
 from xmlstream.kept_apart import require_apart
 from xmlstream.merged_documents import spread
 from xmlstream.metrics import MetricsFile
@@ -98,7 +99,8 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
         InputError: the input is malformed or ungrammatical, and the source's mode does not put up with that.
         StateError: the checkpoint or the output belong to another query.
     """
-    return launch(spark, root, settings).wait()
+    with left_to_us(spark):
+        return launch(spark, root, settings).wait()
 
 
 def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:

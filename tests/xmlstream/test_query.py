@@ -5,14 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import MalformedInput, QueryError, StateError, UsageError
+from punct_ns.errors import InputError, MalformedInput, QueryError, StateError, UsageError
 from sources.sensors import generate
+from xmlstream import runner
+from xmlstream.java_words import LOGGERS
 from xmlstream.plan import Scan, fingerprint
 from xmlstream.query import Query
 
@@ -250,6 +252,27 @@ def test_bad_input_is_an_input_error(spark: SparkSession, tmp_path: Path) -> Non
         warehouse(spark, tmp_path / "in").run(output=tmp_path / "out")
     assert raised.value.line == 2
     assert not list((tmp_path / "out").glob("slice-*"))
+
+
+def test_java_says_nothing_of_what_is_raised(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java: Any = spark._jvm
+    loggers = [java.org.apache.logging.log4j.LogManager.getLogger(name) for name in LOGGERS]
+    launch = runner.launch
+    says: list[bool] = []
+
+    def noted(*arguments: Any) -> Any:
+        says.extend(logger.isErrorEnabled() for logger in loggers)
+        return launch(*arguments)
+
+    monkeypatch.setattr(runner, "launch", noted)
+    (tmp_path / "bad.xml").write_text("<r><x><a>1</a></x><x><a>oops</a></x></r>", encoding="utf-8")
+    before = [logger.isErrorEnabled() for logger in loggers]
+    with pytest.raises(InputError, match="oops"):
+        xs.read(spark, tmp_path / "bad.xml", schema="a INT", rowTag="x", schemes="a").run(tmp_path / "out")
+    assert says == [False, False, False]
+    assert [logger.isErrorEnabled() for logger in loggers] == before
 
 
 def test_what_is_imported_late_is_all_there() -> None:
