@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from operators.behaviour import Slice, advance
 from operators.segments import SegmentStore
 from operators.state import OperatorState
+from punct_ns.slices import quoted
 from tests.operators.running import Done, Items, Row, rows_of, tuples_of
-from xmlstream.plan import Node, Results, Scan, Static, names, topological
+from tests.relational import answers
+from xmlstream.plan import Node, Results, Scan, Static, names, results, topological
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +24,8 @@ class Walk:
 
     def __init__(self, spark: SparkSession, directory: Path, root: Node) -> None:
         self.spark, self.directory, self.root = spark, directory, root
-        self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan)]
+        self.roots = results(root)
+        self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan | Results)]
         self.scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
         self.names = names(root)
         self._slice = 0
@@ -39,6 +42,27 @@ class Walk:
 
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""
+        slices = self._walked(given)
+        tuples, said = slices[self.root].tuples, slices[self.root].punctuations
+        rows: list[Row] = [] if tuples is None else rows_of(tuples, self.root.schema)
+        kept = self._recorded()
+        return Done(rows, list(said), kept, sum(state.purged for state in self._states.values()))
+
+    def each(self, given: Mapping[str, Items]) -> tuple[list[Items], int]:
+        """The same of a plan of several results, all of integers: what each gave, and how many tuples all keep."""
+        slices = self._walked(given)
+        frames = {
+            node: tuples.frame.select(*map(quoted, node.schema.names))
+            for node in self.roots
+            if (tuples := slices[node].tuples) is not None
+        }
+        rows = dict(zip(frames, answers(list(frames.values())), strict=True))
+        found: list[Items] = [
+            (list(rows[node].elements()) if node in rows else [], slices[node].punctuations) for node in self.roots
+        ]
+        return found, self._recorded()
+
+    def _walked(self, given: Mapping[str, Items]) -> dict[Node, Slice]:
         self._slice += 1
         slices = {scan: self._read(scan, *given[self._name(scan)]) for scan in self.scans}
         for node in self.nodes:
@@ -46,12 +70,13 @@ class Walk:
             self._states[node].begin(datetime.now(UTC))
             assert not isinstance(node.operator, Scan | Static | Results)
             slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
-        tuples, said = slices[self.root].tuples, slices[self.root].punctuations
-        rows: list[Row] = [] if tuples is None else rows_of(tuples, self.root.schema)
+        return slices
+
+    def _recorded(self) -> int:
+        """What all operators keep, after a record is made of it."""
         for node in self.nodes:
             self._records[node] = self._states[node].record(whole=True)
-        kept = sum(state.rows for state in self._states.values())
-        return Done(rows, list(said), kept, sum(state.purged for state in self._states.values()))
+        return sum(state.rows for state in self._states.values())
 
     @staticmethod
     def _name(scan: Node) -> str:

@@ -1,0 +1,222 @@
+"""Random SQL over small tables: names from three letters that are swapped, repeated and shadowed in every clause.
+
+A query's columns are named by different letters, whatever they are made of: `b AS a`, a table's alias with a list of
+columns, a subquery in WITH that takes a table's name, a key of GROUP BY by its alias, its number or itself. All values
+are integers or null, so that anything can be compared and combined with anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from tests.properties.drawn_expressions import aggregates, conditions, values
+
+LETTERS = "abc"
+
+Tables = Mapping[str, tuple[str, ...]]
+"""What is in reach in FROM: the columns of each table, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A query and the names of its columns; whether it needs brackets beside UNION and its like."""
+
+    text: str
+    names: tuple[str, ...]
+    is_plain: bool = True
+
+    @property
+    def side(self) -> str:
+        return self.text if self.is_plain else f"({self.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What stands in FROM, its alias, and its columns."""
+
+    text: str
+    alias: str
+    names: tuple[str, ...]
+
+    def column(self, draw: st.DrawFn, name: str | None = None, *, full: bool = False) -> str:
+        """One of its columns, in one way or another of writing it."""
+        name = name or draw(st.sampled_from(self.names))
+        spelt = draw(st.sampled_from([name, name, name, name.upper(), f"`{name}`"]))
+        return f"{self.alias}.{spelt}" if full or draw(st.booleans()) else spelt
+
+
+def _permuted(draw: st.DrawFn, width: int) -> tuple[str, ...]:
+    return tuple(draw(st.permutations(LETTERS))[:width])
+
+
+def _as(draw: st.DrawFn, expression: str, name: str) -> str:
+    """An item under a name, which need not be said where it is the expression's own."""
+    if expression.rpartition(".")[2].strip("`") == name and draw(st.booleans()):
+        return expression
+    return f"{expression} AS {draw(st.sampled_from([name, name, name, name.upper(), f'`{name}`']))}"
+
+
+@st.composite
+def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = None) -> Drawn:
+    """A query of so many operators above each other, about, with so many columns."""
+    kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
+    if depth:
+        kinds += [_with, _ranked, _limited]
+    return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
+
+
+def _source(draw: st.DrawFn, depth: int, tables: Tables, alias: str) -> Source:
+    if depth == 0 or draw(st.integers(0, 5)) == 0:
+        name = draw(st.sampled_from(sorted(tables)))
+        text, names = name, tables[name]
+    else:
+        inner = draw(queries(depth - 1, tables))
+        text, names = f"({inner.text})", inner.names
+    if draw(st.integers(0, 2)) == 0:
+        names = _permuted(draw, len(names))
+        return Source(f"{text} AS {alias}({', '.join(names)})", alias, names)
+    return Source(f"{text} AS {alias}", alias, names)
+
+
+def _where(draw: st.DrawFn, *sources: Source) -> str:
+    if draw(st.booleans()):
+        return ""
+    return f" WHERE {draw(conditions(lambda: _any_column(draw, sources)))}"
+
+
+def _any_column(draw: st.DrawFn, sources: Sequence[Source], bare: str | None = None) -> str:
+    if bare and (not sources or draw(st.integers(0, 2)) == 0):
+        return bare
+    return draw(st.sampled_from(sources)).column(draw, full=bare is not None or len(sources) > 1)
+
+
+def _items(draw: st.DrawFn, width: int, *sources: Source, bare: str | None = None) -> tuple[list[str], tuple[str, ...]]:
+    """Columns and what is computed of them, under names of which some are taken below."""
+    names = _permuted(draw, width)
+    found = []
+    for name in names:
+        if draw(st.integers(0, 3)):
+            text = _any_column(draw, sources, bare)
+        else:
+            text = draw(values(lambda: _any_column(draw, sources, bare)))
+        found.append(_as(draw, text, name))
+    return found, names
+
+
+def _selected(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    source = _source(draw, depth, tables, "p")
+    if width == len(source.names) and draw(st.integers(0, 4)) == 0:
+        star = draw(st.sampled_from(["*", "p.*"]))
+        return Drawn(f"SELECT {star} FROM {source.text}{_where(draw, source)}", source.names)
+    items, names = _items(draw, width, source)
+    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{_where(draw, source)}", names)
+
+
+def _distinct(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    source = _source(draw, depth, tables, "p")
+    items, names = _items(draw, width, source)
+    return Drawn(f"SELECT DISTINCT {', '.join(items)} FROM {source.text}{_where(draw, source)}", names)
+
+
+def _grouped(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Keys by themselves, by their aliases or by their numbers; aggregates beside them, and HAVING."""
+    source = _source(draw, depth, tables, "p")
+    names = _permuted(draw, width)
+    items, by = [], []
+    keys = draw(st.integers(0, min(2, width)))
+    for number, name in enumerate(names):
+        if number >= keys:
+            items.append(_as(draw, draw(aggregates(lambda: source.column(draw))), name))
+            continue
+        plain = draw(st.integers(0, 2)) > 0
+        text = source.column(draw) if plain else f"{source.column(draw)} DIV 2"
+        items.append(_as(draw, text, name))
+        ways = [text, text, str(number + 1)]
+        # An attribute goes before an alias; so an alias that is an attribute's name would mean that.
+        if name not in source.names and items[-1] != text:
+            ways.append(name)
+        by.append(draw(st.sampled_from(ways)))
+    if keys == 0 and draw(st.booleans()):
+        by.append(source.column(draw))
+    group = f" GROUP BY {', '.join(by)}" if by else ""
+    having = ""
+    if draw(st.integers(0, 3)) == 0:
+        having = f" HAVING {draw(st.sampled_from(['count(*) > 1', 'count(*) > 100', f'max(p.{source.names[0]}) > 0']))}"
+    where = _where(draw, source)
+    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{where}{group}{having}", names)
+
+
+JOINS = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
+
+
+def _joined(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    left, right = _source(draw, depth, tables, "p"), _source(draw, draw(st.integers(0, depth - 1)), tables, "q")
+    kind = draw(st.sampled_from(JOINS))
+    common = [name for name in left.names if name in right.names]
+    shown = (left,) if "SEMI" in kind or "ANTI" in kind else (left, right)
+    if common and draw(st.integers(0, 2)) == 0:
+        # What is equal is neither side's alone: it is asked for by its bare name.
+        key = draw(st.sampled_from(common))
+        rest = [replace(side, names=tuple(name for name in side.names if name != key)) for side in shown]
+        items, names = _items(draw, width, *(side for side in rest if side.names), bare=key)
+        return Drawn(f"SELECT {', '.join(items)} FROM {left.text} {kind} {right.text} USING ({key})", names)
+    on = f"{left.column(draw, full=True)} = {right.column(draw, full=True)}"
+    if draw(st.integers(0, 2)) == 0:
+        compared = draw(st.sampled_from(["<", "<=", ">", "<>"]))
+        on += f" AND {left.column(draw, full=True)} {compared} {right.column(draw, full=True)}"
+    if kind == "JOIN" and draw(st.integers(0, 3)) == 0:
+        items, names = _items(draw, width, *shown)
+        return Drawn(f"SELECT {', '.join(items)} FROM {left.text}, {right.text} WHERE {on}", names)
+    items, names = _items(draw, width, *shown)
+    return Drawn(f"SELECT {', '.join(items)} FROM {left.text} {kind} {right.text} ON {on}{_where(draw, *shown)}", names)
+
+
+def _set_operation(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Two queries by position; the names are those of the first."""
+    one = draw(queries(depth - 1, tables, width))
+    other = draw(queries(draw(st.integers(0, depth - 1)), tables, width))
+    operation = draw(st.sampled_from(["UNION ALL", "UNION", "INTERSECT", "EXCEPT"]))
+    return Drawn(f"{one.side} {operation} {other.side}", one.names, is_plain=False)
+
+
+def _with(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Named subqueries, one perhaps called as a table is, which is not to be seen after it."""
+    inner = draw(queries(depth - 1, tables))
+    called = draw(st.sampled_from(["w", "w", "r", "s", "p"]))
+    names, columns = inner.names, ""
+    if draw(st.booleans()):
+        names = _permuted(draw, len(inner.names))
+        columns = f"({', '.join(names)})"
+    outer = draw(queries(depth - 1, {**tables, called: names}, width))
+    if outer.text.startswith("WITH"):
+        outer = Drawn(f"SELECT * FROM ({outer.text}) AS x", outer.names)
+    return Drawn(f"WITH {called}{columns} AS ({inner.text}) {outer.text}", outer.names, is_plain=False)
+
+
+def _order(draw: st.DrawFn, names: Sequence[str]) -> str:
+    """All of these columns in some order: ties are equal."""
+    ways = ["", " DESC", " NULLS LAST", " DESC NULLS FIRST"]
+    return ", ".join(f"{name}{draw(st.sampled_from(ways))}" for name in draw(st.permutations(names)))
+
+
+def _limited(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    inner = draw(queries(depth - 1, tables, width))
+    limited = f"SELECT * FROM ({inner.text}) AS p ORDER BY {_order(draw, inner.names)} LIMIT {draw(st.integers(1, 3))}"
+    return Drawn(limited, inner.names, is_plain=False)
+
+
+def _ranked(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """The first of each group; the rank has a letter that is free, and is perhaps selected."""
+    source = _source(draw, depth, tables, "p")
+    function = draw(st.sampled_from(["rank", "dense_rank", "row_number"]))
+    order = _order(draw, source.names if function == "row_number" else source.names[:1])
+    by = draw(st.sampled_from(["", *(f"PARTITION BY {name} " for name in source.names)]))
+    free = [*(letter for letter in LETTERS if letter not in source.names), "d"]
+    called = free[0]
+    inner = f"SELECT *, {function}() OVER ({by}ORDER BY {order}) AS {called} FROM {source.text}"
+    ranked = Source(f"({inner}) AS q", "q", (*source.names, called))
+    items, names = _items(draw, width, ranked)
+    return Drawn(f"SELECT {', '.join(items)} FROM {ranked.text} WHERE {called} <= {draw(st.integers(1, 2))}", names)

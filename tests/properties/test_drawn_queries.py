@@ -1,0 +1,167 @@
+"""Random SQL, many queries over the same streams at once, held to Spark's own batch answer.
+
+Each is planned from its text, made cheaper, and walked slice by slice, with a restart; all results of a slice are one
+Spark job. What comes out is what Spark says of all tuples at once, no tuple follows a punctuation that matches it, and
+when the sources are closed nothing is kept. `drawn_queries` and `drawn_expressions` say what is drawn.
+
+    HYPOTHESIS_PROFILE=long pytest tests/properties/test_drawn_queries.py
+
+asks for 2,000 of them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from tests import oracle
+from tests.operators.running import tuples_of
+from tests.properties.drawn_queries import queries
+from tests.properties.test_random_plans import ENDS, SPACE, TABLES, arrived, tuples_in
+from tests.relational import answers
+from tests.strategies import sliced_streams, small_tuples
+from tests.walking import Walk
+from xmlstream.plan import Node, together
+from xmlstream.rules import optimized
+from xmlstream.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+IS_LONG = settings().max_examples > 50
+AT_ONCE = 20 if IS_LONG else 6
+"""Queries over the same streams."""
+
+EXAMPLES = 100 if IS_LONG else 2
+"""Streams: 2,000 queries at night, twelve otherwise."""
+
+COLUMNS = dict.fromkeys("rs", SPACE.schema.names)
+
+REFUSED = (
+    "without an equality",
+    "not determined",
+    "may be several attributes",
+    "may be an item or an attribute",
+    "neither grouped by nor aggregated",
+    "Spark would not compute what was understood",
+)
+"""What is refused with words although Spark has an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The slices of both streams, the slice after which the walk restarts, and the queries."""
+
+    slices: list[list[list[Any]]]
+    restart: int
+    asked: list[str] = field(default_factory=list)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> Streams:
+    """Few slices, for each costs a job; one stream in four has no tuple at all."""
+    found = []
+    for _ in "rs":
+        slices = draw(sliced_streams(SPACE, most=3))
+        slices[0] = [*draw(st.lists(small_tuples(SPACE), min_size=4, max_size=8)), *slices[0]]
+        if draw(st.integers(0, 3)) == 0:
+            slices = [[item for item in slice_ if isinstance(item, Punctuation)] for slice_ in slices]
+        found.append(slices)
+    asked = [draw(queries(draw(st.integers(0, 3)), COLUMNS)).text for _ in range(AT_ONCE)]
+    return Streams(found, draw(st.integers(0, 2)), asked)
+
+
+def known(spark: SparkSession, given: Streams) -> None:
+    """Makes the tuples of both streams known to Spark as views."""
+    for name, slices in zip("rs", given.slices, strict=True):
+        rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
+        tuples = tuples_of(spark, rows, SPACE.schema)
+        empty = spark.createDataFrame([], SPACE.schema.ddl())
+        (empty if tuples is None else tuples.frame).createOrReplaceTempView(name)
+
+
+def planned(spark: SparkSession, asked: Sequence[str], tables: str = TABLES) -> dict[str, Node]:
+    """The plans of the queries, but for those that are refused by name, and those that Spark itself refuses."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    found: dict[str, Node] = {}
+    for query in asked:
+        try:
+            spark.sql(query)
+        except (AnalysisException, ParseException):
+            continue
+        try:
+            found[query] = read(tables + query).plan(spark)
+        except QueryError as error:
+            if not any(reason in str(error) for reason in REFUSED):
+                raise AssertionError(f"{error}\n{query}") from None
+    return found
+
+
+def walked(spark: SparkSession, roots: Sequence[Node], given: Streams) -> tuple[list[list[Any]], int]:
+    """All that each of the plans put out, in order, and what is kept at the end."""
+    said = {name: PunctuationSet(SPACE.schema) for name in "rs"}
+    found: list[list[Any]] = [[] for _ in roots]
+    kept = 0
+    end = [Punctuation.parse(text, SPACE.schema) for text in ENDS]
+    length = max(len(slices) for slices in given.slices)
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(spark, Path(directory), optimized(together(roots, [f"q{n}" for n in range(len(roots))])))
+        for i in range(length + 1):
+            here = [slices[i : i + 1] if i < length else [end] for slices in given.slices]
+            done, kept = walk.each({name: arrived(said[name], at) for name, at in zip("rs", here, strict=True)})
+            for items, (tuples, punctuations) in zip(found, done, strict=True):
+                items += [*tuples, *punctuations]
+            if i == given.restart:
+                walk.restart()
+    return found, kept
+
+
+def failures(spark: SparkSession, given: Streams) -> list[str]:
+    """What is wrong with the answers, query by query."""
+    known(spark, given)
+    plans = planned(spark, given.asked)
+    if len(plans) < 2:
+        plans |= planned(spark, ["SELECT a FROM r", "SELECT b AS a, a AS b FROM s"])
+    expected = answers([spark.sql(query) for query in plans])
+    found, kept = walked(spark, list(plans.values()), given)
+    wrong = [] if kept == 0 else [f"{kept} tuples are kept at the end"]
+    for query, items, wanted in zip(plans, found, expected, strict=True):
+        if Counter(tuples_in(items)) != wanted:
+            wrong.append(f"{query}\n    gave {dict(Counter(tuples_in(items)))}\n    not  {dict(wanted)}")
+        if (offence := oracle.first_offence(items)) is not None:
+            wrong.append(f"{query}\n    is not grammatical: {offence}")
+    return wrong
+
+
+SEEN: list[Streams] = []
+"""What was found wrong once."""
+
+
+def test_any_query_answers_as_spark_does(spark: SparkSession) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    )
+    @given(streams())
+    def holds(given_: Streams) -> None:
+        assert failures(spark, given_) == [], given_.slices
+
+    for seen in SEEN:
+        holds = example(seen)(holds)
+    holds()
