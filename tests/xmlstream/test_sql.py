@@ -217,14 +217,14 @@ def test_a_declaration_says_what_is_wrong_with_it(statement: str, what: str) -> 
 
 def test_options_are_named_as_they_are_written() -> None:
     query = """CREATE TABLE t (id INT, person STRING COMMENT 'who') USING PUNCTUATED_XML
-        OPTIONS (path 'x', "rowTag" = 'bid', path.person 'bidder/@person', 'path.id' '@id', follow false,
-        domains 'id 0..');
+        OPTIONS (path 'x', "rowTag" = 'bid', path.person 'bidder/@person', 'path.id' '@id',
+        ignoreSurroundingSpaces false, domains 'id 0..');
         SELECT id FROM t"""
     source = script(query).tables["t"].operator
     assert isinstance(source, Scan)
     assert dict(source.options.given)["path.person"] == "bidder/@person"
     assert [str(path) for path in source.options.paths] == ["@id", "bidder/@person"]
-    assert source.options.follow is False
+    assert not source.options.ignore_surrounding_spaces
     assert source.options.schema["id"].domain.low == 0
 
 
