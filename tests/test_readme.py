@@ -159,7 +159,7 @@ def test_the_wheel_has_every_module_and_every_example(wheel: Path) -> None:
 IN_TURN = r"""
 import sys
 names = {}
-while block := "".join(iter(lambda: sys.stdin.read(1), "\0")):
+while block := "".join(iter(lambda: sys.stdin.read(1) or "\0", "\0")):
     exec(block, names)
     print(end="\0", flush=True)
 """
@@ -190,7 +190,7 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
             else:
                 asked.write(block.text + "\0")
                 asked.flush()
-                printed = "".join(iter(lambda: answers.read(1), "\0"))
+                printed = "".join(iter(lambda: answers.read(1) or "\0", "\0"))
             # Between two punctuations the order of tuples is free.
             lines = shown.text.splitlines() if shown else []
             assert sorted(printed.splitlines()[-len(lines) :] if lines else []) == sorted(lines), block.text

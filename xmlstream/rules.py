@@ -6,6 +6,7 @@ moves down, what only it needed is not read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -34,8 +35,17 @@ def collapse_projections(root: Node) -> Node:
 
 
 def flatten_merges(root: Node) -> Node:
-    """A merge of merges is one merge."""
-    return _rewritten(root, lambda node: _spliced(node) if isinstance(node.operator, Merge) else node)
+    """A merge of merges is one merge, but for those that are used twice: they stay one part of the plan."""
+    order = topological(root)
+    uses = Counter(below for node in order for below in node.inputs)
+    done: dict[Node, Node] = {}
+    for node in order:
+        inputs: list[Node] = []
+        for below in node.inputs:
+            is_spliced = isinstance(node.operator, Merge) and isinstance(below.operator, Merge) and uses[below] == 1
+            inputs += done[below].inputs if is_spliced else (done[below],)
+        done[node] = node if tuple(inputs) == node.inputs else Node(node.operator, tuple(inputs), node.label)
+    return done[root]
 
 
 RULES: tuple[Callable[[Node], Node], ...] = (
@@ -88,11 +98,3 @@ def _substituted(columns: Iterable[Column], below: Iterable[Column], schema: Sch
         attribute, text = column.attribute, render(tree)
         result.append(Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, schema))
     return tuple(result)
-
-
-def _spliced(merge: Node) -> Node:
-    """The merge with the inputs of those of its inputs that are merges."""
-    inputs: list[Node] = []
-    for below in merge.inputs:
-        inputs += below.inputs if isinstance(below.operator, Merge) else (below,)
-    return Node(merge.operator, tuple(inputs), merge.label)
