@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.slices import quoted
-from sources.local_paths import absolute
 from xmlstream import script
 from xmlstream.declaration import scan
 from xmlstream.plan import results
@@ -42,7 +41,7 @@ def read(
         UsageError: An option is unknown, missing or cannot be read.
     """
     called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**_texts(options), "path": absolute(str(path))}, _ddl(schema)))
+    return Query(spark, scan(called, {**_texts(options), "path": str(path)}, _ddl(schema)))
 
 
 def _ddl(schema: str | StructType | Sequence[str]) -> str:
@@ -69,7 +68,7 @@ def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str 
     Raises:
         UsageError: There is no such stream, or an option is unknown or cannot be read.
     """
-    given = {**_texts(options), "path": absolute(str(path)), "stream": stream}
+    given = {**_texts(options), "path": str(path), "stream": stream}
     return Query(spark, scan(name or stream, given, None, "xmark"))
 
 
