@@ -6,7 +6,6 @@ twice.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -117,8 +116,14 @@ def _goes_back(transition: Any) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps PySpark from logging errors that are expected: at the end of a type, arithmetic overflows."""
-    log = logging.getLogger("SQLQueryContextLogger")
+    """Keeps PySpark from logging errors that are expected: at the end of a type, arithmetic overflows.
+
+    PySpark's logger takes arguments that no other does: were it first asked for as one of Python's, each error of
+    Spark's that came later would be a TypeError.
+    """
+    from pyspark.logger import PySparkLogger
+
+    log = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, log.disabled = log.disabled, True
     try:
         yield
