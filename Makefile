@@ -36,7 +36,7 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@$(BIN)/xmlstream cat $(DEMO)/result > $(DEMO)/result.xml
 	@head -n 24 $(DEMO)/result.xml
 	@echo "… all of it: $(DEMO)/result.xml"
-	@$(BIN)/python -m xmlstream.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
+	@$(BIN)/python -m xmlstream.cli.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
 
 test: setup ## run the tests, those without Spark first
 	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from operators.behaviour import Slice, Tuples
-from operators.state import OperatorState
+from operators.state.behaviour import Slice, Tuples
+from operators.state.operator_state import OperatorState
 from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.pattern import WILDCARD

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.behaviour import Slice, Tuples, together
-from operators.kept import Kept
-from operators.release import released
-from operators.rows import without
-from operators.state import HeldPunctuations, OperatorState
+from operators.state.behaviour import Slice, Tuples, together
+from operators.state.deferred_punctuations import released
+from operators.state.operator_state import HeldPunctuations, OperatorState
+from operators.state.row_joins import without
+from operators.state.tuple_log import Kept
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.behaviour import Slice, Tuples
-from operators.rows import without
-from operators.state import OperatorState
+from operators.state.behaviour import Slice, Tuples
+from operators.state.operator_state import OperatorState
+from operators.state.row_joins import without
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme

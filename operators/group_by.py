@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.aggregates import Aggregate, Partial, column_list, ignores_duplicates, partial, references
-from operators.behaviour import Slice, Tuples
-from operators.completion import completed
-from operators.kept import Kept
-from operators.state import OperatorState
+from operators.expressions.decomposition import Aggregate, Partial, column_list, ignores_duplicates, partial, references
+from operators.state.behaviour import Slice, Tuples
+from operators.state.completion import completed
+from operators.state.operator_state import OperatorState
+from operators.state.tuple_log import Kept
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

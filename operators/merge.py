@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from operators.behaviour import Slice, Tuples, together
-from operators.state import OperatorState
+from operators.state.behaviour import Slice, Tuples, together
+from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema

@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from operators.behaviour import Slice, Tuples, together
-from operators.chain import Chain, column, parts, shapes
-from operators.completion import closed_so_far, completed
-from operators.join_graph import Equality, JoinGraph
-from operators.kept import Kept
-from operators.moving import placed, placed_schemes
-from operators.release import released
-from operators.rows import joined
-from operators.state import OperatorState
+from operators.joins.attribute_equivalence import placed, placed_schemes
+from operators.joins.chained_purge import Chain, column, parts, shapes
+from operators.joins.punctuation_graph import Equality, JoinGraph
+from operators.state.behaviour import Slice, Tuples, together
+from operators.state.completion import closed_so_far, completed
+from operators.state.deferred_punctuations import released
+from operators.state.operator_state import OperatorState
+from operators.state.row_joins import joined
+from operators.state.tuple_log import Kept
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet

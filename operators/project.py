@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
-from operators.behaviour import Slice, Tuples
-from operators.completion import closed_so_far, completed
-from operators.evaluation import evaluated
-from operators.monotone import Monotone, monotone
-from operators.state import OperatorState
+from operators.expressions.constant_evaluation import evaluated
+from operators.expressions.monotone import Monotone, monotone
+from operators.state.behaviour import Slice, Tuples
+from operators.state.completion import closed_so_far, completed
+from operators.state.operator_state import OperatorState
 from punct_ns.image import image
 from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
@@ -164,7 +164,7 @@ class Project:
             schema, domain = said.set.schema, column.attribute.domain
             attributes = [Attribute(name, domain) if at == i else other for at, other in enumerate(schema)]
             how, passed = column.monotone, f"{passed} through {column.attribute.name}"
-            f = evaluated(column.expression, schema[i], domain, state, local=how.local)
+            f = evaluated(column.expression, schema[i], domain, state.nothing().sparkSession, local=how.local)
             found = image(said.set, i, Schema(tuple(attributes)), f, new, falling=how.falling)
             said = state.punctuations(passed.strip(), Schema(tuple(attributes)))
             new = said.absorb(found)

@@ -22,10 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from operators.behaviour import Slice, Tuples
-from operators.observed import metrics_of
-from operators.punctuate_rule import AHEAD, ASIDE, LATE, Rule, said
-from operators.state import OperatorState
+from operators.punctuators.rule import AHEAD, ASIDE, LATE, Rule, said
+from operators.state.behaviour import Slice, Tuples
+from operators.state.observed import metrics_of
+from operators.state.operator_state import OperatorState
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

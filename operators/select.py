@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.behaviour import Slice, Tuples
-from operators.state import OperatorState
-from operators.untrue import untrue
+from operators.expressions.predicate_domain import untrue
+from operators.state.behaviour import Slice, Tuples
+from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.behaviour import Slice, Tuples, together
-from operators.kept import Kept
-from operators.moving import placed_schemes
-from operators.partners import Equal
-from operators.release import released
-from operators.rows import without
-from operators.state import OperatorState
+from operators.joins.attribute_equivalence import placed_schemes
+from operators.joins.equi_join import Equal
+from operators.state.behaviour import Slice, Tuples, together
+from operators.state.deferred_punctuations import released
+from operators.state.operator_state import OperatorState
+from operators.state.row_joins import without
+from operators.state.tuple_log import Kept
 from punct_ns.pattern import EMPTY, NOT_NULL, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.behaviour import Slice, Tuples
-from operators.completion import closed_so_far, completed
-from operators.kept import Kept
-from operators.sort_key import SortKey, once, total
-from operators.state import OperatorState
+from operators.state.behaviour import Slice, Tuples
+from operators.state.completion import closed_so_far, completed
+from operators.state.operator_state import OperatorState
+from operators.state.sort_key import SortKey, once, total
+from operators.state.tuple_log import Kept
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.prefix import covered_prefix
 from punct_ns.punctuation import Punctuation

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from operators import kept
-from operators.behaviour import Slice, Tuples
-from operators.completion import completed
-from operators.sort_key import SortKey, once, total
-from operators.state import OperatorState
+from operators.state import tuple_log
+from operators.state.behaviour import Slice, Tuples
+from operators.state.completion import completed
+from operators.state.operator_state import OperatorState
+from operators.state.sort_key import SortKey, once, total
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -81,7 +81,7 @@ class TopN:
         if (new := inputs[0].tuples) is not None:
             frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), self._kept(state)
             # Few are ranked together with what is kept, in any case.
-            first = frame if log.at_most + new.at_most <= kept.SMALL else self._first(frame, state)
+            first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state)
             log.add(Tuples(first, new.at_most, exact=False))
         return None
 
@@ -105,7 +105,7 @@ class TopN:
         """The complete groups left with `pass_`; the first tuples of the others are computed once."""
         self._kept(state).settle()
 
-    def _kept(self, state: OperatorState) -> kept.Kept:
+    def _kept(self, state: OperatorState) -> tuple_log.Kept:
         groups = Schema(tuple(state.inputs[0].attribute(name) for name in self.groups))
         return state.kept("tuples", groups, lambda frame: self._first(frame, state))
 

@@ -20,7 +20,7 @@ from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
 from operators.top_n import TopN
-from xmlstream.plan import Node, Scan, topological
+from xmlstream.plan.nodes import Node, Scan, topological
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

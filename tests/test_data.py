@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sources.sensors import generate
+from sources.generators.sensors import generate
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from sources import source
-from xmlstream import class_archive, script
+from sources.xml.options import source
+from xmlstream.session import class_archive
+from xmlstream.sql import script
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

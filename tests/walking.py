@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.behaviour import Slice, advance
-from operators.segments import SegmentStore
-from operators.state import OperatorState
+from operators.state.behaviour import Slice, advance
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
 from punct_ns.slices import quoted
 from tests.operators.running import Done, Items, Row, rows_of, tuples_of
 from tests.relational import answers
-from xmlstream.plan import Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,14 +12,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from xmlstream.own_packages import find_beside
+from xmlstream.session.own_packages import find_beside
 
 if TYPE_CHECKING:
-    from operators.punctuate_clock import ByClock
-    from operators.punctuate_domain import ByDomain
-    from operators.punctuate_order import ByOrder
-    from operators.punctuate_predicate import ByPredicate
-    from operators.punctuate_roster import ByRoster
+    from operators.punctuators.clock import ByClock
+    from operators.punctuators.domain import ByDomain
+    from operators.punctuators.order import ByOrder
+    from operators.punctuators.predicate import ByPredicate
+    from operators.punctuators.roster import ByRoster
     from punct_ns.errors import (
         InputError,
         MalformedInput,
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
-    from xmlstream.inserts import Insert, inserts_from_sql, run, start
-    from xmlstream.multiway import multiway_join
-    from xmlstream.query import Groups, Query
-    from xmlstream.reading import from_dataframe, from_sql, read, read_xmark
-    from xmlstream.runner import Summary
-    from xmlstream.session import open_session
+    from xmlstream.builder.inserts import Insert, inserts_from_sql, run, start
+    from xmlstream.builder.multiway import multiway_join
+    from xmlstream.builder.query import Groups, Query
+    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_xmark
+    from xmlstream.runtime.runner import Summary
+    from xmlstream.session.spark_session import open_session
 
     __version__: str
 
@@ -67,17 +67,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "operators.punctuate_clock": ("ByClock",),
-    "operators.punctuate_domain": ("ByDomain",),
-    "operators.punctuate_order": ("ByOrder",),
-    "operators.punctuate_predicate": ("ByPredicate",),
-    "operators.punctuate_roster": ("ByRoster",),
-    "xmlstream.multiway": ("multiway_join",),
-    "xmlstream.inserts": ("Insert", "inserts_from_sql", "run", "start"),
-    "xmlstream.query": ("Groups", "Query"),
-    "xmlstream.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
-    "xmlstream.runner": ("Summary",),
-    "xmlstream.session": ("open_session",),
+    "operators.punctuators.clock": ("ByClock",),
+    "operators.punctuators.domain": ("ByDomain",),
+    "operators.punctuators.order": ("ByOrder",),
+    "operators.punctuators.predicate": ("ByPredicate",),
+    "operators.punctuators.roster": ("ByRoster",),
+    "xmlstream.builder.multiway": ("multiway_join",),
+    "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
+    "xmlstream.builder.query": ("Groups", "Query"),
+    "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
+    "xmlstream.runtime.runner": ("Summary",),
+    "xmlstream.session.spark_session": ("open_session",),
 }
 
 find_beside()

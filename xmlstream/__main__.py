@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from xmlstream import interrupts
+from xmlstream.cli import interrupts
 
 
 def main() -> NoReturn:
     """The command."""
     interrupts.deadly()
-    from xmlstream.cli import main as command
+    from xmlstream.cli.commands import main as command
 
     command()
 

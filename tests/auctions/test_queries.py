@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from sources.auction_house import House
-from sources.auctions import generate
+from sources.generators.auctions.generator import generate
+from sources.generators.auctions.house import House
 from tests.auctions.answers import ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import ledger, load, rows_of
 

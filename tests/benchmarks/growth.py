@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sources import sensors
+from sources.generators import sensors
 from tests.benchmarks.apart import Apart
 from tests.benchmarks.measuring import Measure, few_rounds, scaled
 

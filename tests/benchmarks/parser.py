@@ -17,10 +17,10 @@ from random import Random
 import pytest
 from lxml import etree
 
-from sources.ranges import Range
-from sources.sensors import generate
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.generators.sensors import generate
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits.byte_ranges import Range
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
 

@@ -24,9 +24,9 @@ MANY = 21
 PLANNED = """
 import os, sys, time
 from pathlib import Path
-from xmlstream import script
-from xmlstream.rules import optimized
-from xmlstream.session import open_session
+from xmlstream.sql import script
+from xmlstream.optimizer.rules import optimized
+from xmlstream.session.spark_session import open_session
 spark = open_session("local[2]", {})
 (java,) = [entry for entry in Path("/proc").glob("[0-9]*/stat") if " (java) " in (text := entry.read_text())
            and text.rsplit(")", 1)[1].split()[1] == str(os.getpid())]
@@ -44,8 +44,8 @@ def queries(number: int) -> str:
     """A file of so many INSERTs."""
     from sqlglot import exp
 
-    from xmlstream.dialect import parse_statements
-    from xmlstream.query_text import QueryText
+    from xmlstream.sql.query_text import QueryText
+    from xmlstream.sql.statements import parse_statements
 
     tables: dict[str, str] = {}
     asked: list[str] = []

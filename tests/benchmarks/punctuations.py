@@ -14,7 +14,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
-from sources import sensors
+from sources.generators import sensors
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, scaled, take_turns
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.measuring import Measure, seconds, take_turns
-from xmlstream import class_archive
-from xmlstream.session import JAVA_OPTIONS
+from xmlstream.session import class_archive
+from xmlstream.session.spark_session import JAVA_OPTIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

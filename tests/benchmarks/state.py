@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources import sensors
+from sources.generators import sensors
 from tests.benchmarks import asking
 from tests.benchmarks.measuring import Measure, few_rounds, scaled
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sources import side_by_side
-from sources.source import SourceOptions
-from sources.xml_files import register
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark import multi_source_reader
+from sources.xml.spark.data_source import register
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, seconds, take_turns
@@ -56,7 +56,7 @@ def alone(spark: SparkSession, directory: Path) -> float:
 
 def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
     """The data source as the runner has it read: both documents parsed, checked and written down as Parquet."""
-    side_by_side.register(spark)
+    multi_source_reader.register(spark)
     stage = scratch / "stage"
     stage.mkdir()
     sources = [
@@ -73,8 +73,8 @@ def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
         )
         for number in (1, 2)
     ]
-    options = side_by_side.side_by_side(sources)
-    both = spark.readStream.format(side_by_side.SideBySide.name()).options(**options).load()
+    options = multi_source_reader.side_by_side(sources)
+    both = spark.readStream.format(multi_source_reader.SideBySide.name()).options(**options).load()
     took = plain_spark.run(both, None).seconds
     shutil.rmtree(stage)
     shutil.rmtree(scratch / "documents", ignore_errors=True)

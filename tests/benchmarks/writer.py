@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from punct_ns.schema import Schema
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
-from xmlstream.xml_text import rows_text
+from xmlstream.sink.xml_text import rows_text
 
 ROWS = scaled(1_000_000, at_least=10_000)
 FEW = ROWS // 10

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import xmlstream as xs
 from punct_ns.errors import StateError
 from punct_ns.xml_form import PUNCT_NS
-from xmlstream import commit_log
-from xmlstream.session import open_session
+from xmlstream.runtime import commit_log
+from xmlstream.session.spark_session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

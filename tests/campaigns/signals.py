@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sources.sensors import generate
+from sources.generators.sensors import generate
 
 if TYPE_CHECKING:
-    from xmlstream.query import Query
+    from xmlstream.builder.query import Query
 
 MARK = "XMLSTREAM_CAMPAIGN"
 """The environment variable by which a run's processes are found, whatever session they are in."""

@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.auction_house import House
-from sources.auctions import generate
-from xmlstream.figures import draw, state_curves
+from sources.generators.auctions.generator import generate
+from sources.generators.auctions.house import House
+from xmlstream.cli.figures import draw, state_curves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

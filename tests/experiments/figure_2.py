@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.sensors import generate
-from xmlstream.figures import draw, state_curves
+from sources.generators.sensors import generate
+from xmlstream.cli.figures import draw, state_curves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

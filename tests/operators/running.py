@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from operators.behaviour import Operator, Slice, Tuples, advance
-from operators.segments import SegmentStore
-from operators.state import OperatorState
+from operators.state.behaviour import Operator, Slice, Tuples, advance
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type, in_utc, quoted

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from operators.behaviour import Operator, Slice
-from operators.segments import SegmentStore
-from operators.state import OperatorState
+from operators.state.behaviour import Operator, Slice
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 

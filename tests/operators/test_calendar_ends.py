@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.evaluation import evaluated
+from operators.expressions.constant_evaluation import evaluated
 from operators.join import Join
-from operators.segments import SegmentStore
-from operators.state import OperatorState
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -76,17 +74,14 @@ def test_what_is_said_goes_out_but_for_those_that_are_kept(name: str, zoned: Spa
         assert any(p.matches((value, value)) for p in done.punctuations) == (value not in kept)
 
 
-def test_what_is_computed_of_them_is_right_or_not_said(zoned: SparkSession, tmp_path: Path) -> None:
-    store = SegmentStore(zoned, tmp_path)
-    store.begin(1)
-    state = OperatorState(store, (SCHEMA,))
+def test_what_is_computed_of_them_is_right_or_not_said(zoned: SparkSession) -> None:
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     micros = {at: (at - epoch) // _STEP for at in MOMENTS}
-    assert evaluated("unix_micros(t)", SCHEMA["t"], Domain("BIGINT"), state)(MOMENTS) == micros
+    assert evaluated("unix_micros(t)", SCHEMA["t"], Domain("BIGINT"), zoned)(MOMENTS) == micros
     for name in ("t", "w", "d"):
         asked = [row[SCHEMA.index(name)] for row in ROWS]
-        same = evaluated(name, SCHEMA[name], SCHEMA[name].domain, state)(asked)
+        same = evaluated(name, SCHEMA[name], SCHEMA[name].domain, zoned)(asked)
         assert same == {value: value for value in asked}
-    days = evaluated("CAST(t AS DATE)", SCHEMA["t"], Domain("DATE"), state)(MOMENTS)
+    days = evaluated("CAST(t AS DATE)", SCHEMA["t"], Domain("DATE"), zoned)(MOMENTS)
     assert all(abs(day - at.date()) <= timedelta(days=1) for at, day in days.items())  # type: ignore[union-attr,operator]
-    evaluated("date_trunc('HOUR', t)", SCHEMA["t"], Domain("TIMESTAMP"), state, local=True)(MOMENTS)
+    evaluated("date_trunc('HOUR', t)", SCHEMA["t"], Domain("TIMESTAMP"), zoned, local=True)(MOMENTS)

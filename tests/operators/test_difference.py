@@ -51,8 +51,8 @@ def test_what_is_out_does_not_come_again(spark: SparkSession, tmp_path: Path) ->
 def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.kept.SMALL", 5)
-    monkeypatch.setattr("operators.segments.COLLECTED", 30)
+    monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
+    monkeypatch.setattr("operators.state.segments.COLLECTED", 30)
     running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, NUMBERS)
     running.slice((rows(*range(20)), []), ([], []))
     assert running.slice((rows(20), []), (rows(4, 5, 20), [])).kept == 18 + 3

@@ -70,8 +70,8 @@ def test_a_thousand_punctuations_of_single_values_purge_by_a_broadcast_table(
 def test_state_too_large_to_rewrite_is_purged_when_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("operators.kept.SMALL", 5)
-    monkeypatch.setattr("operators.segments.COLLECTED", 30)
+    monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
+    monkeypatch.setattr("operators.state.segments.COLLECTED", 30)
     running = Running(spark, tmp_path, Distinct(), NUMBERS)
     running.slice((rows(*range(20)), []))
     assert running.slice((rows(20, 21), said("<[0,4]>"))).kept == 17

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.aggregates import Aggregate
+from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation

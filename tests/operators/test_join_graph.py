@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.join_graph import Equality, JoinGraph, Shape
+from operators.joins.punctuation_graph import Equality, JoinGraph, Shape
 from punct_ns.errors import QueryError
 
 B: Equality = ((0, "b1"), (1, "b2"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.monotone import Monotone, monotone
+from operators.expressions.monotone import Monotone, monotone
 from punct_ns.schema import Schema
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.join_graph import Equality
+from operators.joins.punctuation_graph import Equality
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.distance import Distance
 from operators.punctuate import Punctuate
-from operators.punctuate_clock import ByClock
-from operators.punctuate_domain import ByDomain
-from operators.punctuate_order import ByOrder
-from operators.punctuate_predicate import ByPredicate
-from operators.punctuate_roster import ByRoster
+from operators.punctuators.clock import ByClock
+from operators.punctuators.distance import Distance
+from operators.punctuators.domain import ByDomain
+from operators.punctuators.order import ByOrder
+from operators.punctuators.predicate import ByPredicate
+from operators.punctuators.roster import ByRoster
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.sort import Sort
-from operators.sort_key import SortKey
+from operators.state.sort_key import SortKey
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

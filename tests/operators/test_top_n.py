@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from operators.sort_key import SortKey
+from operators.state.sort_key import SortKey
 from operators.top_n import Rank, TopN
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError

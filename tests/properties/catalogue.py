@@ -6,13 +6,13 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from operators.aggregates import Aggregate
 from operators.distinct import Distinct
+from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
-from operators.sort_key import SortKey
+from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute

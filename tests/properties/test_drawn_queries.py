@@ -32,9 +32,9 @@ from tests.properties.test_random_plans import ENDS, SPACE, TABLES, arrived, tup
 from tests.relational import answers
 from tests.strategies import sliced_streams, small_tuples
 from tests.walking import Walk
-from xmlstream.plan import Node, together
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, together
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

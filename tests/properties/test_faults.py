@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 
-from operators import behaviour
-from operators.behaviour import Slice, Tuples
 from operators.distinct import Distinct
 from operators.intersect import Intersect
-from operators.kept import Kept
+from operators.joins.equi_join import Equal
 from operators.merge import Merge
-from operators.partners import Equal
 from operators.select import Select
 from operators.semi_join import SemiJoin
-from operators.state import OperatorState
+from operators.state import behaviour
+from operators.state.behaviour import Slice, Tuples
+from operators.state.operator_state import OperatorState
+from operators.state.tuple_log import Kept
 from punct_ns import slices
 from punct_ns.domain import Domain
 from punct_ns.image import _Edges
@@ -144,14 +144,14 @@ def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
         places = [said.schema.index(name) for name in names]
         return [Punctuation(schema, tuple(p.patterns[i] for i in places)) for p in new]
 
-    patch.setattr("operators.completion.project", careless)
+    patch.setattr("operators.state.completion.project", careless)
 
 
 def takes_the_first_of_each_slice(patch: Patch) -> None:
     """The first n of every slice are more than the first n of all: what is kept must compete with what comes."""
     kept = OperatorState.kept
     patch.setattr(OperatorState, "kept", lambda self, name, schema, combine=None: kept(self, name, schema))
-    patch.setattr("operators.kept.SMALL", 0)
+    patch.setattr("operators.state.tuple_log.SMALL", 0)
 
 
 def says_what_one_input_says(patch: Patch) -> None:
@@ -195,7 +195,7 @@ def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
         some = any(slices.matching(frame, list(said)).limit(1).count() for frame in frames)
         return ([], list(said)) if some else (list(said), [])
 
-    patch.setattr("operators.release._parted", whole)
+    patch.setattr("operators.state.deferred_punctuations._parted", whole)
 
 
 def selects_what_is_unknown(patch: Patch) -> None:

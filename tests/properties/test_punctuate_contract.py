@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from operators.punctuate import Punctuate
-from operators.punctuate_order import ByOrder
-from operators.punctuate_predicate import ByPredicate
-from operators.punctuate_roster import ByRoster
-from operators.punctuate_rule import Rule
+from operators.punctuators.order import ByOrder
+from operators.punctuators.predicate import ByPredicate
+from operators.punctuators.roster import ByRoster
+from operators.punctuators.rule import Rule
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests import oracle, punctuate_oracle

@@ -25,11 +25,11 @@ from tests import oracle
 from tests.operators.running import Done, tuples_of
 from tests.strategies import Small, SmallSchema, sliced_streams, small_tuples
 from tests.walking import Walk
-from xmlstream.duplicates import leave_out_distinct
-from xmlstream.plan import Node
-from xmlstream.pushdown import push_predicates
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
+from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,14 +11,14 @@ import pytest
 from punct_ns.errors import NotationError
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources import ranges as ranges_module
-from sources import scan as scan_module
-from sources.documents import Documents
-from sources.malformed import Malformed
-from sources.planning import Offset, Planner
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.malformed import Malformed
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits import byte_ranges as ranges_module
+from sources.xml.splits import split_scan as scan_module
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
 from tests.sources.xml_documents import COLUMNS, OPTIONS, PATHS, ROW
 from tests.sources.xml_oracle import Item
 

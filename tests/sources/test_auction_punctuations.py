@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sources import auctions
-from sources.auction_house import SCHEMES, House
-from sources.auction_streams import Form, documents
-from sources.grammar_check import check
-from sources.source import SourceOptions
+from sources.generators.auctions import generator
+from sources.generators.auctions.house import SCHEMES, House
+from sources.generators.auctions.streams import Form, documents
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
 from tests.sources.auction_items import BRISK, START, Item, said, streams, tuples
 
 
@@ -52,7 +52,7 @@ def test_no_tuple_comes_after_a_punctuation_that_matches_it(tmp_path: Path, hous
 @pytest.mark.parametrize("late", [0, 4.5])
 def test_the_grammar_check_finds_no_offence(tmp_path: Path, form: Form, late: float) -> None:
     house = House(seed=7, form=form, out_of_order=late, bid_streams=2, **BRISK)
-    auctions.generate(tmp_path, 4000, house)
+    generator.generate(tmp_path, 4000, house)
     for name, stream in documents(2):
         options = stream.options(form, tmp_path / f"{name}.xml", house.promised(stream.name))
         assert check(SourceOptions.parse(options, stream.schema)) is None

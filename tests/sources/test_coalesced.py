@@ -15,9 +15,9 @@ from punct_ns.errors import NotationError
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from punct_ns.xml_form import punctuation_from_texts
-from sources.coalesced import punctuations
-from sources.offences import offences
-from sources.told_apart import apart
+from sources.xml.grammar.coalesced import punctuations
+from sources.xml.grammar.punctuation_columns import apart
+from sources.xml.grammar.violations import offences
 
 SCHEMA = Schema.parse("a TINYINT, b BIGINT NOT NULL, c STRING").bounded("b 0..9")
 TEXTS = st.one_of(

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
-from sources.columns import Column
-from sources.formats import IsoRewriting
+from sources.xml.options.formats import IsoRewriting
+from sources.xml.parser.columns import Column
 
 TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
 TYPES += ["TIMESTAMP_NTZ", "STRING"]

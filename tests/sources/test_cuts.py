@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sources.cuts import Cut, last_cut, pieces
+from sources.xml.splits.split_points import Cut, last_cut, pieces
 
 ROOT = b"<r xmlns:p='u'>"
 ROW = frozenset([b"row"])

@@ -6,10 +6,9 @@ import pytest
 
 from punct_ns.errors import MalformedInput
 from punct_ns.xml_form import PUNCT_NS
-from sources import grammar_check
-from sources.grammar_check import check
-from sources.sensors import generate
-from sources.source import SourceOptions
+from sources.generators.sensors import generate
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
 
 SENSOR = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 
@@ -30,7 +29,7 @@ def test_every_generated_stream_is_grammatical(tmp_path: Path, per_hour: int) ->
 def test_the_first_offence_is_named_with_the_first_punctuation_that_it_breaks(
     tmp_path: Path, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grammar_check, "WINDOW", window)
+    monkeypatch.setattr("sources.xml.grammar.check.WINDOW", window)
     items = "<t><h>1</h></t><p:t><h>{1,2}</h></p:t><p:t><h>2</h></p:t><t><h>3</h></t><t><h>2</h></t><t><h>1</h></t>"
     path = tmp_path / "a.xml"
     path.write_text(f"<s xmlns:p='{PUNCT_NS}'>{items}</s>")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sources.head import FlawError, read_head
+from sources.xml.splits.prolog import FlawError, read_head
 
 
 @pytest.mark.parametrize(

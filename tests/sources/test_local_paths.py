@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
-from sources.documents import Documents
-from sources.local_paths import absolute, divided
-from sources.source import SourceOptions
+from sources.xml.options.local_paths import absolute, divided
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import Documents
 
 MAGIC = ["in[1]", "b*d", "who?", "[", "]x[", "**", "a]b", "[!a]", "plain"]
 names = st.sampled_from(MAGIC)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sources.malformed import Malformed, as_table, locate
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.xml_parser import Parsed, XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.malformed import Malformed, as_table, locate
+from sources.xml.parser.range_parser import Parsed, XmlParser
+from sources.xml.splits.byte_ranges import Range
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]

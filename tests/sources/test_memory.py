@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sources.sensors import generate
+from sources.generators.sensors import generate
 
 READ = """
 import resource, sys
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
 path, size = sys.argv[1], int(sys.argv[2])
 options = SourceOptions.parse({"path": path, "rowTag": "tempdata", "schema": "sid STRING, hour INT, currtmp DOUBLE"})
 for parsed in XmlParser(options).parse(Range(path, 0, 0, size, ends="root")):

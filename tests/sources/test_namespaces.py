@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sources.documents import Documents
-from sources.one_pass import one_pass
-from sources.planning import Offset, Planner
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.spark.shared_scan import one_pass
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
 from tests.sources.reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
 from tests.sources.xml_oracle import PUNCT, Item
 

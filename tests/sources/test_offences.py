@@ -11,7 +11,7 @@ from punct_ns.grammar import GrammarCheck
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
-from sources.offences import offences
+from sources.xml.grammar.violations import offences
 from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
-from sources import item_parser
-from sources import ranges as ranges_module
-from sources.documents import Documents
-from sources.one_pass import one_pass
-from sources.planning import Offset, Planner
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser import item_parser
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.spark.shared_scan import one_pass
+from sources.xml.splits import byte_ranges as ranges_module
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
 from tests.sources.xml_documents import COLUMNS, OPTIONS, Writer
 from tests.sources.xml_oracle import well_formed
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sources.late import with_elements
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.stage_writer import stage
-from sources.staging import StagedRange
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark.dead_letters import with_elements
+from sources.xml.spark.stage_writer import stage
+from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.splits.byte_ranges import Range
 
 ROWS = ["<row><h>1</h></row>", "<row><h>2</h><!-- é --></row>", "<row ><h>&#51;</h></row>", "<row><h>4</h></row>"]
 

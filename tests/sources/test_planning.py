@@ -9,12 +9,12 @@ import pytest
 
 from punct_ns.errors import InputError, StateError, UsageError
 from punct_ns.slices import POSITION
-from sources.documents import LOG, Documents
-from sources.planning import Offset, Planner
-from sources.ranges import Range
-from sources.scan import SMALLEST_WINDOW
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.documents import LOG, Documents
+from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operators.state import OperatorState
+from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
-from sources import ranges as ranges_module
-from sources import scan as scan_module
-from sources.documents import Documents
-from sources.one_pass import one_pass
-from sources.planning import Offset, Planner
-from sources.slicing import Task
-from sources.source import SourceOptions
-from sources.stage_writer import stage
-from sources.staging import StagedRange
-from xmlstream.intake import Intake
-from xmlstream.plan import Scan
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark.micro_batches import Task
+from sources.xml.spark.shared_scan import one_pass
+from sources.xml.spark.stage_writer import stage
+from sources.xml.spark.staged_rows import StagedRange
+from sources.xml.splits import byte_ranges as ranges_module
+from sources.xml.splits import split_scan as scan_module
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
+from xmlstream.plan.nodes import Scan
+from xmlstream.runtime.source_input import Intake
 
 SCHEMA = "a INT, b INT, c STRING"
 NAMES = ("a", "b", "c")

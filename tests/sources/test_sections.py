@@ -17,13 +17,13 @@ from punct_ns.pattern import WILDCARD, matches
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources import ranges as ranges_module
-from sources import scan as scan_module
-from sources.documents import Documents
-from sources.grammar_check import check
-from sources.planning import Offset, Planner
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits import byte_ranges as ranges_module
+from sources.xml.splits import split_scan as scan_module
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
 from tests.sources.xml_oracle import PUNCT
 
 BID = {

@@ -7,11 +7,11 @@ import pytest
 
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION
-from sources import sensors
-from sources.grammar_check import check
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.generators import sensors
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits.byte_ranges import Range
 
 
 def source(path: Path) -> SourceOptions:

@@ -15,10 +15,10 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 import xmlstream as xs
 from punct_ns.errors import InputError, StateError, UsageError
-from sources.side_by_side import SideBySide, StreamReader, side_by_side
-from sources.source import SourceOptions
-from sources.staging import STAGED, StagedRange
-from sources.telling import cause
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark.error_transport import cause
+from sources.xml.spark.multi_source_reader import SideBySide, StreamReader, side_by_side
+from sources.xml.spark.staged_rows import STAGED, StagedRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

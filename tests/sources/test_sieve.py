@@ -14,8 +14,8 @@ from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
-from sources import sieve
-from sources.source import SourceOptions
+from sources.xml.grammar import grammar_filter
+from sources.xml.options.source import SourceOptions
 from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 
@@ -75,8 +75,8 @@ def assert_sieved(schema: Schema, pieces: list[list[Any]], window: int) -> None:
     expected: list[int] = []
     found: list[Any] = []
     position = 0
-    with patch.object(sieve, "WINDOW", window):
-        sieving = sieve.Sieve(options(schema), tuple_schema)
+    with patch.object(grammar_filter, "WINDOW", window):
+        sieving = grammar_filter.Sieve(options(schema), tuple_schema)
         for piece in pieces:
             tuples, punctuations = [], []
             for item in piece:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from punct_ns.errors import UsageError
-from sources.source import SourceOptions
+from sources.xml.options.source import SourceOptions
 
 GIVEN = {"path": "bids.xml", "rowTag": "bid", "schema": "id INT, _time TIMESTAMP, price DECIMAL(9,2)"}
 

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
-from sources import ranges as ranges_module
-from sources.ranges import Range
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits import byte_ranges as ranges_module
+from sources.xml.splits.byte_ranges import Range
 
 TEXTS = {
     "i INT": ["1", "-7", "0042", " 5 ", "", "4 2", "seventeen", "2147483648", "+1", "0x1F"],

@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from punct_ns.slices import POSITION, POSITION_SHOWN
 from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
-from sources import xml_files
-from sources.sensors import generate
-from sources.staging import StagedRange
+from sources.generators.sensors import generate
+from sources.xml.spark import data_source
+from sources.xml.spark.staged_rows import StagedRange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ ROOT = '<r xmlns:p="http://www.cse.ogi.edu/dot/niagara/punct">'
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    xml_files.register(spark)
+    data_source.register(spark)
     return spark
 
 
@@ -191,7 +191,7 @@ def test_errors_come_back_as_they_were_raised(session: SparkSession, tmp_path: P
     for read, kind in failures:
         with pytest.raises(PySparkException) as reported:
             read()
-        error = xml_files.cause(reported.value)
+        error = data_source.cause(reported.value)
         assert type(error) is kind
         if kind is MalformedInput:
             assert f"{path}, line 3, column 2" in str(error)
@@ -212,7 +212,7 @@ def test_a_document_that_is_not_well_formed_or_not_accepted_fails_in_any_mode(
         for mode in ("PERMISSIVE", "DROPMALFORMED"):
             with pytest.raises(PySparkException) as reported:
                 batch(session, path, mode=mode).collect()
-            assert reason in str(xml_files.cause(reported.value))
+            assert reason in str(data_source.cause(reported.value))
 
 
 def test_types_arrive_as_spark_has_them(session: SparkSession, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from operators import segments
-from xmlstream import commit_log, execution, xml_sink
-from xmlstream.cli import main
+from operators.state import segments
+from xmlstream.cli.commands import main
+from xmlstream.runtime import commit_log, execution
+from xmlstream.sink import xml_sink
 
 POINTS = {
     "while the operators work": (execution, "advance"),

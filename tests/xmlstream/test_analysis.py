@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.relational import TABLES
-from xmlstream.catalogue import Catalogue
-from xmlstream.script import Script, read
+from xmlstream.sql.catalogue import Catalogue
+from xmlstream.sql.script import Script, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from operators.durable import checksum
+from operators.state.durable import checksum
 from punct_ns.errors import StateError
-from xmlstream import commit_log
-from xmlstream.checkpoint import Checkpoint
-from xmlstream.commit_log import CommitLog
-from xmlstream.in_use import InUse
-from xmlstream.published import Output
-from xmlstream.xml_sink import Draft
+from xmlstream.runtime import commit_log
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.in_use import InUse
+from xmlstream.runtime.published import Output
+from xmlstream.sink.xml_sink import Draft
 
 
 def record(number: int, *, whole: bool = False, outputs: list[Any] | None = None) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(StateError, match="in use by another query of this process"):
         second.take(tmp_path / "link")
-    tried = "import sys, pathlib, xmlstream.in_use as i; i.InUse().take(pathlib.Path(sys.argv[1]))"
+    tried = "import sys, pathlib, xmlstream.runtime.in_use as i; i.InUse().take(pathlib.Path(sys.argv[1]))"
     refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)
     assert "in use by another process" in refused.stderr
     first.release()
@@ -208,7 +208,7 @@ def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
 
 def test_all_that_a_commit_names_is_synced_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[object] = []
-    monkeypatch.setattr("xmlstream.checkpoint.sync", lambda paths: done.append(set(paths)))
+    monkeypatch.setattr("xmlstream.runtime.checkpoint.sync", lambda paths: done.append(set(paths)))
     monkeypatch.setattr(CommitLog, "commit", lambda self, number, record: done.append(number))
     checkpoint = Checkpoint(tmp_path)
     log_as_spark(tmp_path, 0, done=False)

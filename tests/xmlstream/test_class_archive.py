@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.class_archive import PLACE, archive, directory, fitting, jars, java_home, java_options
-from xmlstream.preparing import prepare
+from xmlstream.cli.prepare import prepare
+from xmlstream.session.class_archive import PLACE, archive, directory, fitting, jars, java_home, java_options
 
 RELEASE = 'IMPLEMENTOR="Someone"\nJAVA_VERSION="17.0.99"\nJAVA_VERSION_DATE="2026-01-20"\n'
 

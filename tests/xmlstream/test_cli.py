@@ -17,9 +17,9 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
-from sources.sensors import generate
-from xmlstream.cli import main
-from xmlstream.session import cores_of
+from sources.generators.sensors import generate
+from xmlstream.cli.commands import main
+from xmlstream.session.spark_session import cores_of
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
@@ -79,7 +79,7 @@ def sensors(tmp_path: Path) -> Path:
 )
 def test_help_is_there_at_once(arguments: list[str]) -> None:
     program = (
-        "import sys; from xmlstream.cli import app; app(sys.argv[1:], standalone_mode=False);"
+        "import sys; from xmlstream.cli.commands import app; app(sys.argv[1:], standalone_mode=False);"
         "print(sorted({'pyspark', 'pyarrow', 'numpy', 'sqlglot', 'lxml'} & set(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)

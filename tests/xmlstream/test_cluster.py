@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.sensors import generate
+from sources.generators.sensors import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ import pytest
 from lxml import etree
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
-from xmlstream import collected
-from xmlstream.collected import copy_documents
+from xmlstream.cli import concatenation
+from xmlstream.cli.concatenation import copy_documents
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<rows xmlns:punct="urn:p">'
 CONTENTS = [
@@ -37,7 +37,7 @@ def collect(directory: Path) -> bytes:
 def test_the_contents_follow_each_other_in_one_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(collected, "CHUNK", chunk)
+    monkeypatch.setattr(concatenation, "CHUNK", chunk)
     text = collect(write(tmp_path, CONTENTS)).decode()
     assert text == f"{HEAD}{''.join(CONTENTS)}</rows>\n".replace("\n\n", "\n")
 

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from operators.aggregates import Aggregate
-from operators.behaviour import Slice
 from operators.describe import Describe
+from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Column, Project
 from operators.select import Select
-from operators.sort_key import SortKey
-from operators.state import OperatorState
+from operators.state.behaviour import Slice
+from operators.state.operator_state import OperatorState
+from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -26,14 +26,14 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from tests.operators.saying import NO_STORE
 from tests.strategies import SMALL, SmallSchema, small_punctuations
-from xmlstream.declaration import scan
-from xmlstream.describing import describe_keys
-from xmlstream.plan import Node, Results, Scan, Static, topological
-from xmlstream.plan_text import tree
-from xmlstream.rules import optimized
-from xmlstream.runner import Settings, run
-from xmlstream.script import read
-from xmlstream.xml_sink import Target
+from xmlstream.optimizer.insert_describe import describe_keys
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.plan.plan_text import tree
+from xmlstream.runtime.runner import Settings, run
+from xmlstream.sink.xml_sink import Target
+from xmlstream.sql.declaration import scan
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.aggregates import Aggregate
 from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
+from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
@@ -26,19 +26,19 @@ from operators.project import Project
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
-from operators.sort_key import SortKey
+from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
-from xmlstream.analysis import NamesOnly
-from xmlstream.duplicates import leave_out_distinct
-from xmlstream.plan import Node, Scan, together, topological
-from xmlstream.relation import Relation
-from xmlstream.rules import optimized
-from xmlstream.script import read
-from xmlstream.translation import Translation
+from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Scan, together, topological
+from xmlstream.sql.analysis import NamesOnly
+from xmlstream.sql.relation import Relation
+from xmlstream.sql.script import read
+from xmlstream.sql.translation import Translation
 
 TABLES = """
 CREATE TABLE r (a INT, b INT, x DOUBLE) USING punctuated_xml OPTIONS (path 'r.xml', rowTag 'r', schemes 'a');

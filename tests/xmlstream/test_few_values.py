@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from xmlstream.few_values import numbered
+from xmlstream.sink.dictionary_encoding import numbered
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from rich.console import Console
 import xmlstream as xs
 from punct_ns.errors import InputError, UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.documents import Documents
-from sources.planning import Offset, Planner
-from sources.source import SourceOptions
-from sources.unfinished import waiting
-from xmlstream import progress
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.unfinished import waiting
+from xmlstream.cli import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.aggregates import Aggregate, partial, references
-from operators.dialect import expression, render
+from operators.expressions.decomposition import Aggregate, partial, references
+from operators.expressions.dialect import expression, render
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -22,9 +22,9 @@ from tests.function_samples import CALLS, COLUMNS, FORMS, ROWS
 from tests.nights import AT_NIGHT
 from tests.operators.running import tuples_of
 from tests.walking import Walk
-from xmlstream.functions import AGGREGATES, SCALARS
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.sql.functions import AGGREGATES, SCALARS
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,14 +8,14 @@ from typing import Any, get_args
 
 import pytest
 
-from sources import auctions
-from sources.auction_house import House
-from sources.auction_streams import Form, documents
-from sources.grammar_check import check
-from sources.source import SourceOptions
-from xmlstream.cli import main
-from xmlstream.plan import Scan
-from xmlstream.script import read
+from sources.generators.auctions import generator
+from sources.generators.auctions.house import House
+from sources.generators.auctions.streams import Form, documents
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
+from xmlstream.cli.commands import main
+from xmlstream.plan.nodes import Scan
+from xmlstream.sql.script import read
 
 DEFAULT: dict[str, Any] = {"seed": 1}
 
@@ -48,9 +48,9 @@ def test_each_option_is_that_parameter_of_the_house(
     (tmp_path / "a").mkdir()
     assert generate(monkeypatch, "--out", "a", "--events", 900, "--seed", 1, option, value) == 0
     made = [path.read_bytes() for path in sorted(Path("a").iterdir())]
-    auctions.generate("a", 900, House(**{**DEFAULT, name: value}))
+    generator.generate("a", 900, House(**{**DEFAULT, name: value}))
     assert [path.read_bytes() for path in sorted(Path("a").iterdir())] == made
-    auctions.generate("b", 900, House(**DEFAULT))
+    generator.generate("b", 900, House(**DEFAULT))
     assert [path.read_bytes() for path in sorted(Path("b").glob("*.xml"))] != made[:-1]
 
 
@@ -84,8 +84,8 @@ def test_the_tables_are_the_documents_with_what_they_promise(
 
 
 def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auctions, "KILOBYTES_A_SLICE", 2000)
-    *made, tables = auctions.generate(tmp_path, 20_000, House(seed=3, bid_streams=2))
+    monkeypatch.setattr(generator, "KILOBYTES_A_SLICE", 2000)
+    *made, tables = generator.generate(tmp_path, 20_000, House(seed=3, bid_streams=2))
     script = read(f"{tables.read_text()};SELECT id FROM person", {}, "tables.sql")
     slices = []
     for path in made:
@@ -99,6 +99,6 @@ def test_the_tables_of_a_live_auction_are_there_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there: list[bool] = []
-    monkeypatch.setattr(auctions, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
-    auctions.generate(tmp_path, 10, rate=10)
+    monkeypatch.setattr(generator, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
+    generator.generate(tmp_path, 10, rate=10)
     assert there == [True]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from xmlstream import head_start
+from xmlstream.session import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,15 +22,15 @@ def of(master: str) -> SparkSession:
 @pytest.mark.parametrize(("master", "starts"), [("local[2]", True), ("spark://there:7077", False)])
 def test_a_cluster_starts_its_own(master: str, starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
-    monkeypatch.setattr(head_start, "ask_for_nothing", lambda _: asked.set())
-    head_start.give_head_start(of(master))
+    monkeypatch.setattr(warm_up, "ask_for_nothing", lambda _: asked.set())
+    warm_up.give_head_start(of(master))
     assert asked.wait(5 if starts else 0.2) is starts
 
 
 def test_what_fails_is_left_to_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    head_start.give_head_start(of("local[2]"))
+    warm_up.give_head_start(of("local[2]"))
     for thread in threading.enumerate():
         if thread.name == "head-start":
             thread.join(10)
@@ -39,4 +39,4 @@ def test_what_fails_is_left_to_the_query(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.spark
 def test_a_worker_answers(spark: SparkSession) -> None:
-    assert head_start.ask_for_nothing(spark) == 1
+    assert warm_up.ask_for_nothing(spark) == 1

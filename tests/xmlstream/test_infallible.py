@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.expressions.dialect import expression
+from operators.expressions.throwable import cannot_fail
 from punct_ns.schema import Schema
-from xmlstream.dialect import expression
-from xmlstream.infallible import cannot_fail
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from sources.xml_files import register
-from xmlstream.installed_sources import spare_the_search
+from sources.xml.spark.data_source import register
+from xmlstream.session.installed_sources import spare_the_search
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

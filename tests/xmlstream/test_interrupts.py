@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.sensors import generate
+from sources.generators.sensors import generate
 from tests.campaigns.signals import QUERY, Running, documents, processes
-from xmlstream import interrupts
+from xmlstream.cli import interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def test_an_interrupt_that_was_lost_on_the_way_comes_again() -> None:
     process = started(
         """
 import time
-from xmlstream import interrupts
+from xmlstream.cli import interrupts
 
 with interrupts.raised():
     print("ready", flush=True)
@@ -60,7 +60,7 @@ with interrupts.raised():
 """
     )
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30)[1].endswith("xmlstream.interrupts.Interrupted: 15\n")
+    assert process.communicate(timeout=30)[1].endswith("xmlstream.cli.interrupts.Interrupted: 15\n")
 
 
 @pytest.mark.parametrize(("number", "code"), CODES)

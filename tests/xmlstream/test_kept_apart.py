@@ -7,7 +7,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.errors import UsageError
-from xmlstream.kept_apart import require_apart
+from xmlstream.runtime.kept_apart import require_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from punct_ns.errors import XmlStreamError
-from xmlstream.execution import Ended, Execution
-from xmlstream.runner import Launched
+from xmlstream.runtime.execution import Ended, Execution
+from xmlstream.runtime.runner import Launched
 
 LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from punct_ns.errors import UsageError
-from xmlstream.metrics import MetricsFile, SliceReport
+from xmlstream.runtime.metrics import MetricsFile, SliceReport
 
 
 def report(slice_id: int, seconds: float = 0.5) -> dict[str, object]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from operators.monotone import monotone
+from operators.expressions.dialect import expression
+from operators.expressions.monotone import monotone
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
-from xmlstream.dialect import expression
-from xmlstream.functions import WINDOW_HINT
-from xmlstream.refusals import AS_A_JOIN, AS_A_VALUE
-from xmlstream.script import read
+from xmlstream.sql.functions import WINDOW_HINT
+from xmlstream.sql.refusals import AS_A_JOIN, AS_A_VALUE
+from xmlstream.sql.script import read
 
 TABLES = """CREATE TABLE s (ts TIMESTAMP, id INT, a INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r');
 CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTag 'r');

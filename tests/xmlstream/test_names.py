@@ -9,9 +9,9 @@ import pytest
 
 import xmlstream as xs
 from tests.relational import answers, computed
-from xmlstream.query import Query
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.builder.query import Query
+from xmlstream.optimizer.rules import optimized
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from operators import segments
+from operators.state import segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sources.sensors import generate
+from sources.generators.sensors import generate
 
 ROOT = Path(__file__).parents[2]
 QUERY = """
@@ -49,7 +49,7 @@ def python(*arguments: object, cwd: Path, path: str = str(ROOT)) -> subprocess.C
 
 
 def test_the_command_does_not_look_into_the_current_directory(among_decoys: Path) -> None:
-    for command in ("-m", "xmlstream"), ("-c", "from xmlstream.cli import main; main()"):
+    for command in ("-m", "xmlstream"), ("-c", "from xmlstream.cli.commands import main; main()"):
         done = python(*command, "check", "none.xml", "--schema", "a INT", "--row-tag", "r", cwd=among_decoys)
         assert "there is no file none.xml" in done.stderr, done.stderr
 
@@ -60,7 +60,7 @@ def test_a_script_finds_the_packages_beside_this_one(among_decoys: Path, first: 
     program.write_text("import xmlstream as xs; print(xs.ByOrder.__module__, xs.UsageError.__module__)")
     path = first.format(decoys=among_decoys) + str(ROOT)
     done = python(program, cwd=among_decoys, path=path)
-    assert done.stdout.split() == ["operators.punctuate_order", "punct_ns.errors"], done.stderr
+    assert done.stdout.split() == ["operators.punctuators.order", "punct_ns.errors"], done.stderr
 
 
 def test_what_was_imported_under_a_name_of_ours_is_named(among_decoys: Path) -> None:

@@ -12,15 +12,15 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
-from xmlstream.analysis import NamesOnly
-from xmlstream.declaration import scan
-from xmlstream.plan import Node, Scan, fingerprint, names, topological
-from xmlstream.plan_text import tree
-from xmlstream.pruning import prune_columns
-from xmlstream.relation import Relation
-from xmlstream.rules import RULES, collapse_projections, flatten_merges, optimized
-from xmlstream.script import Script, read
-from xmlstream.translation import Translation
+from xmlstream.optimizer.column_pruning import prune_columns
+from xmlstream.optimizer.rules import RULES, collapse_projections, flatten_merges, optimized
+from xmlstream.plan.nodes import Node, Scan, fingerprint, names, topological
+from xmlstream.plan.plan_text import tree
+from xmlstream.sql.analysis import NamesOnly
+from xmlstream.sql.declaration import scan
+from xmlstream.sql.relation import Relation
+from xmlstream.sql.script import Script, read
+from xmlstream.sql.translation import Translation
 
 TABLES = """
 CREATE TABLE s1 (sid STRING, hour INT, min INT, t DOUBLE)

@@ -11,18 +11,18 @@ from operators.join import Join
 from operators.merge import Merge
 from operators.multiway_join import MultiwayJoin
 from operators.punctuate import Punctuate
-from operators.punctuate_order import ByOrder
+from operators.punctuators.order import ByOrder
 from operators.select import Select
 from operators.sort import Sort
-from operators.sort_key import SortKey
+from operators.state.sort_key import SortKey
 from operators.top_n import TopN
-from xmlstream.analysis import NamesOnly
-from xmlstream.plan import Node, Scan, together, topological
-from xmlstream.pushdown import push_predicates
-from xmlstream.relation import Relation
-from xmlstream.rules import optimized
-from xmlstream.script import read
-from xmlstream.translation import Translation
+from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Scan, together, topological
+from xmlstream.sql.analysis import NamesOnly
+from xmlstream.sql.relation import Relation
+from xmlstream.sql.script import read
+from xmlstream.sql.translation import Translation
 
 TABLES = """
 CREATE TABLE r (a INT, b INT, s STRING, x DOUBLE) USING punctuated_xml OPTIONS (path 'r.xml', rowTag 'r', schemes 'a');

@@ -12,11 +12,11 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import InputError, MalformedInput, QueryError, StateError, UsageError
-from sources.sensors import generate
-from xmlstream import runner
-from xmlstream.java_words import LOGGERS
-from xmlstream.plan import Scan, fingerprint
-from xmlstream.query import Query
+from sources.generators.sensors import generate
+from xmlstream.builder.query import Query
+from xmlstream.plan.nodes import Scan, fingerprint
+from xmlstream.runtime import runner
+from xmlstream.session.java_words import LOGGERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

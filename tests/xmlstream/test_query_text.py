@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.expressions.dialect import expression
 from punct_ns.errors import QueryError
-from xmlstream.dialect import expression
-from xmlstream.query_text import QueryText, substituted
+from xmlstream.sql.query_text import QueryText, substituted
 
 
 @given(st.text("ab\n", max_size=20), st.data())

@@ -14,8 +14,8 @@ from punct_ns.schema import Schema
 from tests.operators.running import tuples_of
 from tests.properties.test_contract import force_large_state
 from tests.walking import Walk
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

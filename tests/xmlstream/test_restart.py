@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.sensors import generate
+from sources.generators.sensors import generate
 from tests.xmlstream.killed_run import POINTS, deadly
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
 from punct_ns.xml_form import punctuation_from_texts
-from sources.documents import Documents
-from sources.grammar_check import check
-from sources.planning import Offset, Planner
-from sources.source import SourceOptions
-from sources.xml_parser import XmlParser
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
 from tests.strategies import Tuple, domains, punctuations, values
-from xmlstream.collected import copy_documents
-from xmlstream.xml_sink import DirectorySink, DocumentForm
+from xmlstream.cli.concatenation import copy_documents
+from xmlstream.sink.xml_sink import DirectorySink, DocumentForm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
-from xmlstream.row_order import in_order
+from xmlstream.sink.row_order import in_order
 
 Row = tuple[Any, ...]
 TYPES = (pa.string(), pa.int32(), pa.float64(), pa.bool_())

@@ -13,11 +13,11 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import InputError, QueryError, StateError, UsageError
-from sources.sensors import generate
-from xmlstream.plan import fingerprint
-from xmlstream.rules import optimized
-from xmlstream.script import read
-from xmlstream.xml_sink import DirectorySink, Draft, Target
+from sources.generators.sensors import generate
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import fingerprint
+from xmlstream.sink.xml_sink import DirectorySink, Draft, Target
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

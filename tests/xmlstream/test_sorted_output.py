@@ -12,15 +12,15 @@ from lxml import etree
 
 from operators.project import Column, Project
 from operators.punctuate import Punctuate
-from operators.punctuate_roster import ByRoster
+from operators.punctuators.roster import ByRoster
 from operators.select import Select
 from operators.sort import Sort
-from operators.sort_key import SortKey
-from xmlstream.declaration import scan
-from xmlstream.plan import Node, Operator
-from xmlstream.runner import Settings, run
-from xmlstream.sealed import unseal
-from xmlstream.xml_sink import Target
+from operators.state.sort_key import SortKey
+from xmlstream.plan.nodes import Node, Operator
+from xmlstream.runtime.runner import Settings, run
+from xmlstream.runtime.sealed import unseal
+from xmlstream.sink.xml_sink import Target
+from xmlstream.sql.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

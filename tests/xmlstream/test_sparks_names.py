@@ -9,10 +9,12 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.errors import QueryError, UsageError
-from sources.source import SET_BY_QUERIES
-from xmlstream import runner, script, sparks_names
-from xmlstream.query import Groups, Query
-from xmlstream.run_options import settings
+from sources.xml.options.source import SET_BY_QUERIES
+from xmlstream.builder import sparks_names
+from xmlstream.builder.query import Groups, Query
+from xmlstream.builder.run_options import settings
+from xmlstream.runtime import runner
+from xmlstream.sql import script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,10 +16,10 @@ from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
 from tests.relational import TABLES, computed, views
-from xmlstream.functions import AGGREGATES, REFUSED, SCALARS
-from xmlstream.plan import Scan
-from xmlstream.rules import optimized
-from xmlstream.script import Script, read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Scan
+from xmlstream.sql.functions import AGGREGATES, REFUSED, SCALARS
+from xmlstream.sql.script import Script, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

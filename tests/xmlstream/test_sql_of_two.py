@@ -13,9 +13,9 @@ from operators.project import Project
 from operators.sort import Sort
 from punct_ns.errors import QueryError
 from tests.relational import TABLES, computed, views
-from xmlstream.plan import Scan, topological
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Scan, topological
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from operators.behaviour import Tuples
 from operators.sort import Sort
+from operators.state.behaviour import Tuples
 from operators.top_n import TopN
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range
@@ -22,9 +22,9 @@ from punct_ns.punctuation import Punctuation
 from tests.operators.running import Row, rows_of, tuples_of
 from tests.relational import computed
 from tests.walking import Walk
-from xmlstream.plan import Node, Scan, results, topological
-from xmlstream.rules import optimized
-from xmlstream.script import read
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Scan, results, topological
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

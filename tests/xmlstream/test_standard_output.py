@@ -12,9 +12,9 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from sources.sensors import generate
+from sources.generators.sensors import generate
 from tests.campaigns.signals import QUERY
-from xmlstream.standard_output import StandardOutput
+from xmlstream.sink.standard_output import StandardOutput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import UngrammaticalStream
 from punct_ns.xml_form import PUNCT_NS
-from sources.grammar_check import check
-from sources.source import SourceOptions
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

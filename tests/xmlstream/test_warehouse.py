@@ -14,7 +14,7 @@ import xmlstream as xs
 from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, read_element
-from sources.sensors import generate
+from sources.generators.sensors import generate
 from tests import oracle
 from tests.nights import AT_NIGHT
 

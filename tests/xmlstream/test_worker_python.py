@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from xmlstream import worker_python
+from xmlstream.session import worker_python
 
 PYTHON, DRIVER_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
 

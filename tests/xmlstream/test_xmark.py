@@ -14,15 +14,15 @@ import xmlstream as xs
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from punct_ns.errors import QueryError, UsageError
-from sources.documents import Documents
-from sources.grammar_check import check
-from sources.source import SourceOptions
+from sources.xml.grammar.check import check
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import Documents
 from tests.sources.xmark_documents import XMark
-from xmlstream import script
-from xmlstream.declaration import scan
-from xmlstream.merged_documents import spread
-from xmlstream.plan import Node, Scan, fingerprint, topological
-from xmlstream.rules import optimized
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Scan, fingerprint, topological
+from xmlstream.runtime.merged_documents import spread
+from xmlstream.sql import script
+from xmlstream.sql.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from tests import oracle
 from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
-from xmlstream.zones import may_match
+from xmlstream.runtime.zone_maps import may_match
 
 
 def written(path: Path, rows: list[Any], schema: Schema) -> Path:

@@ -56,8 +56,8 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
     Raises:
         UsageError: An attribute is missing in a tuple, or time goes back.
     """
-    from sources.read_through import read_through
-    from sources.source import SourceOptions
+    from sources.xml.options.source import SourceOptions
+    from sources.xml.parser.read_through import read_through
 
     declared = [f"`{time}` BIGINT NOT NULL", f"`{value}` DOUBLE NOT NULL"]
     declared += [f"`{batch}` BIGINT NOT NULL"] if batch else []

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from punct_ns.errors import UsageError
-from xmlstream.cli import app
+from xmlstream.cli.commands import app
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, Windows
 from xmlstream.secret.stream import stream
 from xmlstream.secret.trace import comparison, trace

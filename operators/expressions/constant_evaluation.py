@@ -1,0 +1,112 @@
+"""Values of an expression of one attribute, computed by Spark as it computes those of tuples, but without a job.
+
+A relation of literals is computed while it is planned: some 20 ms, for one value or for thousands. Nothing is asked
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from operators.expressions.quiet import quiet_spark
+from punct_ns.domain import Domain, Value
+from punct_ns.image import Function
+from punct_ns.schema import Attribute
+from punct_ns.slices import literal, own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REMEMBERED = 100_000
+"""Values of one expression that are remembered."""
+
+_NEAR = 400 * 86_400
+"""Seconds around a setback of the clock in which the calendar is not trusted: a year, the longest unit, and more."""
+
+
+def evaluated(expression: str, x: Attribute, y: Domain, spark: SparkSession, *, local: bool = False) -> Function:
+    """The expression as a function of the attribute's values; absent is what fails, or is null, or no value of y.
+
+    A `local` one goes by the calendar of the session's time zone; it has no values near moments at which local time
+    was set back over midnight, since around them it neither rises nor falls.
+    """
+
+    def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
+        zone = str(spark.conf.get("spark.sql.session.timeZone"))
+        known = _remembered(expression, x.name, x.domain.type, y.type, zone)
+        if len(known) > REMEMBERED:
+            known.clear()
+        fresh = [value for value in asked if value not in known]
+        if local:
+            fresh = [value for value in fresh if isinstance(value, datetime) and _is_calm(value, zone, spark)]
+        if fresh:
+            with quiet_spark():
+                known.update(dict.fromkeys(fresh))
+                known.update(_computed(expression, x, y, fresh, spark))
+        return {value: found for value in asked if (found := known.get(value)) is not None}
+
+    return function
+
+
+@lru_cache(maxsize=64)
+def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[Value, Value | None]:
+    """What is known of one expression; a value that is None has no image."""
+    return {}
+
+
+def _computed(
+    expression: str, x: Attribute, y: Domain, asked: Sequence[Value], spark: SparkSession
+) -> dict[Value, Value]:
+    from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
+
+    rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(asked))
+    # As a number, a moment does not pass through the local time of this process.
+    column = f"unix_micros({expression})" if y.type == "TIMESTAMP" else expression
+    at, image = own("number"), own("image")
+    query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
+    try:
+        found = [(asked[row[0]], _value(row[1], y)) for row in spark.sql(query).collect()]
+    except (ArithmeticException, DateTimeException, NumberFormatException, ValueError, OverflowError):
+        if len(asked) == 1:
+            return {}
+        half = len(asked) // 2
+        parts = (_computed(expression, x, y, part, spark) for part in (asked[:half], asked[half:]))
+        return {value: image for part in parts for value, image in part.items()}
+    return {value: image for value, image in found if image is not None}
+
+
+def _value(found: Any, domain: Domain) -> Value | None:
+    if found is None:
+        return None
+    return domain.bound(found, above=True)[0] if domain.type == "TIMESTAMP" else domain.normal(found)
+
+
+def _is_calm(moment: datetime, zone: str, spark: SparkSession) -> bool:
+    setbacks = _setbacks(zone, spark)
+    return setbacks is not None and all(abs(moment.timestamp() - setback) > _NEAR for setback in setbacks)
+
+
+@lru_cache(maxsize=16)
+def _setbacks(zone: str, spark: SparkSession) -> tuple[int, ...] | None:
+    """When the zone's clocks were set back over midnight, or not to a full hour; None where that goes on for ever.
+
+    In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
+    """
+    ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
+    rules = ids.of(zone, ids.SHORT_IDS).getRules()
+    if rules.isFixedOffset():
+        return ()
+    if any(_goes_back(rule.createTransition(2100)) for rule in rules.getTransitionRules()):
+        return None
+    return tuple(int(each.toEpochSecond()) for each in rules.getTransitions() if _goes_back(each))
+
+
+def _goes_back(transition: Any) -> bool:
+    if not transition.isOverlap():
+        return False
+    last, first = transition.getDateTimeBefore().minusNanos(1), transition.getDateTimeAfter()
+    full_hour = first.getMinute() == 0 and first.getSecond() == 0
+    return not full_hour or last.toLocalDate().toString() != first.toLocalDate().toString()

@@ -1,0 +1,142 @@
+"""Spark's SQL as sqlglot reads it here: into trees that are written back as they were read.
+
+Out of the box sqlglot knows hundreds of functions and turns them into one another, not always into the same. Here a
+call stays a call, so that what Spark computes is what was written; only the forms with a syntax of their own are read
+as such. Nothing else reads or writes SQL, whole queries or the expressions of an operator.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+
+_READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
+
+
+_UNITS_FIRST = frozenset({"date_add", "date_diff", "dateadd", "datediff", "timestampadd", "timestampdiff"})
+"""Functions whose first argument, where there are three, is a unit of time and no attribute."""
+
+_UNITS = frozenset(
+    f"{unit}{plural}".upper()
+    for unit in ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
+    for plural in ("", "s")
+)
+
+
+class StreamSql(Spark):
+    """Spark's dialect with its functions left as they are."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Reads a quote that is doubled as one quote, as Spark has done since version 4."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    class Parser(SparkParser):
+        """Reads a call as a call."""
+
+        # A comma stays a comma: to Spark it is not quite what CROSS JOIN is.
+        JOINS_HAVE_EQUAL_PRECEDENCE = False
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: SparkParser.FUNCTION_PARSERS[name] for name in _READ_SPECIALLY
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
+        }
+
+    class Generator(SparkGenerator):
+        """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""
+
+        # Moved to the top, a name would be seen where it was not, and hide a table.
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
+        }
+
+
+def render(tree: exp.Expr) -> str:
+    """A tree as Spark's SQL, in one form however it was spelt: names quoted, functions in lower case.
+
+    >>> render(expression("MAX( a )+1 + `B`"))
+    'max(`a`) + 1 + `B`'
+    """
+    return tree.sql(dialect=StreamSql, identify=True, normalize_functions="lower", comments=False)
+
+
+@lru_cache(maxsize=512)
+def parsed(text: str) -> exp.Expr | None:
+    """The tree of an expression over attributes, to be read only; None where it is not understood.
+
+    >>> parsed("`point`.`x`").key, parsed("1 +")
+    ('dot', None)
+    """
+    try:
+        found = StreamSql().parse(f"SELECT {text}")[0]
+    except SqlglotError:
+        return None
+    if not isinstance(found, exp.Select) or len(found.expressions) != 1:
+        return None
+    tree: exp.Expr = found.expressions[0]
+    return tree.pop().transform(with_units, copy=False).transform(_of_attribute, copy=False)
+
+
+def expression(text: str) -> exp.Expr:
+    """The tree of an expression over attributes, such as `render` wrote, as a tree of one's own.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    tree = parsed(text)
+    if tree is None:
+        raise ValueError(f"not an expression: {text!r}")
+    return tree.copy()
+
+
+def named(name: str) -> exp.Column:
+    """The reference to an attribute."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def attributes_in(tree: exp.Expr) -> list[str]:
+    """The attributes that an expression looks at, each once without regard to case, in order.
+
+    >>> attributes_in(expression("date_add(DAY, n, `at`) + max(point.x + N)"))
+    ['n', 'at', 'point']
+    """
+    names: dict[str, str] = {}
+    for column in tree.find_all(exp.Column, bfs=False):
+        names.setdefault(column.name.lower(), column.name)
+    return list(names.values())
+
+
+def with_units(node: exp.Expr) -> exp.Expr:
+    """A unit of time that stands where an attribute could, as itself."""
+    match node:
+        case exp.Anonymous(expressions=[exp.Column() as unit, _, _]) if str(node.this).lower() in _UNITS_FIRST:
+            if len(unit.parts) == 1 and not unit.this.args.get("quoted") and unit.name.upper() in _UNITS:
+                node.set("expressions", [exp.var(unit.name.upper()), *node.expressions[1:]])
+    return node
+
+
+def _of_attribute(node: exp.Expr) -> exp.Expr:
+    """A name with dots, which over attributes is one of them, and fields of it."""
+    if not isinstance(node, exp.Column) or len(node.parts) == 1:
+        return node
+    first, *fields = node.parts
+    found: exp.Expr = exp.Column(this=first.copy())
+    for field in fields:
+        found = exp.Dot(this=found, expression=field.copy())
+    return found
+
+
+def offset(tree: exp.Expr) -> int | None:
+    """Where a tree begins in its text, as far as its leaves say; None where they do not."""
+    starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
+    return min(starts, default=None)

@@ -1,0 +1,237 @@
+"""For which tuples a predicate is not true, as punctuations: a select puts none of them out, ever.
+
+Comparisons of one attribute with constants (`=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`, IN, BETWEEN, IS NULL, IS TRUE) and
+AND, OR and NOT over them, in SQL's three-valued logic: what is null is not true. Of anything else nothing is said; so
+what is described may be less than there is, and never more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import lru_cache
+from itertools import product
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from operators.expressions.dialect import parsed
+from operators.expressions.references import Number, cast, kind, number, place
+from punct_ns.domain import Domain, Value
+from punct_ns.pattern import patterns
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.value_set import ValueSet
+
+Boxes: TypeAlias = list[dict[int, ValueSet]]
+"""Tuples, as the union of boxes; an attribute that a box does not name may be anything, null included."""
+
+Truth: TypeAlias = tuple[ValueSet, ValueSet]
+"""For which values of one attribute a condition is true, and for which it is false; for the others it is null."""
+
+MANY = 64
+"""Boxes beyond which a conjunction of alternatives is not multiplied out."""
+
+WIDEST = 38
+"""Digits that a DECIMAL has at the most; beyond them Spark compares what is left after rounding."""
+
+_ZONE = re.compile(r".*\d(Z|[+-]\d\d(:?\d\d)?)", re.DOTALL)
+
+
+@lru_cache(maxsize=128)
+def untrue(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
+    """Punctuations that match only tuples for which the predicate is not true; minimal.
+
+    >>> schema = Schema.of(value="INT", flag="BOOLEAN")
+    >>> [str(p) for p in untrue("value > 250", schema)]
+    ['<(,250], *>', '<null, *>']
+    >>> [str(p) for p in untrue("NOT value BETWEEN 5 AND 6 OR flag", schema)]
+    ['<[5,6], {false,null}>', '<null, {false,null}>']
+    """
+    tree = parsed(predicate)
+    found = PunctuationSet(schema)
+    for box in _never(True, tree, schema) if tree is not None else []:
+        parts = [patterns(values) for values in box.values()]
+        for chosen in product(*parts):
+            found.add(Punctuation.at(schema, dict(zip(box, chosen, strict=True))))
+    return tuple(found)
+
+
+def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:
+    """Tuples for which the condition certainly does not have that truth value."""
+    match tree.unnest():
+        case exp.Not(this=condition):
+            return _never(not truth, condition, schema)
+        case (exp.And() | exp.Or()) as both:
+            parts = _never(truth, both.this, schema), _never(truth, both.expression, schema)
+            return _either(*parts) if isinstance(both, exp.And) == truth else _both(*parts)
+        case exp.Between(this=tested) as between:
+            low, high = exp.GTE(this=tested, expression=between.args["low"]), between.args["high"]
+            return _never(truth, exp.And(this=low, expression=exp.LTE(this=tested, expression=high)), schema)
+        case exp.Null():
+            return [{}]
+        case exp.Boolean(this=constant):
+            return [] if constant == truth else [{}]
+        case condition:
+            found = _atom(condition, schema)
+            if found is None:
+                return []
+            at, truths = found
+            never = truths[0 if truth else 1].complement()
+            # Of a type that cannot be ordered only null can be told.
+            told = not never.is_empty and (not never.domain.opaque or not never.cuts)
+            return [{at: never}] if told else []
+
+
+def _either(left: Boxes, right: Boxes) -> Boxes:
+    """The union; boxes that restrict one and the same attribute are one."""
+    alone: dict[int, ValueSet] = {}
+    others: Boxes = []
+    for box in (*left, *right):
+        if len(box) == 1:
+            ((i, values),) = box.items()
+            alone[i] = alone[i].union(values) if i in alone else values
+        else:
+            others.append(box)
+    return [*({i: values} for i, values in alone.items()), *others]
+
+
+def _both(left: Boxes, right: Boxes) -> Boxes:
+    """The intersection; nothing where that would be too many boxes."""
+    if len(left) * len(right) > MANY:
+        return []
+    met: Boxes = []
+    for one, other in product(left, right):
+        box = {**one, **{i: one[i].intersection(values) if i in one else values for i, values in other.items()}}
+        if not any(values.is_empty for values in box.values()):
+            met = _either(met, [box])
+    return met
+
+
+def _atom(tree: exp.Expr, schema: Schema) -> tuple[int, Truth] | None:
+    """The attribute that a condition tests, and when it is true, and false; None where it is not understood."""
+    tested = tree if isinstance(tree, exp.Column) else tree.this.unnest() if isinstance(tree.this, exp.Expr) else None
+    at = place(tested, schema)
+    if at is None:
+        turned = _MIRRORED.get(type(tree))
+        if turned is None or place(tree.expression.unnest(), schema) is None:
+            return None
+        return _atom(turned(this=tree.expression, expression=tree.this), schema)
+    truths = _truths(tree, schema[at].domain)
+    return (at, truths) if truths else None
+
+
+def _truths(tree: exp.Expr, domain: Domain) -> Truth | None:
+    nothing, null = ValueSet(domain), ValueSet(domain, (), domain.nullable)
+    if isinstance(tree, exp.Column):
+        return (_listed(domain, [True]), _listed(domain, [False])) if domain.type == "BOOLEAN" else None
+    if isinstance(tree, exp.In):
+        return _in(tree, domain)
+    other = tree.args.get("expression")
+    if other is None or type(tree) not in _MIRRORED:
+        return None
+    if isinstance(other.unnest(), exp.Null):
+        same = (null, null.complement()) if type(tree) in _NULL_SAFE else (nothing, nothing)
+        return same[::-1] if isinstance(tree, exp.NullSafeNEQ) else same
+    bound = _constant(other, domain)
+    if bound is None:
+        return None
+    true = ValueSet.of_intervals(domain, [_interval(tree, domain, bound)])
+    false = true.complement() if type(tree) in _NULL_SAFE else true.complement().without((), null=True)
+    return (false, true) if isinstance(tree, exp.NEQ | exp.NullSafeNEQ) else (true, false)
+
+
+def _interval(tree: exp.Expr, domain: Domain, bound: object) -> tuple[object, object]:
+    """The cuts between which a comparison holds; of an inequality, between which it does not."""
+    before, after = domain.cut(bound, after=False), domain.cut(bound, after=True)
+    match tree:
+        case exp.LT() | exp.LTE():
+            return domain.bottom, before if isinstance(tree, exp.LT) else after
+        case exp.GT() | exp.GTE():
+            return (after if isinstance(tree, exp.GT) else before), domain.top
+    return before, after
+
+
+def _in(tree: exp.In, domain: Domain) -> Truth | None:
+    given = [item.unnest() for item in tree.expressions]
+    found = [_constant(item, domain) for item in given if not isinstance(item, exp.Null)]
+    if not given or any(bound is None for bound in found) or not _alike(given, domain):
+        return None
+    pairs = [(domain.cut(bound, after=False), domain.cut(bound, after=True)) for bound in found]
+    true = ValueSet.of_intervals(domain, [pair for pair in pairs if pair[0] < pair[1]])
+    return true, ValueSet(domain) if len(found) < len(given) else true.complement().without((), null=True)
+
+
+def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
+    """Whether the constants of a list can be compared as they are, though Spark casts all to one type."""
+    numbers = [of for of in map(number, given) if of is not None]
+    if domain.type in ("DOUBLE", "FLOAT") or not numbers:
+        return True
+    if any(of.kind == "double" for of in numbers):
+        return all(of.kind == "double" for of in numbers)
+    digits = [_digits(of) for of in numbers]
+    return max(whole for whole, _ in digits) + max(after_point for _, after_point in digits) <= WIDEST
+
+
+def _listed(domain: Domain, values: Iterable[Value]) -> ValueSet:
+    return ValueSet.of(domain, [value for value in values if domain.contains(value)])
+
+
+def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
+    """What Spark compares a value of the domain with, exactly; None where it would convert the value with a loss."""
+    tree = tree.unnest()
+    try:
+        if (of := number(tree)) is not None:
+            return _comparable(of, domain)
+        if isinstance(tree, exp.Boolean):
+            return bool(tree.this) if domain.type == "BOOLEAN" else None
+        if isinstance(tree, exp.Literal):
+            return domain.read(str(tree.this)) if domain.type in ("STRING", "DATE") else None
+        found = cast(tree)
+        if found is None or found[1].type != domain.type or not isinstance(found[0], exp.Literal):
+            return None
+        text = str(found[0].this)
+        # Without a zone of its own, a moment is the session's.
+        return None if domain.type == "TIMESTAMP" and not _ZONE.fullmatch(text) else domain.read(text)
+    except ValueError:
+        return None
+
+
+def _comparable(of: Number, domain: Domain) -> Value | Decimal | None:
+    if domain.type in ("DOUBLE", "FLOAT"):
+        value = float(of.value)
+        return value if math.isnan(value) or domain.normal(value) == value else None
+    attribute = kind(domain)
+    if attribute is None:
+        return None
+    if of.kind == "double":
+        return of.value if domain.type in ("TINYINT", "SMALLINT", "INT") else None
+    of_attribute = re.findall(r"\d+", domain.type) if attribute == "decimal" else ["19", "0"]
+    digits, scale = int(of_attribute[0]), int(of_attribute[1])
+    whole, after_point = _digits(of)
+    return of.value if max(whole, digits - scale) + max(after_point, scale) <= WIDEST else None
+
+
+def _digits(of: Number) -> tuple[int, int]:
+    """How many digits it has before and after the point."""
+    exact = Decimal(of.value)
+    return max(0, exact.adjusted() + 1) if exact else 0, max(0, -int(exact.as_tuple().exponent))
+
+
+_MIRRORED: dict[type[exp.Expr], Callable[..., exp.Expr]] = {
+    exp.EQ: exp.EQ,
+    exp.NEQ: exp.NEQ,
+    exp.NullSafeEQ: exp.NullSafeEQ,
+    exp.NullSafeNEQ: exp.NullSafeNEQ,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.Is: exp.Is,
+}
+"""The comparisons, each with the one that says the same when its sides change places."""
+
+_NULL_SAFE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is)

@@ -1,0 +1,121 @@
+"""Tuples of two inputs that agree on some attributes: which have partners, and which can get no more of them.
+
+A tuple's key is its values of the join attributes. What one side's punctuations, described on its join attributes, say
+of keys is said in the terms of the other side, whose tuples they purge (joinPs of Tucker et al. 2003, Table 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from operators.state.behaviour import Slice, Tuples, together
+from operators.state.completion import closed_so_far, completed
+from operators.state.operator_state import OperatorState
+from operators.state.row_joins import joined
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import matching, not_matching, quoted
+
+
+@dataclass(frozen=True)
+class Equal:
+    """The join attributes of a left and a right input, equal pairwise, and a further condition on pairs.
+
+    Raises:
+        QueryError: There are none, or not as many on both sides, or one twice.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    residual: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.left or len(self.left) != len(self.right):
+            raise QueryError("a join needs as many attributes of one side as of the other, at least one")
+        if any(len({name.lower() for name in side}) < len(side) for side in self.on):
+            raise QueryError("a join attribute stands twice", hint="put the second equality into a condition beside")
+
+    @cached_property
+    def on(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The join attributes of both sides."""
+        return self.left, self.right
+
+    @cached_property
+    def condition(self) -> str:
+        """When two tuples are partners, as Spark SQL; a null key has none."""
+        tests = [f"{quoted(mine)} = {quoted(theirs)}" for mine, theirs in zip(*self.on, strict=True)]
+        return " AND ".join([*tests, *([f"({self.residual})"] if self.residual else [])])
+
+    def keys(self, side: int, state: OperatorState) -> Schema:
+        """The join attributes of a side."""
+        return Schema(tuple(state.inputs[side].attribute(name) for name in self.on[side]))
+
+    def places(self, side: int, state: OperatorState) -> list[tuple[int, int]]:
+        """Where the join attributes stand in that side's schema, and where those equal to them in the other's."""
+        return [
+            (state.inputs[side].index(mine), state.inputs[1 - side].index(theirs))
+            for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
+        ]
+
+    def moves(self, side: int) -> dict[str, tuple[str]]:
+        """For a side's join attributes, in lower case, those equal to them."""
+        return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
+
+    def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
+        """Whether some scheme of a side speaks of join attributes alone."""
+        names = {name.lower() for name in self.on[side]}
+        return any(names.issuperset(name.lower() for name in scheme.attributes) for scheme in schemes)
+
+    def close(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Puts into `closing`, for each side, the keys that the other side's punctuations newly cover."""
+        for side in range(2):
+            given = inputs[1 - side].punctuations
+            state.closing[side] = completed(given, self.on[1 - side], state, 1 - side, self.keys(side, state))
+
+    def _closed(self, side: int, state: OperatorState) -> list[Punctuation]:
+        return list(closed_so_far(self.on[1 - side], state, 1 - side, self.keys(side, state)).set)
+
+    def _present(self, side: int) -> str:
+        return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in self.on[side])
+
+    def still_open(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
+        """The tuples of a side to which partners may yet come."""
+        frame = not_matching(tuples.frame.where(self._present(side)), self._closed(side, state))
+        return Tuples(frame, tuples.at_most, exact=False)
+
+    def covered(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
+        """The tuples of a side to which none can: those the other side covers, or whose key is null."""
+        frame = tuples.frame.where(f"NOT ({self._present(side)})")
+        if closed := self._closed(side, state):
+            frame = frame.unionAll(matching(tuples.frame.where(self._present(side)), closed))
+        return Tuples(frame, tuples.at_most, exact=False)
+
+    def pairs(self, new: Sequence[Tuples | None], kept: Sequence[Tuples | None]) -> Tuples | None:
+        """The pairs of new tuples with kept ones and with each other, each pair once."""
+        found = []
+        later = [part for part in (kept[1], new[1]) if part is not None]
+        if new[0] is not None and later:
+            found.append(joined(new[0], _whole(later), self.condition))
+        if kept[0] is not None and new[1] is not None:
+            found.append(joined(kept[0], new[1], self.condition))
+        return together(found)
+
+    def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
+        """The tuples that have a partner among the others, each as often as it is there."""
+        there = [part for part in others if part is not None]
+        return joined(tuples, _whole(there), self.condition, "left_semi") if there else None
+
+    def without_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples:
+        """The tuples that have none."""
+        there = [part for part in others if part is not None]
+        return joined(tuples, _whole(there), self.condition, "left_anti") if there else tuples
+
+
+def _whole(parts: Sequence[Tuples]) -> Tuples:
+    whole = together(parts)
+    assert whole is not None
+    return whole

@@ -1,0 +1,231 @@
+"""Kept rows as a log of segments, less what was purged; small logs are rewritten, large ones are filtered when read.
+
+A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
+with them), and what it did is listed by `record` for its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from operators.state.behaviour import Tuples
+from operators.state.row_joins import within, without
+from operators.state.segments import Segment, SegmentStore
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import condition, is_inline, matching, not_matching, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SMALL = 100_000
+"""Rows up to which kept tuples are rewritten when some are purged, rather than filtered when read."""
+
+MANY = 12
+"""Segments of one log, or removals from one, beyond which they are rewritten as one."""
+
+Combine = Callable[["DataFrame"], "DataFrame"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A segment of the log, and the rows that were removed from it since."""
+
+    segment: Segment
+    removed: tuple[Segment, ...] = ()
+
+
+class Kept:
+    """Kept rows: a log of segments, less what punctuations purged.
+
+    `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it
+    must be idempotent and may be applied to any part of the rows that no key straddles.
+
+    Rows are added with a bound of their number; whether there are any is known once they are computed. So anything may
+    be asked of an empty log, at any time: `whole` and `take` give None, `purge`, `remove` and `settle` do nothing.
+    """
+
+    def __init__(self, store: SegmentStore, combine: Combine | None = None) -> None:
+        self._store = store
+        self._combine = combine
+        self._parts: list[_Part] = []
+        self._fresh: Tuples | None = None
+        self._purging: list[Punctuation] = []
+        self.rows = 0
+        self.purged = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is kept or added in this slice; what is added may yet be no rows when it is computed."""
+        return not self._parts and self._fresh is None
+
+    @property
+    def at_most(self) -> int:
+        """An upper bound of the kept rows, those added in this slice included."""
+        return self.rows + (self._fresh.at_most if self._fresh else 0)
+
+    @property
+    def _rewritable(self) -> bool:
+        """Whether to compute all rows anew costs less than to look after what became of them."""
+        fresh = self._fresh
+        if self._combine is not None and fresh is not None and self._store.collects(fresh.frame, fresh.at_most):
+            # Partial aggregates are far fewer than the tuples that bound their number.
+            return self.rows <= SMALL
+        return self.at_most <= SMALL
+
+    def whole(self) -> Tuples | None:
+        """All kept rows, not combined across segments; None for none."""
+        return None if self.is_empty else Tuples(self._frame(), self.at_most, exact=self._fresh is None)
+
+    def _frame(self) -> DataFrame:
+        """All kept rows of a log that is not empty."""
+        frames = [not_matching(self._left_of(part), self._purging) for part in self._parts]
+        if self._fresh is not None:
+            frames.append(self._fresh.frame)
+        whole = frames[0]
+        for part in frames[1:]:
+            whole = whole.unionAll(part)
+        return whole
+
+    def add(self, tuples: Tuples) -> None:
+        """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them."""
+        self._fresh = tuples
+
+    def append(self, tuples: Tuples) -> Tuples:
+        """Adds rows and returns them computed, so that others may read them."""
+        segment = self._store.write(tuples.frame, tuples.at_most)
+        if segment.rows == 0:
+            return Tuples(self._store.frame(segment), 0, computed=True)
+        self._parts.append(_Part(segment))
+        self.rows += segment.rows
+        if len(self._parts) > MANY:
+            self._rewrite()
+        return Tuples(self._store.frame(segment), segment.rows, computed=True)
+
+    def take(self, punctuations: Sequence[Punctuation]) -> Tuples | None:
+        """Purges the rows that the punctuations match, and returns them, combined and computed; None for none."""
+        if not self._rewritable:
+            self.settle()
+        if self.is_empty:
+            return None
+        leaving = self._take_rewriting(punctuations) if self._rewritable else self._take_logically(punctuations)
+        return Tuples(self._store.frame(leaving), leaving.rows, computed=True) if leaving.rows else None
+
+    def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
+        whole = self._combined(self._frame())
+        if is_inline(punctuations):
+            leaving, staying = self._store.split(whole, condition(punctuations), self.at_most)
+        else:
+            leaving = self._store.write(matching(whole, punctuations), self.at_most)
+            staying = self._store.write(not_matching(whole, punctuations), self.at_most)
+        self._replace(staying)
+        self.purged += leaving.rows
+        return leaving
+
+    def purge(self, punctuations: Sequence[Punctuation]) -> None:
+        """Purges the rows that the punctuations match."""
+        if self.is_empty or not punctuations:
+            return
+        if self.at_most <= SMALL:
+            before = self.rows
+            self._replace(self._store.write(not_matching(self._frame(), punctuations), before))
+            self.purged += before - self.rows
+        else:
+            # What stays is counted: many punctuations are looked up once for each row, not once for each table of them.
+            self._forget(punctuations, self.rows - not_matching(self._frame(), punctuations).count())
+
+    def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
+        """Removes the rows that agree with one of the tuples on these attributes, null with null."""
+        if self.is_empty or (tuples.exact and tuples.at_most == 0):
+            return
+        if self.at_most <= SMALL:
+            before = self.rows
+            self._replace(self._store.write(without(self._frame(), tuples.frame, names, tuples.at_most), before))
+            self.purged += before - self.rows
+            return
+        self.settle()
+        if self.is_empty:
+            return
+        keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
+        removed = self._store.write(keys, tuples.at_most)
+        gone = within(self._frame(), self._store.frame(removed), names, removed.rows).count()
+        if gone:
+            self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
+            self._gone(gone)
+
+    def _left_of(self, part: _Part) -> DataFrame:
+        left = self._store.frame(part.segment)
+        for removed in part.removed:
+            others = self._store.frame(removed)
+            left = without(left, others, others.columns, removed.rows)
+        return left
+
+    def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
+        leaving = matching(self._frame(), punctuations)
+        gone = leaving.count()
+        segment = self._store.write(self._combined(leaving), gone)
+        self._forget(punctuations, gone)
+        return segment
+
+    def _forget(self, punctuations: Sequence[Punctuation], gone: int) -> None:
+        """Purges logically: readers filter, until so much is purged that the rest is rewritten."""
+        if not gone:
+            return
+        self._purging += punctuations
+        self._gone(gone)
+
+    def _gone(self, rows: int) -> None:
+        self.purged += rows
+        self.rows -= rows
+        if self.rows == 0:
+            self._replace(None)
+        elif (
+            self.rows * 2 < sum(part.segment.rows for part in self._parts)
+            or max(len(part.removed) for part in self._parts) > MANY
+            or not is_inline(self._purging)
+        ):
+            self._rewrite()
+
+    def settle(self) -> None:
+        """Computes rows added in this slice; a log that is many segments, or small and to be combined, becomes one."""
+        if self._fresh is None:
+            return
+        if self._combine is not None and self._rewritable:
+            self._rewrite()
+            return
+        fresh, self._fresh = self._fresh, None
+        self.append(fresh)
+
+    def _combined(self, frame: DataFrame) -> DataFrame:
+        return self._combine(frame) if self._combine is not None else frame
+
+    def _rewrite(self) -> None:
+        self._replace(self._store.write(self._combined(self._frame()), self.at_most))
+
+    def _replace(self, segment: Segment | None) -> None:
+        self._parts = [_Part(segment)] if segment is not None and segment.rows else []
+        self.rows = sum(part.segment.rows for part in self._parts)
+        self._purging, self._fresh = [], None
+
+    def record(self) -> dict[str, Any]:
+        """What this log is after the slice."""
+        self.purged = 0
+        return {
+            "rows": self.rows,
+            "segments": [
+                {**self._store.record(part.segment), "removed": [self._store.record(r) for r in part.removed]}
+                for part in self._parts
+            ],
+            "purging": [str(p) for p in self._purging],
+        }
+
+    def restore(self, record: dict[str, Any], schema: Schema) -> None:
+        """Becomes what a commit recorded; `schema` is that of the purging punctuations."""
+        self.rows = record["rows"]
+        self._parts = [
+            _Part(self._store.restore(part), tuple(self._store.restore(r) for r in part["removed"]))
+            for part in record["segments"]
+        ]
+        self._purging = [Punctuation.parse(text, schema) for text in record["purging"]]

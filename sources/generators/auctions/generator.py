@@ -1,0 +1,153 @@
+"""An online auction as three punctuated streams: the people who come, the auctions that begin, the bids.
+
+The model is that of the NEXMark benchmark (`auction_events`), and so are the attributes (`auction_streams`). What the
+house knows of its streams it says in them (`auction_punctuations`). All of one seed is repeatable, byte for byte, and
+fewer events are the beginning of more: but for the end of the documents, and tuples that are late there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from heapq import merge
+from itertools import chain, repeat
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from punct_ns.errors import UsageError
+from sources.generators.arrivals import Arrivals, Arrived
+from sources.generators.auctions.events import EVENTS_AT_ONCE, happenings
+from sources.generators.auctions.house import START, House
+from sources.generators.auctions.punctuations import lines, punctuations
+from sources.generators.auctions.streams import BID, STREAMS, documents
+from sources.generators.auctions.tuples import below, randomness
+from sources.generators.live import Line, write_live
+from sources.generators.text_columns import Numbers
+
+LATE = 0.1
+"""The part of the tuples that arrive late, if any do."""
+
+TABLES = "tables.sql"
+"""Beside the documents: the statements that declare them."""
+
+KILOBYTES_A_SLICE = 64 << 10
+"""How much of the largest document one slice takes, as it does where nothing is said."""
+
+
+def generate(
+    directory: str | Path, events: int = 100_000, house: House | None = None, rate: float | None = None
+) -> list[Path]:
+    """Write `person.xml`, `auction.xml`, `bid.xml` (or `bid1.xml`, …), and `tables.sql`, which declares them.
+
+    Args:
+        directory: Made if it is not there; what it holds under these names is replaced.
+        events: How many people, auctions and bids, 1 : 3 : 46.
+        house: The auction house; one like NEXMark's if None.
+        rate: Events a second, for streams that are written live, side by side; at once if None.
+
+    Returns:
+        The paths of what was written, `tables.sql` last.
+
+    Raises:
+        UsageError: A number that means nothing.
+    """
+    house = house or House()
+    if events < 0 or (rate is not None and rate < 1e-6):
+        what = f"{events} events" if events < 0 else f"{rate:g} events a second"
+        raise UsageError(what, hint="0 events or more, and a rate above 0")
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    streams = list(documents(house.bid_streams))
+    paths = [directory / f"{name}.xml" for name, _ in streams]
+    heads, tails = ([stream.ends()[end].encode() for _, stream in streams] for end in (0, 1))
+    tables = directory / TABLES
+    if rate is None:
+        goes = ([arrived.to_bytes() for arrived in go] for go in _goes(house, events))
+        _write(paths, chain([heads], goes, [tails]))
+        tables.write_text(_declared(house, paths, [path.stat().st_size for path in paths]), encoding="utf-8")
+    else:
+        tables.write_text(_declared(house, paths, None), encoding="utf-8")
+        write_live(paths, _lines(house, events, rate, heads, tails))
+    return [*paths, tables]
+
+
+def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
+    """Write documents side by side."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("wb")) for path in paths]
+        for each in texts:
+            for file, text in zip(files, each, strict=True):
+                file.write(text)
+
+
+def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
+    """The statements that declare the documents; if these are of several slices, of about the same time in all."""
+    largest = max(sizes or [0])
+    statements = []
+    for number, ((name, stream), path) in enumerate(zip(documents(house.bid_streams), paths, strict=True)):
+        slice_ = ""
+        if sizes and largest > KILOBYTES_A_SLICE << 10:
+            slice_ = f"{-(-sizes[number] * KILOBYTES_A_SLICE // largest)}k"
+        options = stream.options(house.form, path, house.promised(stream.name), slice_)
+        statements.append(stream.declaration(name, options))
+    return "\n".join(statements)
+
+
+def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
+    """What arrives at each of the documents, go by go."""
+    arrivals = [Arrivals() for _ in documents(house.bid_streams)]
+    for go, happened in enumerate(happenings(house, events)):
+        late, where = _lateness(house, go), _places(house, go)
+        for document, (stream, tuples) in enumerate(zip(STREAMS, happened.all(), strict=True)):
+            texts = lines(house, stream, tuples)
+            event = tuples.number - happened.start
+            at = tuples.at + late[event]
+            if stream is not BID or house.bid_streams == 1:
+                arrivals[document].add_tuples(at, texts)
+                continue
+            for number in range(house.bid_streams):
+                here = where[event] == number
+                arrivals[document + number].add_tuples(at[here], texts.filter(pa.array(here)))
+        for said in punctuations(house, happened):
+            for (_, stream), arriving in zip(documents(house.bid_streams), arrivals, strict=True):
+                if stream is said.stream:
+                    arriving.add_punctuations(said.at, said.lines)
+        # Nothing that is yet to happen arrives before it happens; after the last event, all that is late does.
+        is_last = happened.end == events
+        until = house.moment(events - 1) + house.delay + 1 if is_last else house.moment(happened.end)
+        yield [arriving.before(until) for arriving in arrivals]
+
+
+def _lateness(house: House, go: int) -> Numbers:
+    """By how many milliseconds each of a go's events is late."""
+    random = randomness(house.seed, "lateness", go)
+    late = 1 + below(random, np.full(EVENTS_AT_ONCE, house.delay))
+    return np.where((random.random(EVENTS_AT_ONCE) < LATE) & (house.delay > 0), late, 0)
+
+
+def _places(house: House, go: int) -> Numbers:
+    """In which of the bid streams each of a go's events is, if it is a bid."""
+    return randomness(house.seed, "places", go).integers(0, house.bid_streams, EVENTS_AT_ONCE)
+
+
+def _lines(house: House, events: int, rate: float, heads: list[bytes], tails: list[bytes]) -> Iterator[Line]:
+    """All that is written, in order, `rate` events a second."""
+    due = 0.0
+    for file, head in enumerate(heads):
+        yield due, file, head
+    for go in _goes(house, events):
+        for line in merge(*(_due(house, rate, file, arrived) for file, arrived in enumerate(go)), key=itemgetter(0)):
+            due = line[0]
+            yield line
+    for file, tail in enumerate(tails):
+        yield due, file, tail
+
+
+def _due(house: House, rate: float, file: int, arrived: Arrived) -> Iterator[Line]:
+    seconds = (arrived.at - START) * (house.pace / rate / 1000)
+    texts: list[Any] = arrived.lines.to_pylist()
+    return zip(seconds.tolist(), repeat(file), map(str.encode, texts), strict=False)

@@ -1,0 +1,1 @@
+"""Punctuated XML: from the bytes of documents to typed tuples and punctuations."""

@@ -1,0 +1,1 @@
+"""Whether a stream keeps its word: no tuple comes after a punctuation that matches it."""

@@ -1,0 +1,85 @@
+"""Where the attributes of a source are below its row element, as a tree of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sources.xml.options.paths import LeafPath
+
+MANY_TAGS = 10_000
+"""Tags that are remembered at the most; a document may have any number of them."""
+
+
+@dataclass(slots=True)
+class LeafTree:
+    """What is declared at one place below the row element.
+
+    Attributes:
+        columns: Whose leaf it is.
+        attributes: By their names, whose leaves the element's XML attributes are.
+        children: What is declared below, by the names of elements.
+        known: The same by the tags that were met.
+        side_by_side: The arrays whose leaves are in the element, if there are several.
+    """
+
+    columns: list[int] = field(default_factory=list)
+    attributes: dict[str, list[int]] = field(default_factory=dict)
+    children: dict[str, LeafTree] = field(default_factory=dict)
+    known: dict[str, list[LeafTree]] = field(default_factory=dict)
+    side_by_side: tuple[int, ...] = ()
+
+
+def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
+    """The tree of the attributes that are wanted and lie within the row."""
+    root = LeafTree()
+    for index in wanted:
+        path = paths[index]
+        if path.is_outside:
+            continue
+        node = root
+        for step in path.steps:
+            node = node.children.setdefault(step, LeafTree())
+        if path.attribute is None:
+            node.columns.append(index)
+        else:
+            node.attributes.setdefault(path.attribute, []).append(index)
+    return root
+
+
+def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> None:
+    """Let each place know which of the arrays have their leaves in it; the row is no such place."""
+    for child in node.children.values():
+        mark_arrays(child, arrays, is_row=False)
+    leaves = [node.columns, *node.attributes.values()]
+    leaves += [child.columns for child in node.children.values() if not child.side_by_side]
+    found = tuple(index for columns in leaves for index in columns if index in arrays)
+    node.side_by_side = found if len(found) > 1 and not is_row else ()
+
+
+def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
+    """The attributes by the names of their elements, if each is a child of its own."""
+    names = {paths[index].steps: index for index in wanted}
+    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.is_outside for path in paths)
+    if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
+        return None
+    return {name: index for (name,), index in names.items()}
+
+
+def below(node: LeafTree, tag: str) -> list[LeafTree]:
+    """What is declared for a child: by its local name, and by its name with its namespace."""
+    found = node.known.get(tag)
+    if found is None:
+        found = [node.children[name] for name in dict.fromkeys((local_tag(tag), tag)) if name in node.children]
+        if len(node.known) < MANY_TAGS:
+            node.known[tag] = found
+    return found
+
+
+def local_tag(tag: str) -> str:
+    """A name without its namespace.
+
+    >>> local_tag("{urn:x}row"), local_tag("row")
+    ('row', 'row')
+    """
+    return tag.rpartition("}")[2]

@@ -1,0 +1,192 @@
+"""From the texts of leaves to typed columns: by Arrow where it agrees with the algebra, value by value where not.
+
+`Domain.read` says what a text means. Arrow's readers see only texts of which they make the same, or fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from punct_ns.domain import Domain
+from punct_ns.slices import arrow_type
+from sources.xml.options.arrays import element_of, read_array
+from sources.xml.options.arrow_text import Mask, characters, trimmed
+from sources.xml.options.formats import IsoRewriting, PrefixRewriting
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.plain_numbers import PlainNumbers
+
+pc: Any = pyarrow.compute
+
+
+class Column:
+    """Reads the texts of one attribute."""
+
+    def __init__(
+        self,
+        name: str,
+        domain: Domain,
+        null_value: str | None,
+        *,
+        trim: bool,
+        rewriting: IsoRewriting | PrefixRewriting | None = None,
+    ) -> None:
+        """`trim` says whether blanks around a string are no part of it; of other types they never are."""
+        self._name = name
+        self._domain = domain
+        self._kind = domain.type.partition("(")[0]
+        element = element_of(domain)
+        self._elements = Column(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
+        self.type: pa.DataType = (
+            pa.list_(pa.field("element", self._elements.type)) if self._elements else arrow_type(domain)
+        )
+        self._null_value = null_value
+        self._trim = trim or self._kind != "STRING"
+        self._rewriting = rewriting
+        self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
+
+    @staticmethod
+    def of(options: SourceOptions, index: int) -> Column:
+        """For an attribute of a source."""
+        attribute = options.schema[index]
+        formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
+        kind = (element_of(attribute.domain) or attribute.domain).type
+        pattern = formats.get(kind.removesuffix("_NTZ"))
+        rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
+        if options.prefixes[index]:
+            rewriting = PrefixRewriting(options.prefixes[index])
+        return Column(
+            attribute.name,
+            attribute.domain,
+            options.null_value,
+            trim=options.ignore_surrounding_spaces,
+            rewriting=rewriting,
+        )
+
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
+        """Typed values, and for those that cannot be had, null among the values, the reason by row.
+
+        Null is an absent leaf. A blank text is null too, but of a STRING, where it is the empty string; and so is the
+        null text of the source.
+        """
+        if self._elements is not None:
+            arrays, wrong = read_array(texts, self._elements.read)
+            return arrays, {**self._outside(arrays, texts, wrong), **wrong}
+        values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
+        reasons: dict[int, str] = {}
+        if values is None:
+            texts = self._tidy(texts)
+            values = self._quickly(texts)
+        if values is None:
+            values, reasons = self._one_by_one(texts)
+        reasons.update(self._outside(values, texts, reasons))
+        return values, reasons
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every text is a value of it, and the lack of one, too."""
+        return self._kind == "STRING" and self._domain == Domain("STRING")
+
+    def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
+        """The reasons that `read` gives; where all texts are plainly numbers, without making them."""
+        is_plain = self._plain is not None and self._plain.are_all(texts)
+        return {} if is_plain else self.read(texts)[1]
+
+    def _tidy(self, texts: Any) -> pa.StringArray:
+        if self._trim:
+            texts = trimmed(texts)
+        if self._null_value is not None:
+            texts = pc.if_else(pc.equal(texts, self._null_value), pa.scalar(None, pa.string()), texts)
+        return texts if self._rewriting is None else self._rewriting.rewrite(texts)
+
+    def _quickly(self, texts: pa.StringArray) -> Any:
+        """The values if Arrow can be trusted with all of the texts, else None."""
+        if self._kind == "STRING":
+            return trimmed(texts) if self._trim else texts
+        try:
+            if self._kind in _FORMS:
+                return self._moments(texts)
+            plain = _PLAIN.get(self._kind)
+            if plain is None or not plain[characters(texts)].all():
+                return None
+            values = texts.cast(self.type)
+        except pa.ArrowInvalid:
+            return None
+        # There is one zero only.
+        return pc.add(values, pa.scalar(0.0, self.type)) if pa.types.is_floating(self.type) else values
+
+    def _moments(self, texts: Any) -> Any:
+        """Dates and timestamps that are all spelt in one of the usual forms, else None."""
+        for form, type_ in _FORMS[self._kind]:
+            # One is looked at before all are.
+            if (
+                pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
+                and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
+            ):
+                return texts.cast(type_).cast(self.type)
+        return None
+
+    def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
+        """Each distinct text by the algebra's own reading."""
+        distinct = texts.dictionary_encode()
+        values: list[object] = []
+        wrong: dict[int, str] = {}
+        for code, text in enumerate(distinct.dictionary.to_pylist()):
+            try:
+                values.append(self._domain.read(text) if text else None)
+            except ValueError as error:
+                values.append(None)
+                wrong[code] = f"{self._name}: {error}"
+        codes = distinct.indices
+        reasons = {}
+        if wrong:
+            rows = np.flatnonzero(np.isin(codes.fill_null(-1).to_numpy(), list(wrong)))
+            reasons = {row: wrong[codes[row].as_py()] for row in rows.tolist()}
+        return pa.array(values, self.type).take(codes), reasons
+
+    def _outside(self, values: Any, texts: Any, known: Mapping[int, str]) -> dict[int, str]:
+        """What is null, or beyond its bounds, though declared not to be."""
+        found: dict[int, str] = {}
+        domain = self._domain
+        if not domain.nullable and values.null_count:
+            for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)).tolist():
+                if row not in known:
+                    found[row] = f"{self._name} is null, and declared never to be"
+        for beyond, bound in ((pc.less, domain.low), (_greater, domain.high)):
+            if bound is not None:
+                outside = beyond(values, pa.scalar(bound, self.type)).fill_null(False)
+                for row in np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist():
+                    found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
+        return found
+
+
+def _greater(values: Any, bound: Any) -> Any:
+    greater = pc.greater(values, bound)
+    # NaN is above all numbers.
+    return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
+
+
+def _only(allowed: bytes) -> Mask:
+    table = np.zeros(256, np.bool_)
+    table[list(allowed)] = True
+    return table
+
+
+_PLAIN = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _only(b"0123456789-")),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), _only(b"0123456789-.")),
+}
+"""The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""
+
+_DATE = r"^[1-9]\d{3}-\d\d-\d\d"
+_CLOCK = _DATE + r"[T ]\d\d:\d\d:[0-5]\d(\.\d{1,6})?"
+_FORMS: dict[str, tuple[tuple[str, pa.DataType], ...]] = {
+    "DATE": ((_DATE + "$", pa.date32()),),
+    "TIMESTAMP": ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
+    "TIMESTAMP_NTZ": ((_CLOCK + "$", pa.timestamp("us")),),
+}
+"""Forms of dates and timestamps, with the type that Arrow reads them as; without a zone they are in UTC."""

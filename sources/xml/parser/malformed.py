@@ -1,0 +1,117 @@
+"""What could not be read, and the line and column of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from operator import itemgetter
+from typing import BinaryIO, Literal
+
+import pyarrow as pa
+
+from punct_ns.errors import MalformedInput
+from punct_ns.slices import POSITION_SHOWN
+from sources.xml.splits.prolog import HEAD_LIMIT, Charset, FlawError, head_of, open_document
+
+Kind = Literal["document", "tuple", "punctuation"]
+
+BLOCK = 1 << 20
+"""Bytes in which lines are counted at once."""
+
+_LONG: pa.DataType = pa.int64()
+_TEXT: pa.DataType = pa.string()
+
+MALFORMED = pa.schema(
+    [
+        pa.field(POSITION_SHOWN, _LONG, nullable=False),
+        pa.field("document", _TEXT, nullable=False),
+        pa.field("line", _LONG),
+        pa.field("column", _LONG),
+        pa.field("kind", _TEXT, nullable=False),
+        pa.field("reason", _TEXT, nullable=False),
+        pa.field("raw", _TEXT),
+        pa.field("within", _TEXT),
+    ]
+)
+"""Columns of what was malformed; `kind` is document, tuple, punctuation, or ungrammatical: a tuple that a punctuation
+before it in its range matches. Line and column count from 1; `raw` is the whole element as it stands in the document,
+`within` the start tags of those around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """One thing that could not be read.
+
+    Attributes:
+        position: Its place in the source.
+        document: Path of the document.
+        offset: Where it begins in the document.
+        kind: What it would have been.
+        reason: Why it cannot be read.
+        raw: Its text, whole, as far as that is known.
+        within: The start tags of the elements around it, the root's first.
+    """
+
+    position: int
+    document: str
+    offset: int
+    kind: Kind
+    reason: str
+    raw: str | None
+    within: str | None = None
+
+
+def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> list[tuple[int, int]]:
+    """Lines and columns, from 1, of offsets in a document, in ascending order; a column counts characters.
+
+    Offsets are those of the document's UTF-8 form if its encoding is one that must be read whole.
+    """
+    with open_document(path) as file:
+        try:
+            head = head_of(file, HEAD_LIMIT, complete=False, encoding=encoding)
+        except FlawError:
+            head = None
+        charset = head.charset if head is not None else Charset()
+        file.seek(charset.mark)
+        if charset.cuttable:
+            return list(_places(file, charset.mark, offsets, charset.codec))
+        text = file.read().decode(charset.codec, "replace").encode()
+        return list(_places(BytesIO(text), 0, offsets, "utf-8"))
+
+
+def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iterator[tuple[int, int]]:
+    line, tail = 1, b""  # the line's text so far
+    for offset in offsets:
+        while at < offset and (block := file.read(min(offset - at, BLOCK))):
+            at += len(block)
+            line += block.count(b"\n")
+            newline = block.rfind(b"\n")
+            tail = tail + block if newline < 0 else block[newline + 1 :]
+        yield line, len(tail.decode(codec, "replace")) + 1
+
+
+def as_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
+    """The rows of a staged range (`staging.MALFORMED`), with the whole items or without."""
+    by_document: dict[str, list[Malformed]] = {}
+    for one in malformed:
+        by_document.setdefault(one.document, []).append(one)
+    rows = []
+    for document, those in by_document.items():
+        those.sort(key=lambda one: one.offset)
+        places = locate(document, [one.offset for one in those], encoding)
+        for one, (line, column) in zip(those, places, strict=True):
+            raw, within = (one.raw, one.within) if whole and one.kind != "document" else (None, None)
+            rows.append((one.position, document, line, column, one.kind, one.reason, raw, within))
+    rows.sort(key=itemgetter(0))
+    columns = zip(*rows, strict=True) if rows else [() for _ in MALFORMED]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, MALFORMED, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=MALFORMED)
+
+
+def as_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
+    """What is raised where bad input stops the reading."""
+    ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
+    return MalformedInput(
+        malformed.reason, document=malformed.document, line=line, column=column, position=malformed.position
+    )

@@ -1,0 +1,109 @@
+"""Tuples as they stand in their documents, found again by their positions.
+
+A parsed tuple does not carry its text: what goes well would pay for what does not. Where a tuple must be shown, or set
+aside so that it can be replayed, what was read is read once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from punct_ns.errors import InputError
+from punct_ns.slices import POSITION
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_parser import ItemParser
+from sources.xml.parser.malformed import locate
+from sources.xml.parser.parsed import Parsed
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.splits.part import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A tuple's element.
+
+    Attributes:
+        position: The tuple's place in its source.
+        document: The document it stands in.
+        offset: Where it begins there.
+        raw: The element as it stands there.
+        within: The start tags of the elements around it, the root's first.
+        row: The values of its attributes.
+        line: Its line, from 1.
+        column: The character of that line at which it begins, from 1.
+    """
+
+    position: int
+    document: str
+    offset: int
+    raw: str
+    within: str
+    row: Mapping[str, Any]
+    line: int = 0
+    column: int = 0
+
+
+def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
+    """The tuples at these positions; without those that are not there any more."""
+    source = part.source
+    columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
+    parser = XmlParser(part.with_columns(columns).options)
+    stream = parser.streams[part.stream]
+    wanted, last = np.array(sorted(positions), np.int64), max(positions, default=-1)
+    found: list[Original] = []
+    try:
+        for range_ in part.ranges:
+            if range_.base + range_.start > last:
+                break
+            for each in parser.parse_all(range_):
+                found += _originals(each[part.stream], wanted, stream)
+        return {one.position: one for one in _placed(found, source.encoding)}
+    except InputError:
+        return {}  # a document has gone since
+
+
+def original(parsed: Parsed, position: int, options: SourceOptions) -> Original:
+    """The tuple at that position of a piece of a source."""
+    stream = XmlParser(options).streams[0]
+    (one,) = _placed(_originals(parsed, np.array([position]), stream), options.encoding)
+    return one
+
+
+def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser) -> Iterator[Original]:
+    place = parsed.tuples[POSITION].to_numpy()
+    rows = np.flatnonzero(np.isin(place, wanted)).tolist()
+    text = parsed.text
+    if not rows or text is None:
+        return
+    pieces = text.pieces(stream.item)
+    if not pieces.keys() >= set(parsed.starts[rows].tolist()):
+        parsed = stream.one_by_one(text)
+    for row in rows:
+        piece = pieces[int(parsed.starts[row])]
+        (values,) = parsed.tuples.slice(row, 1).to_pylist()
+        values.pop(POSITION)
+        raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
+        yield Original(
+            int(place[row]),
+            text.path,
+            text.place(piece.start),
+            raw.decode("utf-8", "replace"),
+            within.decode("utf-8", "replace"),
+            values,
+        )
+
+
+def _placed(found: Iterable[Original], encoding: str | None) -> Iterator[Original]:
+    """With lines and columns; those of one document stand in their order."""
+    by_document: dict[str, list[Original]] = {}
+    for one in found:
+        by_document.setdefault(one.document, []).append(one)
+    for document, those in by_document.items():
+        places = locate(document, [one.offset for one in those], encoding)
+        for one, (line, column) in zip(those, places, strict=True):
+            yield replace(one, line=line, column=column)

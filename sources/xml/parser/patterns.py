@@ -1,0 +1,101 @@
+"""The texts of punctuations: whether they are patterns, and which blanks belong to a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from punct_ns.domain import BLANKS
+from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from sources.xml.options.arrow_text import has_blank_ends
+from sources.xml.options.formats import PrefixRewriting
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.elements import as_constant
+from sources.xml.parser.text import UnreadableError
+
+pc: Any = pyarrow.compute
+
+_PLAIN = {
+    "TINYINT": r"^(\*|-?\d{1,2})$",
+    "SMALLINT": r"^(\*|-?\d{1,4})$",
+    "INT": r"^(\*|-?\d{1,9})$",
+    "BIGINT": r"^(\*|-?\d{1,18})$",
+}
+"""Texts that are patterns whatever they say."""
+
+
+class PatternTexts:
+    """Looks at the pattern texts of one source's punctuations, attribute by attribute."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._schema = options.schema
+        self._trims = options.ignore_surrounding_spaces
+        self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
+
+    def check(self, texts: Sequence[str | None]) -> None:
+        """Of one punctuation; UnreadableError with the reason."""
+        try:
+            bare = list(texts)
+            for place, prefix in self._prefixes.items():
+                text = texts[place]
+                bare[place] = None if text is None else prefix.of_pattern(text)
+            punctuation_from_texts(bare, self._schema, trim=self._trims)
+        except ValueError as error:
+            raise UnreadableError(str(getattr(error, "what", error))) from None
+
+    def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
+        """Whether all the texts of many punctuations are patterns for their attributes."""
+        for index, texts in enumerate(columns):
+            domain, prefix = self._schema[index].domain, self._prefixes.get(index)
+            try:
+                for text in self._doubtful(index, texts):
+                    pattern_from_text(prefix.of_pattern(text) if prefix else text, domain, trim=self._trims)
+            except ValueError:
+                return False
+        return True
+
+    def _doubtful(self, index: int, texts: Any) -> list[str]:
+        different = texts.unique()
+        plain = None if index in self._prefixes else _PLAIN.get(self._schema[index].domain.type)
+        if plain is not None and len(different) > 1:
+            different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
+        return [text for text in different.to_pylist() if text is not None and text != "*"]
+
+    def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+        """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
+
+        Where the values have a prefix, it is taken off.
+        """
+        columns = [
+            _without(self._prefixes[place], texts) if place in self._prefixes else texts
+            for place, texts in enumerate(columns)
+        ]
+        if self._trims:
+            return list(columns)
+        return [
+            _quoted(texts) if attribute.domain.type == "STRING" and has_blank_ends(texts) else texts
+            for texts, attribute in zip(columns, self._schema, strict=True)
+        ]
+
+
+def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    bare = [prefix.of_pattern(text) for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(bare, pa.string()).take(distinct.indices)
+    return result
+
+
+def _quoted(texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    quoted = [as_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(quoted, pa.string()).take(distinct.indices)
+    return result
+
+
+def _is_blank_ended(text: str) -> bool:
+    """Whether a text is a bare constant that begins or ends with a blank."""
+    tidy = text.strip(BLANKS)
+    return tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{")

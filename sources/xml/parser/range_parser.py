@@ -1,0 +1,99 @@
+"""From a range of a document to record batches, of one source or of several that are read in one pass.
+
+A range is read in windows, and each of them by `item_parser`, as fast as it allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_parser import ItemParser
+from sources.xml.parser.item_texts import Items
+from sources.xml.parser.malformed import Malformed
+from sources.xml.parser.memory_tuning import keep_heap
+from sources.xml.parser.parsed import Content, Parsed
+from sources.xml.parser.templates.template_scan import Peeler
+from sources.xml.splits.byte_ranges import Feed, Range
+from sources.xml.splits.prolog import FlawError, open_document
+
+__all__ = ["Parsed", "XmlParser"]
+
+
+class XmlParser:
+    """Parses the ranges of a source, and of those beside it; `streams` are the parsers of each."""
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
+        """Of tuples, the attributes `columns`, as the options name them if None."""
+        self._options = options
+        self.streams = [ItemParser(options, options.columns if columns is None else columns)]
+        self.streams += [ItemParser(other, other.columns) for other in options.beside]
+        readers = [stream.reader for stream in self.streams]
+        is_peeled = all(stream.peels for stream in self.streams)
+        is_peeled &= len({reader.local for reader in readers}) == len(readers)
+        self._peeler = Peeler(readers) if is_peeled else None
+        self.tuple_schema = self.streams[0].tuple_schema
+        self.punctuation_schema = self.streams[0].punctuation_schema
+
+    def parse(self, range_: Range) -> Iterator[Parsed]:
+        """The items of a range, piece by piece; nothing is raised for bad input.
+
+        The reading ends where the document turns out not to be well-formed; in mode FAILFAST with the first piece in
+        which anything is malformed.
+        """
+        for parsed, *_ in self.parse_all(range_):
+            yield parsed
+
+    def parse_all(self, range_: Range) -> Iterator[list[Parsed]]:
+        """The same of the source and of each beside it."""
+        keep_heap()
+        at = [range_.base + range_.start] * len(self.streams)
+        for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
+            stream.reader.expect(namespace)
+        try:
+            for text, items in self._texts(range_):
+                each = [
+                    stream.typed(found, place, text)
+                    for stream, found, place in zip(self.streams, items, at, strict=True)
+                ]
+                yield each
+                if any(
+                    one.is_last or (one.malformed and stream.stops)
+                    for one, stream in zip(each, self.streams, strict=True)
+                ):
+                    return
+                at = [place + one.length for place, one in zip(at, each, strict=True)]
+        except FlawError as flaw:
+            malformed = [Malformed(place, range_.path, flaw.offset, "document", flaw.reason, None) for place in at]
+            yield [stream.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
+            return
+        if range_.close:
+            yield [stream.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
+
+    def _texts(self, range_: Range) -> Iterator[tuple[Content, list[Items]]]:
+        if range_.start == range_.end and range_.ends == "cut":
+            return
+        with open_document(range_.path) as file:
+            feed = Feed(file, range_, self._options.uncut, self._options.encoding, self._options.max_item_bytes)
+            while True:
+                content, open_, offset = feed.items() if self._peeler else b"", feed.open, feed.offset
+                found = self._regular(content, open_)
+                if found is not None:
+                    feed.take()
+                    yield Content(content, open_, open_, range_.path, offset, feed.codec), found
+                    continue
+                piece = feed.text()
+                if piece is None:
+                    return
+                text = Content(piece.content, piece.open, piece.after, range_.path, piece.offset, feed.codec)
+                root = text.tree()
+                yield text, [stream.items(text, root) for stream in self.streams]
+
+    def _regular(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
+        """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
+        peeled = self._peeler.peel(content, open_) if self._peeler and content else None
+        if peeled is None:
+            return None
+        found = [parser.regular(peeled, stream) for stream, parser in enumerate(self.streams)]
+        whole = [items for items in found if items is not None]
+        return whole if len(whole) == len(found) else None

@@ -1,0 +1,97 @@
+"""Regular items in a window and the gaps between them, in the order of the text, and how all items are numbered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from lxml import etree
+
+from sources.xml.parser.templates.item_template import Found, Mask, Offsets, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items of one shape.
+
+    Attributes:
+        found: The items.
+        ordinal: Their numbers among all the items of the window, from 0.
+    """
+
+    found: Found
+    ordinal: Offsets
+
+
+def between(window: Window, found: list[Found]) -> tuple[list[Group], list[tuple[int, int]]]:
+    """The groups of items, numbered in their order, and the gaps between items that are not blank."""
+    found = [items for items in found if len(items)]
+    if len(found) == 1:
+        start, end = found[0].start, found[0].end
+        groups = [Group(found[0], np.arange(len(start)))]
+    else:
+        start, end, groups = _merged(found)
+    gap_start = np.concatenate([np.zeros(1, np.int64), end])
+    gap_end = np.concatenate([start, np.full(1, len(window.text), np.int64)])
+    filled = np.flatnonzero(_not_blank(window, gap_start, gap_end))
+    return groups, list(zip(gap_start[filled].tolist(), gap_end[filled].tolist(), strict=True))
+
+
+def _merged(found: list[Found]) -> tuple[Offsets, Offsets, list[Group]]:
+    """Where the items of several shapes begin and end, in order, and the groups of them."""
+    if not found:
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, []
+    start = np.concatenate([items.start for items in found])
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.concatenate([items.end for items in found])[order]
+    # Two shapes may fit one item; the first counts.
+    first = np.concatenate([[True], start[1:] != start[:-1]])
+    number = np.empty(len(order), np.int64)
+    number[order] = np.where(first, np.cumsum(first) - 1, -1)
+    groups = []
+    for items in found:
+        ordinal, number = number[: len(items)], number[len(items) :]
+        taken = ordinal >= 0
+        groups.append(Group(items, ordinal) if taken.all() else Group(items.those(taken), ordinal[taken]))
+    return start[first], end[first], groups
+
+
+_IS_BLANK = np.zeros(256, np.bool_)
+_IS_BLANK[list(b" \t\r\n")] = True
+
+
+def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
+    """Which of the gaps hold more than blanks."""
+    length = end - start
+    result = np.zeros(len(length), np.bool_)
+    single = np.flatnonzero(length == 1)
+    result[single] = ~_IS_BLANK[window.byte[start[single]]]
+    longer = np.flatnonzero(length > 1)
+    if len(longer):
+        size = length[longer]
+        before = np.cumsum(size) - size
+        at = np.repeat(start[longer] - before, size) + np.arange(size.sum())
+        result[longer] = np.logical_or.reduceat(~_IS_BLANK[window.byte[at]], before)
+    return result
+
+
+def numbered(
+    groups: list[Group], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
+) -> tuple[list[Group], list[tuple[int, etree._Element]]]:
+    """The groups with the irregular items counted in, and these with their numbers."""
+    starts = np.sort(np.concatenate([group.found.start for group in groups]))
+    gap_starts = np.array([start for start, _ in gaps])
+    regular_before = np.searchsorted(starts, gap_starts)
+    counts = np.array([len(items) for items in rest])
+    irregular_before = np.cumsum(counts) - counts
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    numbered = [
+        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.found.start)]) for group in groups
+    ]
+    irregular = [
+        (int(regular_before[gap] + irregular_before[gap]) + number, element)
+        for gap, items in enumerate(rest)
+        for number, element in enumerate(items)
+    ]
+    return numbered, irregular

@@ -1,0 +1,227 @@
+"""Takes the regular items out of a window and leaves the rest to the XML parser, with a proof that nothing was misread.
+
+The items may be those of several sources, as long as none lies within another.
+
+The items that have a known shape are cut out; what is left, if it is more than blanks, is parsed with a processing
+instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
+all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
+the shapes are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
+item), nothing is taken, and the window is parsed as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from sources.xml.options.structure import MANY_TAGS
+from sources.xml.parser.elements import ItemReader
+from sources.xml.parser.templates.item_template import Shape, Window
+from sources.xml.parser.templates.residue import Group, between, numbered
+from sources.xml.splits.prolog import parse_content
+
+MARKER = b"<?peeled?>"
+
+SHAPES = 8
+"""Shapes that are tried on every window, for each context."""
+
+FAILURES = 16
+"""Samples without a shape after which no more are taken, for each context."""
+
+RARE = 0.0005
+"""Part of the items that may be irregular without being looked at for a new shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """A window taken apart.
+
+    Attributes:
+        window: The window.
+        count: How many items there are, of all sources.
+        groups: The regular ones.
+        irregular: The others, each with its number and its source's.
+    """
+
+    window: Window
+    count: int
+    groups: list[Group]
+    irregular: list[tuple[int, etree._Element, int]]
+
+
+@dataclass(slots=True)
+class _Shapes:
+    """What was learnt in one context.
+
+    Attributes:
+        shapes: In the order in which they are tried.
+        quotes: Whether quotes are delimiters.
+        failures: How many samples had no shape.
+    """
+
+    shapes: list[Shape] = field(default_factory=list)
+    quotes: bool = False
+    failures: int = 0
+
+
+class Peeler:
+    """Takes windows apart; it learns the shapes as it goes."""
+
+    def __init__(self, readers: Sequence[ItemReader]) -> None:
+        """Of the items of these readings, which differ in their names."""
+        self._readers = readers
+        self._streams = {reader.local.encode(): stream for stream, reader in enumerate(readers)}
+        self._stream_of: dict[object, int] = {}
+        self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
+        self._contexts: dict[tuple[bytes, ...], _Shapes] = {}
+        name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
+        self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+    def peel(self, text: bytes, open_: tuple[bytes, ...]) -> Peeled | None:
+        """Take a text apart; None if that is not possible, or there is nothing regular in it.
+
+        Args:
+            text: Content, from a cut to what looks like the end of an item.
+            open_: Start tags of the elements open where it begins.
+        """
+        known = self._contexts.setdefault(open_, _Shapes())
+        if not known.shapes and not self._learn(known, text, open_, [(0, len(text))]):
+            return None
+        if not _is_text(text):
+            return None
+        window = Window(text, quotes=known.quotes)
+        groups, gaps = between(window, [window.find(shape) for shape in known.shapes])
+        count = sum(len(group.ordinal) for group in groups)
+        if len(gaps) > RARE * count and self._learn(known, text, open_, gaps):
+            return self.peel(text, open_)
+        if not groups:
+            return None
+        irregular: list[tuple[int, etree._Element, int]] = []
+        if gaps:
+            rest = self._rest(text, open_, gaps)
+            if rest is None:
+                return None
+            groups, others = numbered(groups, gaps, rest)
+            irregular = [(number, element, self._stream(element)) for number, element in others]
+        return Peeled(window, count + len(irregular), groups, irregular)
+
+    def _learn(self, known: _Shapes, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
+        """Look for a new shape in gaps; whether there was one."""
+        for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
+            if len(known.shapes) == SHAPES or known.failures == FAILURES:
+                return False
+            found = self._sample(text, start, end)
+            if found is None:
+                continue
+            sample, stream = found
+            if b'="' in sample and not known.quotes:
+                known.shapes, known.quotes = [], True
+            is_alone = all(tag.start() == 0 for tag in self._start_tag.finditer(sample))
+            reader = self._readers[stream]
+            shape = Shape.learn(sample, open_, reader, quotes=known.quotes, stream=stream) if is_alone else None
+            if shape is None or shape in known.shapes:
+                known.failures += 1
+            else:
+                known.shapes.append(shape)
+                return True
+        return False
+
+    def _sample(self, text: bytes, start: int, end: int) -> tuple[bytes, int] | None:
+        """The first item of a gap, if it looks like one, and its source's number."""
+        tag = self._start_tag.search(text, start, end)
+        if tag is None:
+            return None
+        stream = self._streams[tag[2]]
+        if tag[0].endswith(b"/>"):
+            return tag[0], stream
+        closing = re.compile(rb"</" + re.escape(tag[1]) + rb"[ \t\n]*>").search(text, tag.end(), end)
+        return None if closing is None else (text[tag.start() : closing.end()], stream)
+
+    def _stream(self, element: etree._Element) -> int:
+        """Which source an element is an item of; -1 for none. Its tag says so."""
+        known = self._stream_of.get(element.tag)
+        if known is None:
+            known = next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
+            if len(self._stream_of) < MANY_TAGS:
+                self._stream_of[element.tag] = known
+        return known
+
+    def _is_item(self, element: etree._Element) -> bool:
+        return self._stream(element) >= 0
+
+    def _is_whole(self, element: etree._Element) -> bool:
+        return any(reader.is_whole(element) for reader in self._readers)
+
+    def _rest(
+        self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
+    ) -> list[list[etree._Element]] | None:
+        """The items in each gap; None if the proof fails."""
+        parts = [text[start:end] for start, end in gaps]
+        if any(b"<?" in part for part in parts):
+            return None
+        try:
+            root = parse_content(MARKER + MARKER.join(parts) + MARKER, open_, open_)
+        except etree.XMLSyntaxError:
+            return None
+        context = root
+        for _ in open_[1:]:
+            context = context[0]
+        items: list[list[etree._Element]] = []
+        for element in self._in_order(root, context):
+            if not isinstance(element, etree._ProcessingInstruction):
+                if self._holds_others(element):
+                    return None
+                items[-1].append(element)
+            elif self._is_like(element.getparent(), context):
+                items.append([])
+            else:
+                return None
+        return items[:-1] if len(items) == len(gaps) + 1 else None
+
+    def _holds_others(self, element: etree._Element) -> bool:
+        """Whether there may be items of other sources in an item."""
+        if len(self._readers) == 1:
+            return False
+        names = ("{*}" + reader.local for reader in self._readers)
+        return next(element.iterdescendants(*names), None) is not None
+
+    def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
+        """Markers and items; the first is a marker."""
+        found = list(context)
+        names = ["{*}" + reader.local for reader in self._readers]
+        if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
+            nested = sum(1 for _ in root.iter(etree.PI, *names)) - len(found)
+            if not nested:
+                return found
+        found = list(root.iter(etree.PI, *names))
+        return [
+            element
+            for element in found
+            if isinstance(element, etree._ProcessingInstruction)
+            or (self._is_item(element) and not any(map(self._is_whole, element.iterancestors())))
+        ]
+
+    def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
+        """Whether an element reads there as it does in the context; its ancestors are not taken into account."""
+        if parent is context:
+            return True
+        return (
+            parent is not None
+            and not self._needs_ancestors
+            and parent.nsmap == context.nsmap
+            and not any(map(self._is_item, [parent, *parent.iterancestors()]))
+        )
+
+
+def _is_text(text: bytes) -> bool:
+    """Whether all of it is UTF-8 for characters that XML has; control characters are looked for elsewhere."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text  # U+FFFE and U+FFFF

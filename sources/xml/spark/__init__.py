@@ -1,0 +1,1 @@
+"""The data sources that Spark reads punctuated XML by, in batch and as a stream."""

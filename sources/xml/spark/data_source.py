@@ -1,0 +1,161 @@
+"""The data source `punctuated_xml` of Spark: files of punctuated XML, in batch and as a stream.
+
+    spark.read.format("punctuated_xml").options(path=…, rowTag=…, schema=…).load()
+
+A row is an item: a tuple has its attributes and `_position`, its place in the source; a punctuation has `_position` and
+`_punctuation`, its notation. With the option `stage` the rows are staged ranges instead
+(`sources.xml.spark.staged_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from punct_ns.errors import UsageError
+from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark.error_transport import cause, telling
+from sources.xml.spark.micro_batches import Slicing, Task
+from sources.xml.spark.staged_rows import STAGED
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+__all__ = ["PunctuatedXmlSource", "cause", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make `punctuated_xml` known to a session."""
+    spark.dataSource.register(PunctuatedXmlSource)
+
+
+class PunctuatedXmlSource(DataSource):
+    """Punctuated XML in files."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Its name for `format(…)` and `USING`."""
+        return "punctuated_xml"
+
+    def schema(self) -> str:
+        """The columns, where the reader names none."""
+        with telling():
+            options = SourceOptions.parse(self.options)
+            if options.stage is not None:
+                return STAGED
+            if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
+                hint = "a column of another name can have the path, as in option 'path.place' '@position'"
+                raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
+            columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
+            return ", ".join([*columns, f"{POSITION_SHOWN} BIGINT NOT NULL", f"{PUNCTUATION_SHOWN} STRING"])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads all there is."""
+        return BatchReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads slice by slice."""
+        return StreamReader(self.options, schema)
+
+
+class _Reading:
+    """What batch and stream have in common."""
+
+    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
+        with telling():
+            self.options = _options(given, schema)
+        self.schema = schema
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        # What parses is imported where it parses: the process that plans does without, and starts the sooner.
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from sources.xml.spark.rows import rows
+        from sources.xml.spark.stage_writer import stage
+
+        assert isinstance(partition, Task)
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        with telling():
+            if self.options.stage is None:
+                yield from rows(partition.ranges, self.options, schema)
+            else:
+                yield pa.RecordBatch.from_pylist(stage(partition.ranges, self.options), schema)
+
+
+class BatchReader(_Reading, DataSourceReader):
+    """Reads documents to their ends."""
+
+    def partitions(self) -> list[InputPartition]:
+        """All of the documents, cut into ranges."""
+        with telling():
+            options = self.options.replace(follow="false")
+            planner = Planner(options, Documents(options, log=False))
+            _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
+            return [*Task.of(ranges, options.max_bytes_per_partition)]
+
+
+class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads documents slice by slice, and goes on as more of them comes."""
+
+    def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
+        super().__init__(given, schema)
+        with telling():
+            self._slicing = Slicing(self.options)
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Before the first document."""
+        return Offset().json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As much as the option maxBytesPerSlice says."""
+        return ReadMaxBytes(self.options.max_bytes_per_slice)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is all there is."""
+        with telling():
+            self._slicing.settle()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The end of the next slice."""
+        with telling():
+            budget: int | None = self.options.max_bytes_per_slice
+            if isinstance(limit, ReadAllAvailable):
+                budget = None
+            elif isinstance(limit, ReadMaxBytes):
+                budget = limit.max_bytes
+            return self._slicing.end(Offset.of(start), budget).json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a slice."""
+        with telling():
+            return self._slicing.tasks(Offset.of(start), Offset.of(end))
+
+
+def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:
+    """The source, with the attributes from the reader's schema if the options name none."""
+    options = dict(given)
+    if "schema" in options:
+        return SourceOptions.parse(options)
+    columns = [
+        f"{quoted(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
+        for field in schema
+        if field.name not in (POSITION_SHOWN, PUNCTUATION_SHOWN)
+    ]
+    if PUNCTUATION_SHOWN in schema.names and any(
+        not field.nullable for field in schema if field.name != POSITION_SHOWN
+    ):
+        raise UsageError(
+            f"a row that is a punctuation has no attributes, so that with {PUNCTUATION_SHOWN} none can be NOT NULL",
+            hint="say NOT NULL in the option schema",
+        )
+    return SourceOptions.parse(options, ", ".join(columns))

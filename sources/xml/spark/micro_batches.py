@@ -1,0 +1,85 @@
+"""The slices of a source as a streaming reader of Spark asks for them: first how far each goes, then its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
+
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.split_scan import SMALLEST_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class Task(InputPartition):
+    """What one task reads: ranges that follow one another in a source.
+
+    Attributes:
+        ranges: the ranges, one at least.
+        reader: which of the sources that are read side by side has them.
+    """
+
+    ranges: tuple[Range, ...]
+    reader: int = 0
+
+    @staticmethod
+    def of(ranges: Sequence[Range], size: int, reader: int = 0) -> list[Task]:
+        """Tasks of about `size` bytes each; what is small is read together."""
+        tasks: list[list[Range]] = [[]]
+        taken = 0
+        for range_ in ranges:
+            length = range_.end - range_.start
+            if tasks[-1] and taken + length > size:
+                tasks.append([])
+                taken = 0
+            tasks[-1].append(range_)
+            taken += length
+        return [Task(tuple(task), reader) for task in tasks if task]
+
+
+class Slicing:
+    """Slices one source; what it remembers only spares work, since the offsets say it all."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._planner = Planner(options, Documents(options, log=True))
+        self._sizes: list[int] | None = None
+        self._planned: tuple[Offset, Offset, list[Range]] | None = None
+
+    def settle(self) -> None:
+        """What is there now is all there is."""
+        self._sizes = self._planner.sizes(Offset())
+
+    def end(self, start: Offset, budget: int | None) -> Offset:
+        """The end of the next slice, which takes about so many bytes, all there are if None."""
+        sizes = self._planner.sizes(start) if self._sizes is None else self._sizes
+        if not self._options.follow:
+            self._sizes = sizes  # what comes later is not waited for
+        after, ranges = self._planner.advance(start, sizes, budget)
+        self._planned = start, after, ranges
+        if not ranges or self._is_short(start, after, ranges, budget):
+            self._planner.look(after, sizes, is_slice=bool(ranges))
+        return after
+
+    def _is_short(self, start: Offset, after: Offset, ranges: Sequence[Range], budget: int | None) -> bool:
+        """Whether a slice takes less than it might, there being no more."""
+        left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+        if after.document - start.document == self._options.max_files_per_slice:
+            return False
+        return left is None or left >= SMALLEST_WINDOW
+
+    def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[Task]:
+        """The tasks of a slice; none where it is empty."""
+        if start == end:
+            return []
+        if self._planned is not None and self._planned[:2] == (start, end):
+            ranges = self._planned[2]
+        else:
+            # Spark repeats a slice that was planned before it restarted.
+            self._planner.sizes(end)
+            ranges = self._planner.ranges(start, end)
+        return Task.of(ranges, self._options.max_bytes_per_partition, reader)

@@ -1,0 +1,39 @@
+"""Sources over the same documents, read in one pass: the elements of one are not those of another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sources.xml.options.source import SourceOptions
+
+
+def one_pass(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
+    """The readers that it takes to read all of these, in their order; those that one reads along are beside it.
+
+    Only what a query's plan fixes decides who is read along with whom: limits may change from run to run, and those of
+    a reader are the strictest of its sources'. Sources of the same elements alone stay apart; a pass for each finds
+    them faster than a common one.
+    """
+    groups: dict[tuple[str, str | None], list[SourceOptions]] = {}
+    for source in sources:
+        groups.setdefault((source.path, source.encoding), []).append(source)
+    readers: list[SourceOptions] = []
+    for group in groups.values():
+        if len({source.row_tag for source in group}) == 1:
+            readers += group
+        else:
+            readers.append(_together(group))
+    return readers
+
+
+def _together(group: Sequence[SourceOptions]) -> SourceOptions:
+    first, *others = group
+    files = [source.max_files_per_slice for source in group if source.max_files_per_slice is not None]
+    return first.replace(
+        beside=json.dumps([dict(other.given) for other in others]),
+        maxBytesPerSlice=str(min(source.max_bytes_per_slice for source in group)),
+        maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
+        maxFilesPerSlice=str(min(files)) if files else None,
+        maxItemBytes=str(max(source.max_item_bytes for source in group)),
+    )

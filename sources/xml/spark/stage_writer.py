@@ -1,0 +1,178 @@
+"""Parses ranges and writes their tuples down, within a task of Spark."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from punct_ns.errors import InputError
+from punct_ns.slices import POSITION, POSITION_SHOWN
+from sources.xml.grammar.grammar_filter import Sieve
+from sources.xml.grammar.late import reported
+from sources.xml.grammar.restricted import also_restricted, known
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_parser import ItemParser
+from sources.xml.parser.malformed import MALFORMED, Malformed, as_table
+from sources.xml.parser.noticing import Noticing, restrictions
+from sources.xml.parser.parsed import Parsed
+from sources.xml.parser.range_parser import XmlParser
+from sources.xml.spark.staged_rows import StagedRange, to_ipc
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.part import Part
+
+
+def stage(ranges: Iterable[Range], options: SourceOptions) -> list[dict[str, Any]]:
+    """Parse ranges, write their tuples to a Parquet file in the stage's directory, and say so as a staged row.
+
+    There is a file and a row for the source and for each of those beside it. Nothing is raised for bad input: it is all
+    in the rows. A file has the attributes that are asked for and those that punctuations of its source are known to
+    restrict: these, or else the tuples that break such a punctuation could not be told.
+    """
+    part = Part(options, 0, tuple(ranges))
+    for number, source in enumerate((options, *options.beside)):
+        part = replace(part, stream=number).with_columns(known(source))
+    while True:
+        streams = [_Stream(replace(part, stream=number)) for number in range(1 + len(options.beside))]
+        heard = _parsed(part, streams)
+        if heard is None:
+            return [stream.row() for stream in streams]
+        # From the beginning again, now that more has to be read.
+        for stream in streams:
+            stream.discard()
+        part = heard
+
+
+def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
+    """The file of a range that was staged before, now with these attributes, too."""
+    rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
+    paths = [None if row["path"] is None else Path(row["path"]) for row in rows]
+    path = paths.pop(range_.part.stream)
+    for other in filter(None, paths):
+        other.unlink()
+    if path is None:
+        raise InputError(f"{range_.part.ranges[0].path} has changed while it was read")
+    return path
+
+
+def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
+    """Have the streams take it all; what to read instead as soon as punctuations restrict what is not read."""
+    parser = XmlParser(part.options)
+    for stream, of in zip(streams, parser.streams, strict=True):
+        stream.begin(of)
+    for range_ in part.ranges:
+        for each in parser.parse_all(range_):
+            for number, (stream, parsed) in enumerate(zip(streams, each, strict=True)):
+                if more := also_restricted(parsed.punctuations, stream.columns):
+                    return replace(part, stream=number).with_columns(more)
+                stream.add(parsed)
+    return None
+
+
+class _Stream:
+    """What becomes of one source's items."""
+
+    def __init__(self, part: Part) -> None:
+        self._part, self._options = part, part.source
+        self._punctuations: list[pa.RecordBatch] = []
+        self._malformed: list[Malformed] = []
+
+    def begin(self, parser: ItemParser) -> None:
+        """That parser will read it."""
+        self.columns = frozenset(parser.tuple_schema.names)
+        self._schema = parser.punctuation_schema
+        self._noticing = Noticing(self._options, parser)
+        self._sieve = Sieve(self._options, parser.tuple_schema)
+        self._file = _TupleFile(self._options, parser.tuple_schema)
+
+    def discard(self) -> None:
+        """Nothing of it counts."""
+        self._file.discard()
+
+    def add(self, parsed: Parsed) -> None:
+        """The next piece."""
+        if (table := self._sieve.add(parsed.tuples, parsed.punctuations)) is not None:
+            self._file.write(table)
+        if parsed.punctuations.num_rows:
+            self._punctuations.append(parsed.punctuations)
+        self._malformed += parsed.malformed
+        self._noticing.add(parsed)
+
+    def row(self) -> dict[str, Any]:
+        """The staged row, once all pieces have come."""
+        ranges = self._part.ranges
+        self._file.write(self._sieve.rest())
+        said = pa.Table.from_batches(self._punctuations, self._schema)
+        positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
+        late = pa.Table.from_pylist(reported(self._sieve.late, self._part), MALFORMED)
+        malformed = as_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        wrong = pa.concat_tables([malformed, late]).sort_by(POSITION_SHOWN)
+        encoded = _encoded(said)
+        noticed = self._noticing.findings(ranges, restrictions(encoded, self._options.schema))
+        positions += [wrong[POSITION_SHOWN][end].as_py() for end in (0, -1) if len(wrong)]
+        return {
+            "source": self._options.source,
+            "path": self._file.close(),
+            "tuples": self._file.tuples,
+            "bytes": sum(range_.end - range_.start for range_ in ranges),
+            "first_position": min(positions, default=None),
+            "last_position": max(positions, default=None),
+            "part": self._part.text(),
+            "findings": noticed.text(),
+            "punctuations": to_ipc(encoded),
+            "malformed": to_ipc(wrong),
+        }
+
+
+def _encoded(said: pa.Table) -> pa.Table:
+    """Pattern texts as dictionaries: most are the wildcard."""
+    columns = [said[POSITION], *(said[name].dictionary_encode() for name in said.column_names[1:])]
+    return pa.table([column.combine_chunks() for column in columns], names=said.column_names).unify_dictionaries()
+
+
+class _TupleFile:
+    """The Parquet file of a range's tuples; there is none without tuples."""
+
+    def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
+        assert options.stage is not None
+        self._directory, self._schema = Path(options.stage), schema
+        self._writer: pq.ParquetWriter | None = None
+        self._hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        self.tuples = 0
+        self.bounds: list[int] = []
+
+    def write(self, tuples: pa.Table) -> None:
+        """Add tuples, in the order of their positions."""
+        if not tuples.num_rows:
+            return
+        at = tuples[POSITION]
+        self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
+        if self._writer is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
+            self._writer = pq.ParquetWriter(
+                self._hidden, self._schema, compression="none", use_dictionary=strings, store_schema=False
+            )
+        self._writer.write_table(tuples, row_group_size=len(tuples))
+        self.tuples += tuples.num_rows
+
+    def discard(self) -> None:
+        """There is none."""
+        if self._writer is not None:
+            self._writer.close()
+            self._hidden.unlink()
+
+    def close(self) -> str | None:
+        """Make the file visible under its name, and say which."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        # The source's name is the user's: Spark leaves out files that are called _bid or .bid, without a word.
+        path = self._directory / f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+        self._hidden.replace(path)
+        return str(path)

@@ -1,0 +1,90 @@
+"""The row that a staged range of a source comes back as.
+
+The tuples of a range never pass through Spark on their way to disk: the task that parses them writes them as a Parquet
+file and hands back one row that says where, beside the range's punctuations and what was malformed in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sources.xml.parser.findings import Findings
+from sources.xml.splits.part import Part
+
+STAGED = (
+    "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
+    "part STRING, findings STRING, punctuations BINARY, malformed BINARY"
+)
+"""Schema of a staged row, as Spark DDL.
+
+`path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
+source was read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
+that says what was read, and how (`sources.xml.splits.part`);
+`findings` is JSON of what was noticed (`sources.xml.parser.findings`);
+`punctuations` and `malformed` are Arrow IPC streams, null without any.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRange:
+    """What one task made of a range.
+
+    Attributes:
+        source: Name of the source.
+        path: Parquet file of the tuples, None without any.
+        tuples: How many there are.
+        bytes: How much of the source was read.
+        first_position: Lower bound of the items' positions, None without items.
+        last_position: Upper bound of the items' positions, None without items.
+        part: What was read, and how, so that it can be read again.
+        findings: What was noticed in it.
+        punctuations: `_position`, then for every attribute its pattern's text (None: wildcard); in stream order.
+        malformed: As `sources.xml.parser.malformed.MALFORMED`, in stream order.
+    """
+
+    source: str
+    path: str | None
+    tuples: int
+    bytes: int
+    first_position: int | None
+    last_position: int | None
+    part: Part
+    findings: Findings
+    punctuations: pa.Table | None
+    malformed: pa.Table | None
+
+    @staticmethod
+    def of(row: Mapping[str, Any] | Any) -> StagedRange:
+        """Read a collected row, a `pyspark.sql.Row` or a mapping with its columns."""
+        return StagedRange(
+            source=row["source"],
+            path=row["path"],
+            tuples=row["tuples"],
+            bytes=row["bytes"],
+            first_position=row["first_position"],
+            last_position=row["last_position"],
+            part=Part.of(row["part"]),
+            findings=Findings.of(json.loads(row["findings"])),
+            punctuations=from_ipc(row["punctuations"]),
+            malformed=from_ipc(row["malformed"]),
+        )
+
+
+def to_ipc(table: pa.Table | None) -> bytes | None:
+    """A table as an Arrow IPC stream; None if there are no rows."""
+    if table is None or not table.num_rows:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_ipc(stream: bytes | None) -> pa.Table | None:
+    """The table of an Arrow IPC stream, None of None; `from_ipc(to_ipc(t)) == t` for tables with rows."""
+    return None if stream is None else pa.ipc.open_stream(stream).read_all()

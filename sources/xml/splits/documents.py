@@ -1,0 +1,101 @@
+"""The documents of a source, in the order in which they are its stream.
+
+A source is a file, a directory or a glob. The order is by name among the documents found together; those found later
+come after. What was found first cannot be told from the names, so a stream over many documents records it in a log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from glob import glob
+from pathlib import Path
+
+from punct_ns.errors import InputError, StateError, UsageError
+from sources.xml.options.local_paths import divided, local_path, pattern_of
+from sources.xml.options.source import MANY, ONE, SourceOptions
+
+LOG = "documents.jsonl"
+
+
+class Documents:
+    """Finds the documents of a source; `paths` grows only at its end."""
+
+    def __init__(self, options: SourceOptions, *, log: bool) -> None:
+        """Take up what the log says, if `log` is set.
+
+        Raises:
+            UsageError: A directory or glob without a place for the log, or one that is closed by the structure of its
+                documents; or a path of no file system.
+        """
+        self._path = local_path(options.path)
+        self._pattern = None if options.documents == "one" else pattern_of(self._path)
+        self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
+        if options.is_merged:
+            raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
+        if options.closings and not self.single:
+            raise UsageError(MANY, hint=ONE)
+        self._log: Path | None = None
+        self.paths: list[str] = [self._path] if self.single else []
+        if log and not self.single:
+            if options.document_log is None:
+                raise UsageError(
+                    f"a stream over {options.path} needs the option documentLog",
+                    hint="a directory that keeps in which order its documents were found",
+                )
+            self._log = Path(local_path(options.document_log)) / LOG
+            self._root = divided(self._path)[0]
+            # By names below it, since it may be called otherwise the next time, or be moved.
+            self.paths = [str(self._root / name) for name in _recorded(self._log)]
+
+    def find(self) -> list[str]:
+        """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
+
+        Raises:
+            InputError: The path leads to nothing.
+        """
+        if self.single:
+            if not Path(self._path).is_file():
+                raise InputError(f"there is no file {self._path}")
+            return self.paths
+        if self._pattern is not None:
+            candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
+            candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
+        elif Path(self._path).is_dir():
+            candidates = list(Path(self._path).iterdir())
+        else:
+            raise InputError(f"there is no directory {self._path}")
+        known = set(self.paths)
+        found = sorted(str(path) for path in candidates if _is_document(path) and str(path) not in known)
+        if found and self._log is not None:
+            _record(self._log, [os.path.relpath(path, self._root) for path in found])
+        self.paths += found
+        return self.paths
+
+
+def _is_document(path: Path) -> bool:
+    return not path.name.startswith((".", "_")) and path.suffix != ".tmp" and path.is_file()
+
+
+def _recorded(log: Path) -> list[str]:
+    if not log.exists():
+        return []
+    text = log.read_bytes()
+    whole, _, broken = text.rpartition(b"\n")
+    if broken:
+        # The process ended while it wrote; nothing was said about that document yet.
+        with log.open("r+b") as file:
+            file.truncate(len(text) - len(broken))
+    try:
+        return [json.loads(line)["path"] for line in whole.splitlines()]
+    except (ValueError, KeyError, TypeError):
+        raise StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint") from None
+
+
+def _record(log: Path, paths: Iterable[str]) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        file.write(b"".join(json.dumps({"path": path}).encode() + b"\n" for path in paths))
+        file.flush()
+        os.fsync(file.fileno())

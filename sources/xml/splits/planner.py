@@ -1,0 +1,182 @@
+"""How far a slice of a source goes, and which ranges it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from punct_ns.errors import InputError
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.split_scan import Place, scan, split
+from sources.xml.splits.unfinished import Unfinished
+
+GONE = -1
+"""The size of a document that is not there any more; that matters only if it has not been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a source has been read.
+
+    Attributes:
+        document: Which of its documents comes next, or is being read.
+        base: Position of the first byte of that document.
+        byte: Offset in it, a proven cut; 0 is before its head.
+        open: Start tags of the elements open there, the root first.
+        closed: Whether the source has ended for good.
+        namespaces: Those of the tuples that were read (`namespaces.FirstTuples`).
+    """
+
+    document: int = 0
+    base: int = 0
+    byte: int = 0
+    open: tuple[str, ...] = ()
+    closed: bool = False
+    namespaces: tuple[str | None, ...] = ()
+
+    @staticmethod
+    def of(json: Mapping[str, Any]) -> Offset:
+        """The offset as Spark hands it back."""
+        namespaces = tuple(json.get("namespaces", ()))
+        return Offset(json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"], namespaces)
+
+    def json(self) -> dict[str, Any]:
+        """The offset as Spark logs it."""
+        return {
+            "document": self.document,
+            "base": self.base,
+            "byte": self.byte,
+            "open": list(self.open),
+            "closed": self.closed,
+            "namespaces": list(self.namespaces),
+        }
+
+    def next(self, end: int) -> Offset:
+        """The start of the next document, this one ending at byte `end`."""
+        return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces)
+
+
+class Planner:
+    """Plans the slices of one source; it remembers nothing but what the offsets say."""
+
+    def __init__(self, options: SourceOptions, documents: Documents) -> None:
+        self._options = options
+        self._documents = documents
+        self._unfinished = Unfinished(options)
+
+    def sizes(self, start: Offset) -> list[int]:
+        """How much of each document is there now; GONE for one that is not, or was read before the offset."""
+        read = start.document
+        return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
+
+    def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[Range]]:
+        """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
+
+        Args:
+            start: Where the last one ended.
+            sizes: How much of each document is there.
+            budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
+        """
+        at, ranges, files, ended = start, list[Range](), 0, False
+        skips = self._options.unfinished == "skip"
+        settled = not self._options.follow and not self._options.keep_open and not skips
+        while not at.closed and at.document < len(sizes):
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
+            left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+            if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
+                break
+            found = scan(self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled)
+            ranges += found.ranges
+            at = replace(at, namespaces=found.namespaces)
+            if found.state == "more":
+                at = replace(at, byte=found.byte, open=found.open)
+                path = self._documents.paths[at.document]
+                if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):
+                    break
+                if not found.ranges:
+                    self._unfinished.pass_over(path, at.byte)
+                continue
+            ended = found.state == "ended"
+            at = at.next(found.byte)
+            files += 1
+        if at.closed or not (
+            (ended and self._documents.single)
+            or (self._options.close and not self._options.follow and at.document >= len(sizes))
+        ):
+            return at, _in_namespaces(ranges, at)
+        return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
+
+    def ranges(self, start: Offset, end: Offset) -> list[Range]:
+        """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
+        at, ranges = start, list[Range]()
+        while at.document < end.document:
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
+            place = self._place(at)
+            found = scan(place, self._present(at, _size(place.path)), None, self._options, settled=True)
+            ranges += found.ranges
+            at = at.next(found.byte)
+        if end.byte > at.byte:
+            ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
+        return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
+
+    def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
+        """Leave a note of what the source waits for, no more of it being there than up to an offset.
+
+        Args:
+            at: The offset.
+            sizes: How much of each document is there.
+            is_slice: Whether there is a slice up to it, which is to be taken first.
+
+        Raises:
+            InputError: It is a document that has waited for long enough, and `unfinished 'fail'` is said.
+        """
+        stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
+        behind = len(sizes) - at.document - 1
+        if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+            raise InputError(
+                f"{stuck} is unfinished, and was not written to for a while",
+                where=f"{behind} documents wait behind it" if behind else None,
+                hint="mend it, or pass over it with the option unfinished 'skip'; unfinishedAge says how long to wait",
+            )
+        if not self._documents.single:
+            self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
+
+    def _passed(self, at: Offset, end: int, ranges: list[Range]) -> Offset:
+        """The document behind one that is passed over, whose ranges up to its last byte are added."""
+        if end > at.byte:
+            ranges += split(self._place(at), end, self._options)
+        return at.next(end)
+
+    def _present(self, at: Offset, size: int) -> int:
+        if size == GONE:
+            raise InputError(f"{self._documents.paths[at.document]} is gone, and was not read to its end")
+        return size
+
+    def _place(self, at: Offset) -> Place:
+        return Place(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
+
+    def _with_end(self, at: Offset, ranges: list[Range]) -> list[Range]:
+        """The ranges, and the end of the source behind them."""
+        if ranges:
+            return [*ranges[:-1], replace(ranges[-1], close=True)]
+        return [Range(self._options.path, at.base, at.byte, at.byte, close=True)]
+
+
+def _in_namespaces(ranges: list[Range], at: Offset) -> list[Range]:
+    """The ranges, with what is known of their tuples' namespaces: what the first of them has holds for all."""
+    return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return GONE

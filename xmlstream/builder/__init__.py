@@ -1,0 +1,1 @@
+"""The Python interface: a query grown operator by operator, under the names that PySpark has for them."""

@@ -1,0 +1,315 @@
+"""The builder: a query grown operator by operator, under the names that PySpark has for them.
+
+Every argument is Spark SQL. A `Query` never changes; each method gives another. What it does is what the same SQL does:
+`q.select("a").where("a > 1")` has the plan of `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, get_args
+
+from operators.describe import Describe
+from operators.join import Kind
+from operators.punctuate import Punctuate, Ungrammatical
+from operators.punctuators.rule import Rule
+from operators.sort import Sort
+from operators.top_n import Rank
+from punct_ns.errors import QueryError
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from xmlstream.builder.arguments import argument, has_aggregate, listed, separated, sort_key
+from xmlstream.builder.inserts import Insert
+from xmlstream.builder.run_options import RunOptions, settings
+from xmlstream.builder.sparks_names import JOINS as SPARKS_JOINS
+from xmlstream.builder.sparks_names import ON_GROUPS, ON_QUERIES, missing
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node
+from xmlstream.plan.plan_text import tree
+from xmlstream.runtime import runner
+from xmlstream.runtime.runner import Summary
+from xmlstream.sink.xml_sink import Target
+from xmlstream.sql import planner
+from xmlstream.sql.analysis import SparkAnalyst
+from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered, unique
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.relation import Relation
+from xmlstream.sql.statements import parse_statements
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+_JOINS = {how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(Kind), "semi", "anti")}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Query:
+    """A query over punctuated streams, and the Spark session it will run in; made by `read` and `from_sql`."""
+
+    spark: SparkSession = field(repr=False, compare=False)
+    root: Node
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of its result."""
+        return self.root.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its result's attributes."""
+        return list(self.schema.names)
+
+    def __repr__(self) -> str:
+        return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing(name, "a query", ON_QUERIES, Query))
+
+    @property
+    def plan(self) -> Node:
+        """What will run, unless it is run `as_written`, which is `root`."""
+        return optimized(self.root)
+
+    def explain(self, *, as_written: bool = False) -> str:
+        """The plan as text, a node a line, its inputs below it; as it will run, or `as_written`."""
+        return tree(self.root if as_written else self.plan)
+
+    def select(self, *items: str) -> Query:
+        """These expressions of each tuple, as in SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
+        return self._of("SELECT ", *listed(items), " FROM `input`")
+
+    def where(self, condition: str) -> Query:
+        """The tuples for which the condition is true."""
+        return self._of("SELECT * FROM `input` WHERE ", argument(condition))
+
+    filter = where
+    selectExpr = select  # noqa: N815 - as PySpark spells it
+
+    def with_column(self, name: str, expression: str) -> Query:
+        """All attributes, and one more that is computed; it replaces one of the same name."""
+        items = [quoted(other) for other in self.schema.names]
+        new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
+        at = [other.lower() for other in self.schema.names]
+        parts: list[str | QueryText] = [*items]
+        if name.lower() in at:
+            parts[at.index(name.lower())] = new
+        else:
+            parts.append(new)
+        return self._of("SELECT ", *separated(parts), " FROM `input`")
+
+    withColumn = with_column  # noqa: N815 - as PySpark spells it
+
+    def with_column_renamed(self, old: str, new: str) -> Query:
+        """All attributes, one of them under another name."""
+        known = self.schema.attribute(old).name
+        items = [f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in self.schema.names]
+        return self._of("SELECT ", ", ".join(items), " FROM `input`")
+
+    withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
+
+    def drop(self, *names: str) -> Query:
+        """All attributes but these."""
+        gone = {self.schema.attribute(name).name for name in names}
+        left = [quoted(name) for name in self.schema.names if name not in gone]
+        if not left:
+            raise QueryError("nothing is left of the query's attributes", hint="keep one of them")
+        return self._of("SELECT ", ", ".join(left), " FROM `input`")
+
+    def distinct(self) -> Query:
+        """Each different tuple once."""
+        return self._of("SELECT DISTINCT * FROM `input`")
+
+    def union(self, other: Query) -> Query:
+        """Each different tuple of both once, by position, as SQL's UNION; `union_all` keeps all tuples.
+
+        Differs: PySpark's `union` is SQL's UNION ALL.
+        """
+        return self._merged(other, label="union")
+
+    def union_all(self, other: Query) -> Query:
+        """All tuples of both, by position."""
+        return self._merged(other, label=None)
+
+    unionAll = union_all  # noqa: N815 - as PySpark spells it
+
+    def intersect(self, other: Query) -> Query:
+        """Each different tuple that both have, once, by position."""
+        return Query(self.spark, intersect(*self._beside(other), SparkAnalyst(self.spark)).node)
+
+    def subtract(self, other: Query) -> Query:
+        """Each different tuple that the other does not have, once, by position, as SQL's EXCEPT."""
+        return Query(self.spark, difference(*self._beside(other), SparkAnalyst(self.spark)).node)
+
+    def join(
+        self, other: Query, on: str | Sequence[str], how: str = "inner", *, left: str = "left", right: str = "right"
+    ) -> Query:
+        """The pairs of tuples of both that agree.
+
+        Args:
+            other: What is joined with this query.
+            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or names that both
+                have, whose attributes are then equal and stand once, in front.
+            how: `inner`, `left`, `right`, `full`, `semi` or `anti`, or as PySpark calls them, such as `left_outer`.
+            left: What the condition calls this query.
+            right: What the condition calls the other one.
+
+        Raises:
+            QueryError: There is no equality, or the result would have two attributes of one name.
+        """
+        plain = how.lower().replace("_", "")
+        kind = _JOINS.get(SPARKS_JOINS.get(plain, plain))
+        if kind is None:
+            raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
+        match on:
+            case str():
+                condition: list[str | QueryText] = [" ON ", argument(on)]
+            case _:
+                condition = [f" USING ({', '.join(map(quoted, on))})"]
+        sides = f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}"
+        return self._of("SELECT * FROM ", sides, *condition, other=other)
+
+    def order_by(self, *keys: str) -> Query:
+        """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""
+        return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sort_key(key) for key in keys))
+
+    orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
+
+    def limit(self, n: int) -> Query:
+        """The first n tuples of a query with an order, in order, once the input is closed: `order_by("t").limit(10)`.
+
+        Raises:
+            QueryError: There is no order to be first in.
+        """
+        if not isinstance(self.root.operator, Sort):
+            raise QueryError("limit without an order", hint=f'order_by("…").limit({n}) says which tuples come first')
+        keys = self.root.operator.keys
+        return Query(self.spark, ordered(first(Relation.of(self.root.inputs[0]), n, keys).node, keys))
+
+    def describe_punctuations(self, *attributes: str, watch: Sequence[str] = (), patterns: Sequence[str] = ()) -> Query:
+        """All tuples, and only such punctuations as describe these attributes.
+
+        Args:
+            attributes: What punctuations are to speak of.
+            watch: Attributes from whose punctuations new ones are built up, once they cover them.
+            patterns: What must be covered of each, as a check; it must be all that there can be.
+
+        Differs: PySpark's `describe` computes statistics.
+        """
+        operator = Describe(attributes, tuple(watch), tuple(patterns))
+        return Query(self.spark, Node(operator, (self.root,), "describe"))
+
+    def punctuate(self, rule: Rule, ungrammatical: Ungrammatical = "fail") -> Query:
+        """All tuples, and what a rule knows about those to come; directly on a source.
+
+        Args:
+            rule: For example `ByOrder("ts")`; see `operators.punctuate`.
+            ungrammatical: What is done with a tuple that comes although the rule excluded it.
+        """
+        return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
+
+    def group_by(self, *keys: str) -> Groups:
+        """The groups of tuples that agree in these expressions; one group of all tuples without any."""
+        return Groups(self, keys)
+
+    groupBy = groupby = group_by  # noqa: N815 - as PySpark spells it
+
+    def run(self, output: str | Path, checkpoint: str | Path | None = None, **options: Unpack[RunOptions]) -> Summary:
+        """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
+
+        Args:
+            output: A directory that gets one document per slice, or `-` for standard output.
+            checkpoint: Where the query's state lives, so that a later run goes on; None for a state that ends with it.
+            options: See `RunOptions`.
+
+        Raises:
+            InputError: The input is malformed or ungrammatical.
+            StateError: The checkpoint or the output belongs to another query.
+        """
+        root = self.root if options.get("as_written") else self.plan
+        return runner.run(self.spark, root, settings(output, checkpoint, follow=False, **options))
+
+    def start(self, output: str | Path, checkpoint: str | Path, **options: Unpack[RunOptions]) -> StreamingQuery:
+        """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
+
+        The arguments are those of `run`.
+
+        Raises:
+            StateError: The checkpoint or the output belongs to another query, or the query was closed.
+        """
+        root = self.root if options.get("as_written") else self.plan
+        return runner.start(self.spark, root, settings(output, checkpoint, follow=True, **options))
+
+    def insert_into(self, output: str | Path, row_tag: str = "row", root_tag: str = "rows") -> Insert:
+        """This query with the place of its result, to be run together with others by `xmlstream.run`."""
+        return Insert(self.spark, self.root, Target(str(output), row_tag, root_tag))
+
+    def _of(self, *parts: str | QueryText, **others: Query) -> Query:
+        """The query that this text is, over this one under the name `input`, and others under theirs."""
+        statement = parse_statements(QueryText.joined(parts))[0]
+        tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
+        planner.sketched(statement, tables)
+        return Query(self.spark, planner.planned(statement, tables, SparkAnalyst(self.spark)))
+
+    def _beside(self, other: Query) -> tuple[Relation, Relation]:
+        """Both, as they are taken together by position."""
+        here, there = len(self.schema), len(other.schema)
+        if here != there:
+            raise QueryError(f"{here} attributes beside {there}", hint="select as many on both sides")
+        return Relation.of(self.root), Relation.of(other.root)
+
+    def _merged(self, other: Query, *, label: str | None) -> Query:
+        analyst = SparkAnalyst(self.spark)
+        merged = merge(self._beside(other), analyst)
+        return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Groups:
+    """A query's tuples in groups, to be aggregated or ranked."""
+
+    query: Query
+    keys: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing(name, "a grouped query", ON_GROUPS, Groups))
+
+    def agg(self, *aggregates: str) -> Query:
+        """One tuple of each group, as soon as it is complete: the keys, then these.
+
+        An item is an aggregate or an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
+        """
+        if not self.keys and not aggregates:
+            raise QueryError("nothing to group by and nothing to aggregate", hint='for example agg("count(*) AS n")')
+        items = listed((*self.keys, *aggregates))
+        numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
+        if not numbers and not any(map(has_aggregate, aggregates)):
+            raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
+        return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
+
+    def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
+        """The first n tuples of each group in an order, as soon as it is complete: `top(3, "price DESC", "ts")`.
+
+        Args:
+            n: How many there are of each group.
+            order: Attributes, each perhaps with a direction.
+            number: An attribute for the tuple's rank in its group, if it is wanted.
+            rank: How tuples are counted, as SQL's functions of that name do; `rank` and `dense_rank` keep ties.
+
+        Raises:
+            QueryError: There is no order to be first in.
+        """
+        if not order:
+            raise QueryError("the first tuples of no order", hint=f'for example top({n}, "price DESC")')
+        called = number or unique("rank", self.query.schema.names)
+        by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
+        over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
+        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
+        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
+        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")

@@ -1,0 +1,97 @@
+"""Where a query of the builder begins: a punctuated source, a DataFrame, SQL text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.slices import quoted
+from xmlstream.builder.query import Query
+from xmlstream.plan.leaves import static_frame
+from xmlstream.plan.nodes import results
+from xmlstream.sql import script
+from xmlstream.sql.declaration import scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def read(
+    spark: SparkSession,
+    path: str | Path,
+    schema: str | StructType | Sequence[str],
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> Query:
+    """A punctuated XML source as a query.
+
+    Args:
+        spark: The session that the query will run in.
+        path: A file, a directory or a glob.
+        schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
+            list of names, which are all strings.
+        name: What metrics call the source; by default its path's last part without its suffix.
+        options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
+
+    Raises:
+        UsageError: An option is unknown, missing or cannot be read.
+    """
+    called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
+    return Query(spark, scan(called, {**_texts(options), "path": str(path)}, _ddl(schema)))
+
+
+def _ddl(schema: str | StructType | Sequence[str]) -> str:
+    """A schema as Spark DDL."""
+    if isinstance(schema, str):
+        return schema
+    if isinstance(schema, Sequence):
+        return ", ".join(f"{quoted(name)} STRING" for name in schema)
+    ends = {True: "", False: " NOT NULL"}
+    columns = [f"{quoted(field.name)} {field.dataType.simpleString()}{ends[field.nullable]}" for field in schema.fields]
+    return ", ".join(columns)
+
+
+def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
+    """A stream of XMark documents as a query.
+
+    Args:
+        spark: The session that the query will run in.
+        path: A file; a directory or a glob under `documents="merge"`.
+        stream: Which of the streams, such as `"person"` or `"bidder"`; see `sources.xmark`.
+        name: What metrics call the source; by default the stream's name.
+        options: Those that CREATE TABLE … USING xmark takes.
+
+    Raises:
+        UsageError: There is no such stream, or an option is unknown or cannot be read.
+    """
+    given = {**_texts(options), "path": str(path), "stream": stream}
+    return Query(spark, scan(name or stream, given, None, "xmark"))
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
+    """A DataFrame of Spark's as a static input: read once, by the first slice, and closed from then on.
+
+    Raises:
+        UsageError: Two of its columns have one name.
+    """
+    return Query(frame.sparkSession, static_frame(name, frame))
+
+
+def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> Query:
+    """The query that SQL text declares and asks, as `xmlstream run` takes it.
+
+    Raises:
+        QueryError: It is no SQL, uses what is not supported, does not fit its tables, or holds several queries.
+    """
+    answers = (read_text := script.read(text, variables)).answers
+    if len(answers) > 1:
+        raise answers[1].query.text.error("a second query", answers[1].query.start, "take them by inserts_from_sql")
+    return Query(spark, results(read_text.plan(spark))[0])

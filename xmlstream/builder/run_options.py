@@ -1,0 +1,65 @@
+"""How the builder's `run` and `start` are told what to do beside the query itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from xmlstream.runtime.runner import Settings
+from xmlstream.sink.xml_sink import Target
+
+
+class CommonOptions(TypedDict, total=False):
+    """How queries are run.
+
+    Attributes:
+        keep_open: The end of the input does not close the query: a later run goes on.
+        metrics: A file that gets one JSON object per slice.
+        overwrite: Remove the documents of an earlier query from the output.
+        moved: Inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
+        trigger: Of `start`, how often a slice begins at the most, such as `10s`.
+        name: What Spark calls the query.
+        on_slice: Called with the report of each committed slice.
+        as_written: Run the plan that the query says, without the rules of the optimizer.
+    """
+
+    keep_open: bool
+    metrics: str | Path | None
+    overwrite: bool
+    moved: bool
+    trigger: str | None
+    name: str | None
+    on_slice: Callable[[dict[str, Any]], None] | None
+    as_written: bool
+
+
+class RunOptions(CommonOptions, total=False):
+    """How a query with one result is run.
+
+    Attributes:
+        row_tag: Tag of the result's tuples, `row` by default.
+        root_tag: Tag of the result's documents, `rows` by default.
+    """
+
+    row_tag: str
+    root_tag: str
+
+
+def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
+    """What the runner is told of one result."""
+    tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
+    return settings_of([Target(str(output), **tags)], checkpoint, follow=follow, **options)
+
+
+def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
+    """What the runner is told of several results."""
+    metrics = options.pop("metrics", None)
+    options.pop("as_written", None)  # says which plan runs, not how
+    return Settings(
+        targets=tuple(targets),
+        checkpoint=None if checkpoint is None else str(checkpoint),
+        follow=follow,
+        metrics=None if metrics is None else str(metrics),
+        **options,
+    )

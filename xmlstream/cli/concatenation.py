@@ -1,0 +1,125 @@
+"""The documents of a query's output as one document, read in their order and copied as they are, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+from xml.parsers import expat
+
+from punct_ns.errors import MalformedInput, StateError, UsageError
+from punct_ns.xml_form import PUNCT_NS
+from xmlstream.sink.standard_output import Written
+
+CHUNK = 1 << 16
+"""Bytes that are read at a time."""
+
+
+def copy_documents(directory: Path, out: Written) -> int:
+    """Write the committed documents of an output directory as one, well-formed; returns how many there were.
+
+    Raises:
+        UsageError: There is no such directory, or no document in it.
+        MalformedInput: A document is not well-formed.
+        StateError: The documents do not belong together: their roots differ.
+    """
+    if not directory.is_dir():
+        raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
+    paths = sorted(directory.glob("slice-*.xml"))
+    if not paths:
+        raise UsageError(
+            f"there is no document in {directory}",
+            hint="a query writes one once it has a result; `xmlstream run` says what it noticed in its input",
+        )
+    out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
+    root: bytes | None = None
+    ended_line = False
+    for path in paths:
+        begins = True
+        with path.open("rb") as document:
+            for is_root, part in _parts(document, path):
+                if not is_root:
+                    # A document's first line break follows the last one of the document before it.
+                    kept = part.removeprefix(b"\n") if begins and ended_line else part
+                    out.write(kept)
+                    begins, ended_line = False, part.endswith(b"\n")
+                elif root is None:
+                    root = part
+                    out.write(root)
+                elif part != root:
+                    raise StateError(f"{path.name} has another root than the documents before it", where=str(directory))
+    if root is None:
+        root = f'<rows xmlns:punct="{PUNCT_NS}">'.encode()
+        out.write(root)
+    out.write(b"</" + root[1:].split(None, 1)[0].rstrip(b">") + b">\n")
+    return len(paths)
+
+
+def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
+    """The root's start tag, marked, then its content, without its end tag."""
+    marks = _Marks()
+    read = 0
+    pending = b""
+    has_root = False
+    try:
+        while chunk := document.read(CHUNK):
+            pending += chunk
+            marks.parser.Parse(chunk, False)
+            if marks.content is None:
+                continue
+            if not has_root:
+                tag = pending[marks.root - read : marks.content - read]
+                if tag.endswith(b"/>"):
+                    return
+                yield True, tag
+                pending, read, has_root = pending[marks.content - read :], marks.content, True
+            # The end tag may have begun, and not be known yet.
+            safe = marks.end if marks.end is not None else marks.last
+            if safe > read:
+                yield False, pending[: safe - read]
+                pending, read = pending[safe - read :], safe
+        marks.parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise MalformedInput(
+            f"the document is not well-formed: {expat.ErrorString(error.code)}",
+            document=str(path),
+            line=error.lineno,
+            column=error.offset + 1,
+        ) from None
+
+
+class _Marks:
+    """Where a document's root, its content, its end tag and what was parsed last begin, in bytes."""
+
+    def __init__(self) -> None:
+        self.root = 0
+        self.content: int | None = None
+        self.end: int | None = None
+        self.last = 0
+        self._depth = 0
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._leave
+        self.parser.DefaultHandler = self._other
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if self._depth == 0:
+            self.root = self.parser.CurrentByteIndex
+        else:
+            self._inside()
+        self._depth += 1
+
+    def _leave(self, name: str) -> None:
+        self._inside()
+        self._depth -= 1
+        if self._depth == 0:
+            self.end = self.last
+
+    def _other(self, data: str) -> None:
+        if self._depth > 0:
+            self._inside()
+
+    def _inside(self) -> None:
+        self.last = self.parser.CurrentByteIndex
+        if self.content is None:
+            self.content = self.last

@@ -1,0 +1,88 @@
+"""The commands that write punctuated streams to try things on: `xmlstream generate …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+generators = typer.Typer(help="Write punctuated streams to try things on.", no_args_is_help=True)
+
+
+@generators.command("sensors")
+def generate_sensors(
+    out: Annotated[Path, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")],
+    sensors: Annotated[int, typer.Option(help="How many sensors.")] = 2,
+    hours: Annotated[int, typer.Option(help="How many hours each of them reports.")] = 60,
+    punctuations_per_hour: Annotated[
+        int, typer.Option(help="Punctuations in each hour, the last one for the whole hour; 0 for none.")
+    ] = 1,
+    reports_per_hour: Annotated[int, typer.Option(help="Reports of each sensor in each hour.")] = 60,
+    seed: Annotated[int, typer.Option(help="Of the temperatures: the same seed, the same bytes.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Write live, so many reports a second.", metavar="REPORTS")] = None,
+) -> None:
+    """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
+    from sources.generators.sensors import generate
+
+    paths = generate(
+        out,
+        sensors=sensors,
+        hours=hours,
+        punctuations_per_hour=punctuations_per_hour,
+        reports_per_hour=reports_per_hour,
+        seed=seed,
+        rate=rate,
+    )
+    for path in paths:
+        typer.echo(path)
+
+
+@generators.command("auctions")
+def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    out: Annotated[
+        Path, typer.Option(help="Directory for person.xml, auction.xml, bid.xml and tables.sql.", metavar="DIR")
+    ],
+    events: Annotated[int, typer.Option(help="How many people, auctions and bids, 1 : 3 : 46.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Of all that is random: the same seed, the same bytes.")] = 0,
+    xml: Annotated[
+        str, typer.Option(help="flat: an element for each attribute; nested: in XMark's manner.", metavar="FORM")
+    ] = "flat",
+    schemes: Annotated[
+        str,
+        typer.Option(
+            help="What is punctuated: all, none, dateTime (heartbeats in all streams), or any of person.id, "
+            "auction.id, bid.auction (expired), bid.bidder, auction.seller (retired), person.dateTime, "
+            "auction.dateTime, bid.dateTime; apart by ; or ,."
+        ),
+    ] = "all",
+    bid_streams: Annotated[int, typer.Option(help="Over how many documents the bids are spread.")] = 1,
+    out_of_order: Annotated[
+        float, typer.Option(help="A tenth of the tuples is late by up to so many seconds.", metavar="SECONDS")
+    ] = 0,
+    pace: Annotated[int, typer.Option(help="Events in a second of the tuples' own time.")] = 10,
+    heartbeat: Annotated[
+        float, typer.Option(help="Seconds of the tuples' own time between heartbeats.", metavar="SECONDS")
+    ] = 10,
+    in_flight: Annotated[int, typer.Option(help="Auctions that are open at once, about.")] = 100,
+    active: Annotated[int, typer.Option(help="People, those who came last, who bid and sell.")] = 1000,
+    rate: Annotated[float | None, typer.Option(help="Write live, so many events a second.", metavar="EVENTS")] = None,
+) -> None:
+    """An online auction: people, auctions, bids, in the manner of the NEXMark benchmark."""
+    from sources.generators.auctions.generator import generate
+    from sources.generators.auctions.house import House
+    from sources.generators.auctions.streams import read_form
+
+    house = House(
+        seed=seed,
+        form=read_form(xml),
+        schemes=schemes,
+        bid_streams=bid_streams,
+        out_of_order=out_of_order,
+        pace=pace,
+        heartbeat=heartbeat,
+        in_flight=in_flight,
+        active=active,
+    )
+    for path in generate(out, events, house, rate):
+        typer.echo(path)

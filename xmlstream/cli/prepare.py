@@ -1,0 +1,125 @@
+"""`xmlstream prepare`: runs queries of every kind once, and keeps the classes that they took for all later starts.
+
+What is timed, before and after, is what the user will do: `xmlstream run` in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.session.class_archive import PLACE, directory, fitting, java_home, quoted, whole_name
+from xmlstream.session.spark_errors import reason_in
+from xmlstream.session.spark_session import JAVA_HINT, JAVA_OPTIONS
+
+_TABLES = "".join(
+    f"CREATE TABLE s{n} (sid STRING, hour INT, min INT, currtmp DOUBLE) USING punctuated_xml OPTIONS "
+    f"(path '${{IN}}/sensor{n}.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '${{SLICE}}');\n"
+    for n in (1, 2)
+)
+
+_SHORT = "SELECT hour, MAX(currtmp) AS maxtemp FROM s1 GROUP BY hour"
+
+_MANY = "".join(
+    f"CREATE TABLE r{number} USING punctuated_xml OPTIONS (path '${{OUT}}/{number}', rowTag 'row');\n"
+    f"INSERT INTO r{number} {query};\n"
+    for number, query in enumerate(
+        (
+            "SELECT hour, MAX(currtmp) AS m, AVG(currtmp) AS a FROM (SELECT currtmp, hour FROM s1 UNION "
+            "SELECT currtmp, hour FROM s2) GROUP BY hour",
+            "SELECT s1.hour, s1.min, s1.currtmp AS a, s2.currtmp AS b FROM s1 JOIN s2 ON s1.hour = s2.hour AND "
+            "s1.min = s2.min WHERE s1.currtmp > s2.currtmp",
+            "SELECT s1.hour, COUNT(s2.min) AS n FROM s1 LEFT JOIN s2 ON s1.hour = s2.hour GROUP BY s1.hour",
+            "SELECT DISTINCT sid, hour FROM s1 WHERE min % 10 = 0",
+            "SELECT hour, min FROM s1 EXCEPT SELECT hour, min FROM s2 WHERE currtmp < 65",
+        )
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was made: the archive, its size in bytes, and the seconds that a short run took without and with it."""
+
+    archive: Path
+    size: int
+    before: float
+    after: float
+
+
+def prepare(say: Callable[[str], None]) -> Prepared:
+    """Makes the archive of this Java and this Spark, in place of one that is there; `say` hears what is being done.
+
+    Raises:
+        UsageError: There is no Java, or no place for the archive.
+        XmlStreamError: This Java makes no archive, or one that it does not run with; what was there is as it was.
+    """
+    place, prefix = directory(), fitting()
+    if java_home() is None:
+        raise UsageError("there is no Java", hint=JAVA_HINT)
+    if prefix is None:
+        raise UsageError(
+            "this Java does not say what it is", hint="set JAVA_HOME to a JDK or JRE with a `release` file"
+        )
+    if place is None or os.pathsep in str(place):
+        hint = f"set {PLACE} to a directory, without {os.pathsep} in its path"
+        raise UsageError("there is no place for an archive", hint=hint)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        # Beside what it replaces, so that the replacing is one rename; Java must not be given a file that is there.
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=place) as scratch:
+            return _prepared(place, prefix, Path(scratch), say)
+    except OSError as error:
+        hint = f"set {PLACE} to a directory that can be written"
+        raise UsageError(f"{place} cannot be written: {error.strerror or error}", hint=hint) from None
+
+
+def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None]) -> Prepared:
+    from sources.generators.sensors import generate
+
+    generate(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
+    say("running queries of every kind, to keep the classes that they take")
+    (scratch / "new").mkdir()
+    made = scratch / "new" / "classes.jsa"
+    # Java writes the archive when it ends, after the Python that started it. It holds on to standard error until then,
+    # and so does the one who reads that: hence --traceback, without which Java's words go to a file.
+    options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={quoted(made)}"
+    _run(scratch, _MANY, "", "-D", "SLICE=4k", "--traceback", "--conf", options)
+    if not made.is_file():
+        raise XmlStreamError("this Java makes no archive of its classes", hint="OpenJDK 17 and later do")
+    size = made.stat().st_size
+    named = made.rename(made.with_name(whole_name(prefix, made)))
+    say("timing a short run without them, and with them")
+    short = ["-D", "SLICE=1m", "-o", str(scratch / "out"), "--overwrite"]
+    before, after = (_run(scratch, _SHORT, archives, *short) for archives in ("", str(named.parent)))
+    final = named.replace(place / named.name)
+    for older in place.glob(f"{prefix}-*.jsa"):
+        if older != final:
+            older.unlink(missing_ok=True)
+    return Prepared(final, size, before, after)
+
+
+def _run(scratch: Path, query: str, archives: str, *options: str) -> float:
+    """Seconds of an `xmlstream run` with the archives of a directory.
+
+    Raises:
+        XmlStreamError: It failed.
+    """
+    command = [sys.executable, "-m", "xmlstream", "run", "-", "-D", f"IN={scratch}", "-D", f"OUT={scratch}", *options]
+    environment = {**os.environ, PLACE: archives}
+    begun = time.monotonic()
+    ended = subprocess.run(  # noqa: S603 - this program itself
+        command, input=_TABLES + query, env=environment, capture_output=True, text=True, check=False
+    )
+    seconds = time.monotonic() - begun
+    if ended.returncode:
+        words = "\n".join(ended.stderr.splitlines()[-3:])
+        raise XmlStreamError("a query to try does not run", where=reason_in(ended.stdout + ended.stderr) or words)
+    return seconds

@@ -1,0 +1,115 @@
+"""What a running query tells the one who waits for it, on standard error: a live line, or a plain line now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from xmlstream.runtime.metrics import counted
+
+EVERY_SECONDS = 2.0
+"""At the least between two plain lines."""
+
+NOTICED_EVERY_SECONDS = 30.0
+"""How often what was noticed in the sources is said while the query waits."""
+
+Report = Mapping[str, Any]
+
+
+class Totals:
+    """What a run has done up to now."""
+
+    def __init__(self) -> None:
+        self.slices = self.items = self.tuples_out = self.kept = self.held = self.set_aside = 0
+        self._began = time.perf_counter()
+
+    def add(self, report: Report) -> None:
+        """One more slice."""
+        self.slices += 1
+        self.items += report["items_in"]
+        self.tuples_out += report["tuples_out"]
+        self.set_aside += report["set_aside"]
+        self.kept = sum(operator["kept"] for operator in report["operators"])
+        self.held = sum(operator["punctuations_held"] for operator in report["operators"])
+
+    def __str__(self) -> str:
+        rate = self.items / max(time.perf_counter() - self._began, 1e-9)
+        aside = f", {self.set_aside:,} set aside" if self.set_aside else ""
+        return (
+            f"{counted(self.slices, 'slice')}, {counted(self.items, 'item')} ({rate:,.0f}/s){aside}, "
+            f"{counted(self.tuples_out, 'tuple')} out; kept: {counted(self.kept, 'tuple')}, "
+            f"{counted(self.held, 'punctuation')}"
+        )
+
+
+@contextmanager
+def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Iterator[None]:
+    """Says what is noticed, now and then and at the end, each sentence once."""
+    done = threading.Event()
+    told: set[str] = set()
+
+    def say() -> None:
+        for finding in map(str, findings()):
+            if finding not in told:
+                told.add(finding)
+                console.print(f"noticed in {finding}", highlight=False, markup=False, soft_wrap=True)
+
+    def wait() -> None:
+        while not done.wait(NOTICED_EVERY_SECONDS):
+            say()
+
+    thread = threading.Thread(target=wait, name="noticed", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        say()
+
+
+@contextmanager
+def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[Report], None]]:
+    """Yields what is to be called with the report of each committed slice."""
+    if console.is_terminal:
+        with _live(console) as on_slice:
+            yield on_slice
+    elif verbose:
+        yield _lines(console)
+    else:
+        yield lambda report: None
+
+
+@contextmanager
+def _live(console: Console) -> Iterator[Callable[[Report], None]]:
+    totals = Totals()
+    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def on_slice(report: Report) -> None:
+            totals.add(report)
+            progress.update(task, description=str(totals))
+
+        yield on_slice
+
+
+def _lines(console: Console) -> Callable[[Report], None]:
+    totals = Totals()
+    told = 0.0
+
+    def on_slice(report: Report) -> None:
+        nonlocal told
+        totals.add(report)
+        now = time.perf_counter()
+        if now - told >= EVERY_SECONDS or report["closed"]:
+            told = now
+            console.print(f"slice {report['slice']}: {totals}", highlight=False, soft_wrap=True)
+
+    return on_slice

@@ -1,0 +1,213 @@
+"""`xmlstream run`: a query in a session of its own, until its input ends or someone interrupts it.
+
+A thread runs the query, and the main thread, which alone hears signals, waits for it. Before the query has begun there
+is nothing to lose, and an interrupt ends all at once; later the slice in hand is done first, unless there is a second
+interrupt: then what is done stays, as whenever a process is killed, and the slice is done again by the next run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from punct_ns.errors import UsageError
+from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
+from xmlstream.cli.progress import noticed, shown
+from xmlstream.optimizer.rules import optimized
+from xmlstream.runtime.kept_apart import require_apart
+from xmlstream.runtime.preflight import require_found
+from xmlstream.runtime.runner import Launched, Settings, Summary, launch
+from xmlstream.session import java_process
+from xmlstream.session.spark_errors import reason_in
+from xmlstream.session.spark_session import cores_of, open_session, quiet_java
+from xmlstream.session.warm_up import give_head_start
+from xmlstream.sink.standard_output import StandardOutput
+from xmlstream.sink.xml_sink import require_fresh
+from xmlstream.sql.script import Script
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+POLL_SECONDS = 0.05
+"""How long an interrupt may wait to be seen."""
+
+LEAVING_SECONDS = 8.0
+"""How long Java may take to stop Spark and to remove what it wrote for itself."""
+
+LEAVING_AT_ONCE_SECONDS = 2.0
+"""The same after an interrupt that does not wait for the slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a query runs: Spark's master and configuration, and what is told of it."""
+
+    master: str | None = None
+    conf: Mapping[str, str] | None = None
+    verbose: bool = False
+    keep_java_quiet: bool = True
+
+
+def run_script(
+    script: Script, settings: Settings, environment: Environment, console: Console, *, as_written: bool = False
+) -> Summary:
+    """Runs to the end of the input; or of a query that follows its input, until an interrupt.
+
+    With `as_written` the plan is the one that the script says, else it is made cheaper first.
+
+    Raises:
+        XmlStreamError: What is wrong with the query, or made it fail.
+        Interrupted: A signal came before the end of the input; Java and the workers have ended.
+    """
+    _require_startable(script, settings)
+    if environment.keep_java_quiet:
+        # What py4j logs of a Java that has ended, or of an error, is said in words.
+        logging.getLogger().addHandler(logging.NullHandler())
+    with noted() as interrupts:
+        run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
+        thread = threading.Thread(target=run.begin, name="query", daemon=True)
+        thread.start()
+        asked = False
+        while thread.is_alive() and not run.must_end_at_once:
+            thread.join(POLL_SECONDS)
+            if interrupts.number is not None and not asked and console.is_terminal:
+                asked = True
+                console.print("ending after the slice in hand; once more ends at once")
+        if thread.is_alive():
+            _end_java(LEAVING_AT_ONCE_SECONDS)
+            # Without Java it comes back soon, and tidies up.
+            thread.join(LEAVING_AT_ONCE_SECONDS)
+            console.show_cursor()
+        elif run.was_interrupted():
+            _end_java(LEAVING_SECONDS)
+        return run.outcome()
+
+
+class _Run:
+    """A run in its thread, seen from the main thread."""
+
+    def __init__(
+        self,
+        script: Script,
+        settings: Settings,
+        environment: Environment,
+        console: Console,
+        interrupts: Interrupts,
+        *,
+        as_written: bool,
+    ) -> None:
+        self._script, self._settings, self._as_written = script, settings, as_written
+        self._environment, self._console, self._interrupts = environment, console, interrupts
+        self._has_begun = False
+        self._summary: Summary | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def must_end_at_once(self) -> bool:
+        """Whether it is not to come to an end by itself."""
+        interrupts = self._interrupts
+        return interrupts.at_once or (interrupts.number is not None and not self._has_begun)
+
+    def was_interrupted(self) -> bool:
+        """Whether a signal came before its end."""
+        if self._failure is not None and self._interrupts.number is None:
+            # A signal may reach Java or a worker first, as systemd sends it to each.
+            time.sleep(POLL_SECONDS)
+        return self._interrupts.number is not None
+
+    def begin(self) -> None:
+        """Runs; what comes of it is noted."""
+        try:
+            self._summary = self._run()
+        except BaseException as failure:  # noqa: BLE001 - raised again where it is waited for
+            self._failure = failure
+
+    def outcome(self) -> Summary:
+        """What was done, or what it ended with."""
+        number = self._interrupts.number
+        if number is not None and (self._summary is None or self._interrupts.at_once):
+            raise Interrupted(number)
+        if self._failure is not None:
+            raise self._failure
+        assert self._summary is not None
+        return self._summary
+
+    def _run(self) -> Summary | None:
+        with ExitStack() as stack:
+            spark = stack.enter_context(_session(self._environment, self._console))
+            give_head_start(spark)
+            written = self._script.plan(spark)
+            root = written if self._as_written else optimized(written)
+            on_slice = stack.enter_context(shown(self._console, verbose=self._environment.verbose))
+            launched = launch(spark, root, replace(self._settings, on_slice=on_slice))
+            stack.enter_context(noticed(self._console, launched.findings))
+            self._has_begun = True
+            return self._wait(launched)
+
+    def _wait(self, launched: Launched) -> Summary | None:
+        while self._interrupts.number is None:
+            if launched.is_over():
+                return launched.wait()
+            time.sleep(POLL_SECONDS)
+        launched.stop()
+        summary = launched.wait()
+        return summary if self._settings.follow or summary.closed else None
+
+
+def _end_java(seconds: float) -> None:
+    """Ends Java; what threads of Spark's have to say of that goes nowhere, for good."""
+    # Both what Python prints and what is printed past it; the thread may be about to turn the latter back.
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    os.dup2(sys.stderr.fileno(), 2)
+    java_process.end(seconds)
+
+
+def _require_startable(script: Script, settings: Settings) -> None:
+    """Finds before Spark is started what would stop the query soon after."""
+    outputs = [target.output for target in settings.targets]
+    paths = [source.options.path for source in script.sources]
+    require_apart(paths, outputs, settings.checkpoint, settings.metrics)
+    goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
+    if not goes_on and not settings.overwrite:
+        for target in settings.targets:
+            require_fresh(target.output, overwrite=False)
+    if any(target.output == "-" for target in settings.targets):
+        StandardOutput()
+    for source in script.sources:
+        require_found(source.options, waits=settings.follow or goes_on)
+
+
+@contextmanager
+def _session(environment: Environment, console: Console) -> Iterator[SparkSession]:
+    with ExitStack() as stack:
+        if console.is_terminal:
+            stack.enter_context(console.status("starting Spark"))
+        spark = _started(environment)
+    try:
+        yield spark
+    finally:
+        # A cluster must hear that its application is done. On this machine Java sees that this process ends, stops
+        # Spark and removes what it wrote for itself: nobody needs to wait for that.
+        if cores_of(str(spark.sparkContext.master)) is None:
+            spark.stop()
+
+
+def _started(environment: Environment) -> SparkSession:
+    if not environment.keep_java_quiet:
+        return open_session(environment.master, environment.conf)
+    with quiet_java() as log:
+        try:
+            return open_session(environment.master, environment.conf)
+        except UsageError as error:
+            where = reason_in(log.read_text(encoding="utf-8", errors="replace")) or error.where
+            raise UsageError(error.what, where=where, hint=error.hint) from None

@@ -1,0 +1,1 @@
+"""A query as a plan: a directed acyclic graph of operators over inputs."""

@@ -1,0 +1,270 @@
+"""One slice through the whole query: every operator once, in topological order, then one commit.
+
+The order of writing is what makes a slice count once, whatever is killed, whenever, and if the power fails: first
+segments and drafted documents, synced; then the commit record, in one rename, synced; then the documents are published
+and what the slice made superfluous is deleted. A start begins with what was committed and removes all else: a slice
+that was not committed never was. Nobody reads what it left, and its successor is planned anew.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from operators.state.behaviour import Slice, Tuples, advance
+from operators.state.observed import metrics_of
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
+from punct_ns.slices import POSITION
+from sources.xml.grammar.restricted import RESTRICTED
+from sources.xml.parser.findings import Findings
+from sources.xml.spark.dead_letters import with_elements
+from sources.xml.spark.staged_rows import StagedRange
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.findings import Noticed
+from xmlstream.runtime.metrics import OperatorReport, SliceReport
+from xmlstream.runtime.source_input import Intake, write_letters
+from xmlstream.runtime.static_input import StaticIntake
+from xmlstream.sink.xml_sink import Draft, Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+class Ended(Exception):
+    """What a slice meets that is begun while the query is stopped."""
+
+
+class Execution:
+    """A query that runs: its operators with their states, restored from the checkpoint's last commit."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Node,
+        checkpoint: Checkpoint,
+        sinks: Sequence[Sink],
+        on_slice: Callable[[dict[str, Any]], None],
+        dead_letters: Path,
+    ) -> None:
+        self.failure: BaseException | None = None
+        self._busy = threading.Lock()
+        self._ending = False
+        self._results, self._sinks, self._on_slice = results(root), sinks, on_slice
+        self._dead_letters = dead_letters
+        self._checkpoint = checkpoint
+        self._names = names(root)
+        latest = checkpoint.latest
+        self.committed: int | None = latest["slice"] if latest else None
+        self.closed: bool = bool(latest and latest["report"]["closed"])
+        self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
+        committed = latest["operators"] if latest else {}
+        self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
+        self._states: dict[Node, OperatorState] = {}
+        self._intakes: dict[Node, Intake | StaticIntake] = {}
+        self._stores: dict[Node, SegmentStore] = {}
+        whole = topological(root)
+        consumers = Counter(below for node in whole for below in node.inputs)
+        self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
+        for node in whole:
+            if isinstance(node.operator, Results):
+                continue
+            name = self._names[node]
+            store = self._stores[node] = SegmentStore(spark, checkpoint.directory / "state" / name)
+            kept = _segments(committed.get(name))
+            store.require_sound(kept)
+            store.retain(kept)
+            inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
+            state = self._states[node] = OperatorState(store, inputs, committed.get(name))
+            if isinstance(node.operator, Scan):
+                restricted = checkpoint.directory / "documents" / name / RESTRICTED
+                self._intakes[node] = Intake(spark, node.operator, state, dead_letters, name, restricted)
+            elif isinstance(node.operator, Static):
+                self._intakes[node] = StaticIntake(spark, node.operator, state)
+        if latest:
+            on_slice(latest["report"])
+
+    def source_name(self, node: Node) -> str:
+        """What a source is called among the staged ranges."""
+        return self._names[node]
+
+    def process(self, batch: DataFrame, batch_id: int) -> None:
+        """What `foreachBatch` calls: parse and stage, walk, commit."""
+        with self._busy:
+            if self._ending:
+                # Spark takes a slice for done when this returns.
+                raise Ended("the query is being stopped")
+            if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
+                return
+            try:
+                started = time.perf_counter()
+                self._slice(batch_id, [StagedRange.of(row) for row in batch.collect()], started)
+            except BaseException as failure:
+                self.failure = failure
+                raise
+
+    def end(self) -> None:
+        """Returns after the slice in hand; from then on none is begun."""
+        self._ending = True
+        with self._busy:
+            pass
+
+    def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
+        slices: dict[Node, Slice] = {}
+        observed: dict[Node, Observation] = {}
+        # A clock that was set back does not turn back the query's.
+        now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
+        for node, state in self._states.items():
+            self._stores[node].begin(slice_id)
+            state.begin(now)
+            slices[node] = _counted(self._advanced(node, slice_id, slices, ranges), node, observed)
+        tables = {node: _table(slices[node], node) for node in self._results}
+        drafts = [
+            sink.draft(slice_id, tables[node], slices[node].punctuations)
+            for sink, node in zip(self._sinks, self._results, strict=True)
+        ]
+        closed = all(intake.closed for intake in self._intakes.values())
+        outs = {node: _count(slices[node], node, observed, tables) for node in slices}
+        operators = tuple(self._report(node, slices, outs) for node in slices)
+        whole = self._checkpoint.is_whole(slice_id)
+        noticed = self.noticed.plus(self._found())
+        report = SliceReport(
+            slice=slice_id,
+            seconds=round(time.perf_counter() - started, 4),
+            items_in=sum(intake.items for intake in self._intakes.values()),
+            tuples_out=sum(outs[node] for node in self._results),
+            operators=operators,
+            set_aside=sum(intake.set_aside for intake in self._intakes.values())
+            + sum(state.set_aside for state in self._states.values()),
+            closed=closed,
+            findings=tuple(finding.json() for finding in noticed.findings()),
+        )
+        states = {self._names[node]: state.record(whole) for node, state in self._states.items()}
+        record = {
+            "slice": slice_id,
+            "time": now.isoformat(),
+            "whole": whole,
+            "operators": states,
+            "outputs": [asdict(draft) if draft else None for draft in drafts],
+            "report": report.json(),
+            "noticed": noticed.record(),
+        }
+        unsynced = [path for store in self._stores.values() for path in store.unsynced()]
+        for sink, draft in zip(self._sinks, drafts, strict=True):
+            unsynced += sink.unsynced(draft) if draft is not None else ()
+        for sink in self._sinks:
+            sink.deliver()
+        self._checkpoint.commit(record, unsynced)
+        self._time, self.noticed = now, noticed
+        self._committed(record, drafts)
+
+    def _found(self) -> dict[str, Findings]:
+        """What was noticed in this slice, by source and operator."""
+        found: dict[str, Findings] = {}
+        for node, state in self._states.items():
+            if isinstance(intake := self._intakes.get(node), Intake):
+                found[self._names[node]] = intake.findings
+            elif state.set_aside:
+                found[self._names[node]] = Findings(aside={"ungrammatical": state.set_aside})
+        return found
+
+    def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
+        """The slice that a source or an operator hands on."""
+        state, name = self._states[node], self._names[node]
+        match self._intakes.get(node), node.operator:
+            case Intake() as intake, _:
+                return intake.slice(slice_id, [r for r in ranges if r.source == name])
+            case StaticIntake() as intake, _:
+                return intake.slice()
+            case _, Scan() | Static() | Results():
+                raise AssertionError(f"{name} is no operator")
+            case _, operator:
+                slice_ = advance(operator, [slices[n] for n in node.inputs], state)
+        letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
+        write_letters(self._dead_letters, name, slice_id, [{"source": name, **letter} for letter in letters])
+        if node in self._shared and slice_.tuples is not None:
+            # What several read is computed once.
+            return Slice(state.computed(slice_.tuples), slice_.punctuations)
+        return slice_
+
+    def _ranges_below(self, node: Node, ranges: Sequence[StagedRange]) -> list[StagedRange]:
+        """Those of the one source that a node stands on; none if there are several, or a static one."""
+        while len(node.inputs) == 1:
+            (node,) = node.inputs
+        return [r for r in ranges if isinstance(node.operator, Scan) and r.source == self._names[node]]
+
+    def _committed(self, record: dict[str, Any], drafts: Sequence[Draft | None]) -> None:
+        self.committed, self.closed = record["slice"], record["report"]["closed"]
+        for sink, draft in zip(self._sinks, drafts, strict=True):
+            sink.publish(draft)
+        for node, store in self._stores.items():
+            store.retain(_segments(record["operators"][self._names[node]]))
+        self._checkpoint.clear_stage()
+        self._on_slice(record["report"])
+
+    def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
+        state = self._states[node]
+        is_source = node in self._intakes
+        punctuations_out = len(slices[node].punctuations)
+        if is_source:
+            punctuations_in = self._intakes[node].punctuations
+        else:
+            punctuations_in = sum(len(slices[n].punctuations) for n in node.inputs)
+        return OperatorReport(
+            name=self._names[node],
+            tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),
+            tuples_out=outs[node],
+            kept=state.rows,
+            purged=state.purged,
+            punctuations_in=punctuations_in,
+            punctuations_out=punctuations_out,
+            punctuations_held=state.punctuations_held,
+        )
+
+
+def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Slice:
+    """The slice, its tuples counted while they are computed where their number is not known."""
+    if slice_.tuples is None or slice_.tuples.exact:
+        return slice_
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    observation = observed[node] = Observation()
+    frame = slice_.tuples.frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
+    return Slice(Tuples(frame, slice_.tuples.at_most, exact=False), slice_.punctuations)
+
+
+def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], tables: dict[Node, pa.Table | None]) -> int:
+    if slice_.tuples is None:
+        return 0
+    if (table := tables.get(node)) is not None:
+        return int(table.num_rows)
+    if slice_.tuples.exact:
+        return slice_.tuples.at_most
+    # Where Spark saw that nothing would come of them, it has not counted them.
+    return int(metrics_of(observed[node]).get("tuples", 0))
+
+
+def _table(result: Slice, root: Node) -> pa.Table | None:
+    """The tuples of a result, computed."""
+    if result.tuples is None:
+        return None
+    frame = result.tuples.frame
+    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
+    return frame.select(*(f"`{name}`" for name in names)).toArrow()
+
+
+def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
+    """The segments of an operator's recorded state, with their checksums."""
+    logs = recorded["kept"].values() if recorded else ()
+    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
+    return {segment["name"]: segment["checksum"] for segment in found}

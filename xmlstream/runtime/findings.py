@@ -1,0 +1,195 @@
+"""What was noticed in the sources of a query, in words: mistakes in data and declarations that are no errors.
+
+A query over a misspelt tag, or one whose punctuations all restrict what is not declared, runs and is right: it only
+says less than was meant, or nothing. Each such thing is one sentence; it goes with the metrics, with the summary of a
+run, and to the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from operators.punctuate import Punctuate
+from punct_ns.scheme import Scheme, Term
+from sources.xml.options.source import SourceOptions
+from sources.xml.options.structure import local_tag
+from sources.xml.parser.findings import Findings
+from sources.xml.splits.unfinished import Waiting, waiting
+from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.runtime.metrics import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was noticed.
+
+    Attributes:
+        source: Of which source, or of which operator.
+        kind: What it is, in a word, for programs.
+        what: The same as a sentence, for people.
+    """
+
+    source: str
+    kind: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.what}"
+
+    def json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"source": self.source, "kind": self.kind, "what": self.what}
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What a query has noticed up to a slice.
+
+    Attributes:
+        sources: The options of its sources, by their names.
+        diverts: Of its operators that set tuples aside, whether these go to the dead letters.
+        logs: Where the sources' document logs are, each in a directory of the source's name.
+        found: What was counted, by source and operator.
+    """
+
+    sources: Mapping[str, SourceOptions]
+    diverts: Mapping[str, bool]
+    logs: Path
+    found: Mapping[str, Findings] = field(default_factory=dict)
+
+    @staticmethod
+    def of(root: Node, logs: Path, record: Mapping[str, Any]) -> Noticed:
+        """What a commit recorded of this plan."""
+        called = names(root)
+        sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
+        diverts = {
+            name: node.operator.ungrammatical == "divert"
+            for node, name in called.items()
+            if isinstance(node.operator, Punctuate)
+        }
+        return Noticed(sources, diverts, logs, {name: Findings.of(json) for name, json in record.items()})
+
+    def record(self) -> dict[str, Any]:
+        """For a commit; `of` gives it back."""
+        return {name: one.json() for name, one in self.found.items()}
+
+    def plus(self, more: Mapping[str, Findings]) -> Noticed:
+        """One more slice."""
+        new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
+        return replace(self, found={**self.found, **new})
+
+    def findings(self) -> list[Finding]:
+        """What there is to say."""
+        said: list[Finding] = []
+        for name, options in self.sources.items():
+            said += of_source(name, self.found.get(name, Findings()), options, waiting(self.logs / name))
+        for name, diverts in self.diverts.items():
+            said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
+        return said
+
+
+def of_source(name: str, found: Findings, options: SourceOptions, waiting: Waiting | None = None) -> list[Finding]:
+    """What there is to say of a source.
+
+    Args:
+        name: The source's.
+        found: What its items showed up to now.
+        options: What was declared.
+        waiting: How its documents stand, where it has several.
+    """
+    said = [*_documents(options, waiting), *_items(found, options), *_punctuations(found, options)]
+    said += _set_aside(found, options.mode == "PERMISSIVE", options.ungrammatical == "divert")
+    return [Finding(name, kind, what) for kind, what in said]
+
+
+def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
+    """What there is to say of an operator that sets tuples aside."""
+    return [Finding(name, kind, what) for kind, what in _set_aside(found, diverts, diverts)]
+
+
+_Said = Iterator[tuple[str, str]]
+
+
+def _documents(options: SourceOptions, waiting: Waiting | None) -> _Said:
+    if waiting is None:
+        return
+    if not waiting.documents:
+        yield "no document", f"there is no document at {options.path} yet"
+    if waiting.unfinished is not None and waiting.behind:
+        wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
+        hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"
+        yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"
+    if waiting.passed:
+        yield "passed over", f"passed over, since unfinished: {_list(waiting.passed)}"
+
+
+def _items(found: Findings, options: SourceOptions) -> _Said:
+    tag = options.row_tag
+    if found.foreign:
+        kinds = f"tuples are {tag}, punctuations are of the namespace {options.namespace}"
+        there = _list(_braced(name) for name in found.foreign)
+        yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
+    elif found.is_nothing:
+        are = "is" if len(found.elements) == 1 else "are"
+        there = f"; there {are} {_list(found.elements)}" if found.elements else ""
+        yield "no items", f"no element is a {tag}{there}"
+    for name in (a.name for a in options.schema if a.name in found.missing):
+        path = options.paths[options.schema.index(name)]
+        others = found.leaves - {str(known) for known in options.paths}
+        there = f"; leaves that no attribute takes are {_list(others)}" if others else ""
+        yield "no value", f"no tuple has a value of {name}, at the path {path}{there}"
+
+
+def _punctuations(found: Findings, options: SourceOptions) -> _Said:
+    for leaf, count in sorted(found.void.items()):
+        says = "says" if count == 1 else "say"
+        restricts = "restricts" if count == 1 else "restrict"
+        what = f"{counted(count, 'punctuation')} {says} nothing, since {'it' if count == 1 else 'they'} {restricts}"
+        yield "void", f"{what} {leaf}, which is no attribute"
+    if found.stray and not found.is_nothing:
+        there = _list(map(local_tag, found.stray))
+        yield "stray", f"punctuations are called {there}, and tuples {options.row_tag}: they say nothing"
+    if not found.tuples:
+        return
+    promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
+    for scheme, forms in promised.items():
+        if not forms & found.said.keys():
+            yield "broken promise", f"the scheme '{scheme}' was promised, and no punctuation of it has come"
+    known = {form for forms in promised.values() for form in forms}
+    for kind, count in sorted(found.said.items()):
+        if kind not in known:
+            what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
+            yield "no promise", f"{what}, which is not promised"
+
+
+def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:
+    """What punctuations of a scheme may look like, written as `Findings.said` is."""
+    terms = sorted(scheme.terms, key=lambda term: options.schema.index(term.attribute))
+    forms = [""]
+    for term in terms:
+        kinds = {"each": ("each",), "prefix": ("prefix",), "tiles": ("each", "prefix")}[term.kind]
+        texts = [str(Term(term.attribute, "prefix" if kind == "prefix" else "each")) for kind in kinds]
+        forms = [f"{form}, {text}" if form else text for form in forms for text in texts]
+    return set(forms)
+
+
+def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: bool) -> _Said:
+    fates = {"malformed": diverts_malformed, "ungrammatical": diverts_ungrammatical}
+    for kind, diverts in fates.items():
+        if count := found.aside.get(kind, 0):
+            items = counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
+            fate = "diverted to the dead letters" if diverts else "dropped"
+            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
+
+
+def _list(names: Any, most: int = 8) -> str:
+    """Names with commas between, the first of them if they are many."""
+    ordered = sorted(names)
+    return ", ".join(ordered[:most]) + (", …" if len(ordered) > most else "")
+
+
+def _braced(tag: str) -> str:
+    return tag if tag.startswith("{") else "{}" + tag

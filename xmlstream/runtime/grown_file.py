@@ -1,0 +1,56 @@
+"""Files that only grow: each commit says how much of one counts, and by a checksum that it is still what it was."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+from operators.state.durable import damaged, make_directory, written
+
+NOTHING = written(0, 0)
+"""The seal of a file before its first line."""
+
+
+class GrownFile:
+    """A file of lines; what stands behind what was sealed last does not count yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._length = self._crc = 0
+
+    def seal(self) -> str:
+        """Says how long it is now, in whole lines, and what its checksum is; reads what has grown since."""
+        if self.path.exists() and self.path.stat().st_size > self._length:
+            with self.path.open("rb") as file:
+                file.seek(self._length)
+                lines, end, _ = file.read().rpartition(b"\n")
+            self._length, self._crc = self._length + len(lines + end), zlib.crc32(lines + end, self._crc)
+        return written(self._length, self._crc)
+
+    def restore(self, seal: str) -> list[str]:
+        """The lines that were sealed; what came after them is cut off.
+
+        Raises:
+            StateError: It is not what was sealed.
+        """
+        length = int(seal.partition("-")[0])
+        text = self.path.read_bytes() if self.path.exists() else b""
+        self._length, self._crc = length, zlib.crc32(text[:length])
+        if len(text) < length or written(length, self._crc) != seal:
+            raise damaged(self.path)
+        if len(text) > length:
+            os.truncate(self.path, length)
+        return text[:length].decode().splitlines()
+
+    def append(self, lines: list[str]) -> str:
+        """Adds lines, to stay, and returns the new seal."""
+        if lines:
+            is_new = not self.path.exists()
+            if is_new:
+                make_directory(self.path.parent)
+            with self.path.open("ab") as file:
+                file.write("".join(f"{line}\n" for line in lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        return self.seal()

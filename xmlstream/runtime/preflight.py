@@ -1,0 +1,41 @@
+"""Whether what a command shall read is there, found out before anything heavy is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from punct_ns.errors import InputError, UsageError
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import Documents
+from xmlstream.runtime.merged_documents import merged_documents
+
+
+def require_found(options: SourceOptions, *, waits: bool = False) -> None:
+    """Makes sure that the path of a source leads somewhere, and unless one waits for it, that there is a document.
+
+    Raises:
+        UsageError: It does not.
+    """
+    if options.is_merged:
+        merged_documents(options)
+        return
+    try:
+        if waits:
+            Documents(options, log=False).find()
+        else:
+            require_documents([options])
+    except InputError as error:
+        raise UsageError(error.what, hint="a path is that of a file, a directory or a glob") from None
+
+
+def require_documents(sources: Iterable[SourceOptions]) -> None:
+    """Makes sure that sources have documents to begin with.
+
+    Raises:
+        UsageError: One has none.
+        InputError: Its path leads nowhere.
+    """
+    for options in sources:
+        if not options.is_merged and not Documents(options, log=False).find():
+            hint = "names that begin with . or _ or end in .tmp are none; a query that follows its input waits for them"
+            raise UsageError(f"there is no document at {options.path}", hint=hint)

@@ -1,0 +1,212 @@
+"""Which query a checkpoint belongs to, and in words what another one has otherwise.
+
+What is compared is what kept tuples, positions and published documents depend on: sources with their options and
+schemas, operators, time zone, outputs with their tags. How a source is sliced, and what is done about bad input, may
+change from run to run; and with `moved` where inputs and outputs lie.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from operators.state.durable import make_directory
+from punct_ns.errors import StateError
+from sources.xml.options.local_paths import local_path
+from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
+from xmlstream.plan.plan_text import described
+from xmlstream.runtime.sealed import seal, unseal
+from xmlstream.sink.xml_sink import Target
+
+FORMAT = 2
+"""Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
+
+_SHOWN = 3
+"""Differences that are named."""
+
+
+class SameQuery:
+    """The record of a checkpoint that says which query it belongs to."""
+
+    def __init__(self, path: Path, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
+        self._path = path
+        self._mine: dict[str, Any] = {
+            "format": FORMAT,
+            "timeZone": time_zone,
+            "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
+            "outputs": [{**asdict(target), "since": 0} for target in targets],
+        }
+        for output in self._mine["outputs"]:
+            output["output"] = _canonical(output["output"])
+
+    def outputs_before(self) -> list[str]:
+        """Where the results went of whoever began with the checkpoint; nowhere if nothing tells."""
+        try:
+            return [output["output"] for output in _read(self._path)["outputs"]]
+        except StateError:
+            return []
+
+    def begin(self) -> None:
+        """Makes the checkpoint this query's."""
+        make_directory(self._path.parent)
+        seal(self._path, self._mine)
+
+    def require(self, *, moved: bool) -> None:
+        """Makes sure that the checkpoint is this query's.
+
+        Raises:
+            StateError: It is another query's, or of another version, or damaged; or inputs or outputs lie elsewhere and
+                were not `moved`.
+        """
+        found = _read(self._path)
+        checkpoint = self._path.parent
+        if others := list(_differences(found, self._mine)):
+            rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+            raise StateError(
+                f"the checkpoint {checkpoint} belongs to another query: {'; '.join(others[:_SHOWN])}{rest}",
+                hint="give this query a checkpoint of its own",
+            )
+        if (elsewhere := list(_moves(found, self._mine))) and not moved:
+            raise StateError(
+                f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
+                hint="if it was moved there, say --moved (moved=True); else give this query a checkpoint of its own",
+            )
+        for output, before in zip(self._mine["outputs"], found["outputs"], strict=True):
+            output["since"] = before["since"]
+        if elsewhere:
+            seal(self._path, self._mine)
+
+    def since(self, result: int) -> int:
+        """The slice from which on the documents of a result must be there."""
+        return int(self._mine["outputs"][result]["since"])
+
+    def forget(self, result: int, before: int) -> None:
+        """Documents of a result from before a slice may be gone from now on."""
+        self._mine["outputs"][result]["since"] = before
+        seal(self._path, self._mine)
+
+
+def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
+    """A node as the checkpoint remembers it: what tells it from others, where it reads, and what to say of it."""
+    operator = dict(part["operator"])
+    path = None
+    match node.operator:
+        case Scan(options=options):
+            path = _canonical(options.path)
+            # What these say is in the schema.
+            operator = {name: text for name, text in operator["options"].items() if name not in _OTHERWISE}
+        case Static(options=given):
+            path = dict(given).get("path")
+            path = path and _canonical(path)
+            operator = {"": "Static", "format": operator["format"], "frame": operator["frame"]}
+            operator |= {name: text for name, text in given if name != "path"}
+        case Results():
+            operator.pop("names")
+    return {**part, "operator": operator, "path": path, "says": described(node)}
+
+
+_OTHERWISE = {"path", "schema", "domains"}
+
+
+def _canonical(path: str) -> str:
+    """A path by which two can be compared, whatever links and directories they were written with."""
+    return path if path == "-" or "://" in path else os.path.realpath(local_path(path))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What the checkpoint remembers.
+
+    Raises:
+        StateError: It is damaged, or of another version.
+    """
+    try:
+        found = unseal(path)
+    except StateError:
+        if _is_first_format(path):
+            raise _of_format(1, path) from None
+        raise
+    if found.get("format") != FORMAT:
+        raise _of_format(found.get("format"), path)
+    return found
+
+
+def _is_first_format(path: Path) -> bool:
+    """Whether it is as it was before records were sealed."""
+    try:
+        return set(json.loads(path.read_bytes())) == {"fingerprint", "timeZone"}
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _of_format(number: Any, path: Path) -> StateError:
+    return StateError(
+        f"the checkpoint {path.parent} has format {number}, and this version of xmlstream reads format {FORMAT}",
+        hint="finish it with the version that wrote it, or begin anew with another checkpoint and output",
+    )
+
+
+def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
+    if found["timeZone"] != mine["timeZone"]:
+        yield f"its time zone is {found['timeZone']}, not {mine['timeZone']}"
+    old, new = ({part["name"]: part for part in which["plan"]} for which in (found, mine))
+    pairs = [(part, new[name]) for name, part in old.items() if name in new]
+    of_sources = [text for before, now in pairs if not now["inputs"] for text in _of_part(before, now)]
+    yield from of_sources
+    for before, now in pairs:
+        if now["inputs"] and not (of_sources and before["operator"] == now["operator"]):
+            yield from _of_part(before, now)
+    yield from (f"it has {name}: {part['says']}" for name, part in old.items() if name not in new)
+    yield from (f"it has no {name}: {part['says']}" for name, part in new.items() if name not in old)
+    if len(found["outputs"]) != len(mine["outputs"]):
+        yield f"it has {len(found['outputs'])} results, not {len(mine['outputs'])}"
+    for before, now in zip(found["outputs"], mine["outputs"], strict=False):
+        for tag, called in (("row_tag", "row tag"), ("root_tag", "root tag")):
+            if before[tag] != now[tag]:
+                yield f"the {called} in {before['output']} is {before[tag]}, not {now[tag]}"
+
+
+def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What a node of the checkpoint's query has otherwise than that of the same name in this one."""
+    name = before["name"]
+    if now["inputs"] or before["operator"].get("") != now["operator"].get(""):
+        if before["operator"] != now["operator"]:
+            yield f"its {name} is {before['says']}, not {now['says']}"
+        elif before["inputs"] != now["inputs"]:
+            yield f"its {name} reads {', '.join(before['inputs'])}, not {', '.join(now['inputs'])}"
+    else:
+        for option in sorted(before["operator"].keys() | now["operator"].keys()):
+            one, other = (_shown(part["operator"].get(option)) for part in (before, now))
+            if one != other:
+                yield f"of {name} the option {option} is {one}, not {other}"
+    columns, others = ({column[0]: column[1:] for column in part["schema"]} for part in (before, now))
+    for column in {**columns, **others}:
+        one, other = (_typed(which.get(column)) for which in (columns, others))
+        if one != other:
+            yield f"of {name} the column {column} is {one}, not {other}"
+    if columns == others and [*columns] != [*others]:
+        yield f"the columns of {name} are {', '.join(columns)}, not {', '.join(others)}"
+
+
+def _shown(option: Any) -> str:
+    return "not given" if option is None else f"'{option}'"
+
+
+def _typed(column: Sequence[Any] | None) -> str:
+    if column is None:
+        return "missing"
+    type_, nullable, low, high = column
+    bounds = "" if low == high == "None" else f" from {low} to {high}"
+    return f"{type_}{'' if nullable else ' NOT NULL'}{bounds}"
+
+
+def _moves(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:
+    for before, now in zip(found["plan"], mine["plan"], strict=True):
+        if before["path"] != now["path"]:
+            yield f"reads {now['name']} from {now['path']}, and did from {before['path']}"
+    for before, now in zip(found["outputs"], mine["outputs"], strict=True):
+        if before["output"] != now["output"]:
+            yield f"writes to {now['output']}, and did to {before['output']}"

@@ -1,0 +1,174 @@
+"""From the staged ranges of a source to its slice: bad items set aside, and every tuple held against the grammar.
+
+Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
+against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file
+where they suffice, else column by column. The check sees every attribute that a punctuation restricts, whatever columns
+the query reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from operators.state.behaviour import Slice, Tuples
+from operators.state.durable import make_directory, sync, write_atomically
+from operators.state.operator_state import OperatorState
+from operators.state.parquet_files import parquet_files
+from punct_ns.errors import MalformedInput, UngrammaticalStream, place
+from punct_ns.punctuation import Punctuation
+from punct_ns.slices import POSITION, quoted
+from punct_ns.violations import MEND
+from sources.xml.grammar.coalesced import punctuations
+from sources.xml.grammar.late import Late, reported
+from sources.xml.grammar.late_tuples import late_tuples, missing, without
+from sources.xml.grammar.restricted import also_restricted
+from sources.xml.parser.findings import Findings
+from sources.xml.spark.stage_writer import staged_again
+from sources.xml.spark.staged_rows import StagedRange
+from xmlstream.plan.nodes import Scan
+from xmlstream.runtime.zone_maps import may_match
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Intake:
+    """One source of a running query.
+
+    Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, and
+    what was noticed (`findings`).
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        scan: Scan,
+        state: OperatorState,
+        dead_letters: Path,
+        called: str,
+        restricted: Path | None = None,
+    ) -> None:
+        """Take up what the state says.
+
+        Args:
+            spark: The session.
+            scan: The source.
+            state: What was kept of it.
+            dead_letters: The directory for what is set aside.
+            called: Its name in the plan, after which the files of its dead letters are called.
+            restricted: The file in which the tasks find what its punctuations restrict.
+        """
+        self.items = self.punctuations = self.set_aside = 0
+        self.findings = Findings()
+        self._spark, self._options, self._name = spark, scan.options, scan.name
+        self._schema = scan.options.schema
+        self._said = state.punctuations("said", self._schema)
+        self._dead_letters, self._called = dead_letters, called
+        self._restricted, self._file = frozenset[str](), restricted
+        self._note_restricted({self._schema[i].name for p in self._said.set for i in p.restricted})
+        columns = [a for a in self._schema if a.name in scan.options.columns]
+        self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
+
+    @property
+    def closed(self) -> bool:
+        """The source has said that no tuple follows."""
+        return self._said.set.is_all
+
+    def slice(self, slice_id: int, ranges: Sequence[StagedRange]) -> Slice:
+        """The slice of these ranges.
+
+        Raises:
+            MalformedInput: an item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
+            UngrammaticalStream: a tuple that an earlier punctuation matches, and the source says `fail`.
+        """
+        self.set_aside = 0
+        self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
+        letters: list[dict[str, Any]] = []
+        paths: list[str] = []
+        tuples = 0
+        new: list[Punctuation] = []
+        for range_ in sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position):
+            bad = range_.malformed.to_pylist() if range_.malformed is not None else []
+            if range_.path is not None:
+                path, late = self._grammatical(range_)
+                bad += reported(late, range_.part)
+                tuples += range_.tuples - len(late)
+                paths += [str(path)] if path is not None else []
+            letters += self._told(sorted(bad, key=itemgetter("_position")))
+            if range_.punctuations is not None:
+                new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
+                self._note_restricted(also_restricted(range_.punctuations, self._restricted))
+        write_letters(self._dead_letters, self._called, slice_id, letters)
+        malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
+        self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
+        unread = sum(row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist())
+        aside = {"malformed": unread, "ungrammatical": self.set_aside - unread}
+        self.findings = sum((r.findings for r in ranges), Findings(aside=aside))
+        if not paths:
+            return Slice(None, tuple(new))
+        # One scan over all that the tasks have written down; to read it twice computes nothing twice.
+        return Slice(Tuples(self._read(paths), tuples, computed=True), tuple(new))
+
+    def _read(self, paths: Sequence[str]) -> DataFrame:
+        return parquet_files(self._spark, self._ddl, *paths)
+
+    def _told(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Counts what could not be read, or came too late (`staging.MALFORMED`); what of it becomes dead letters."""
+        for row in rows:
+            is_late = row["kind"] == "ungrammatical"
+            where = place(row["document"], row["line"], row["column"], row["_position"])
+            if is_late and self._options.ungrammatical == "fail":
+                raise UngrammaticalStream(row["reason"], where=f"source {self._name}, {where}", hint=MEND)
+            if not is_late and (row["kind"] == "document" or self._options.mode == "FAILFAST"):
+                raise MalformedInput(
+                    row["reason"],
+                    document=row["document"],
+                    line=row["line"],
+                    column=row["column"],
+                    position=row["_position"],
+                )
+            self.set_aside += 1
+            if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
+                yield {"source": self._name, **row}
+
+    def _grammatical(self, range_: StagedRange) -> tuple[Path | None, list[Late]]:
+        """The file of the range's tuples without those that something said before matches, if any are left; and these.
+
+        Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
+        """
+        assert range_.path is not None
+        path, said = Path(range_.path), list(self._said.set)
+        if not said or not may_match(path, said, self._schema):
+            return path, []
+        if names := missing(path, said, self._options):
+            path = staged_again(range_, names)
+        late = late_tuples(path, said, self._options)
+        return (without(path, [one.position for one in late]) if late else path), late
+
+    def _note_restricted(self, names: Collection[str]) -> None:
+        """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
+        known = self._restricted.union(names)
+        if known != self._restricted and self._file is not None:
+            make_directory(self._file.parent)
+            write_atomically(self._file, json.dumps(sorted(known)))
+        self._restricted = known
+
+
+def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
+    """Writes the dead letters of a slice of a source, or of an operator, to stay."""
+    path = directory / f"{name}-{slice_id:09d}.jsonl"
+    if letters:
+        make_directory(path.parent)
+        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
+        sync([path, path.parent])
+
+
+def forget_letters(directory: Path, committed: int) -> None:
+    """Removes the dead letters of slices that were not committed."""
+    for path in directory.glob("*-" + "[0-9]" * 9 + ".jsonl"):
+        if int(path.stem[-9:]) > committed:
+            path.unlink()

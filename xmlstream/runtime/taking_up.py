@@ -1,0 +1,100 @@
+"""How a run takes up a checkpoint and its outputs: both are its alone, belong together, and are as they were left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from operators.state.durable import make_directory
+from xmlstream.plan.nodes import Node
+from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.in_use import InUse
+from xmlstream.runtime.published import Output, slice_of
+from xmlstream.runtime.same_query import SameQuery
+from xmlstream.runtime.source_input import forget_letters
+from xmlstream.sink.xml_sink import Target, require_fresh
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """A checkpoint that a run goes on from, where dead letters go, and what it uses until it ends."""
+
+    checkpoint: Checkpoint
+    dead_letters: Path
+    used: InUse
+
+    def end(self) -> None:
+        """Lets others have it."""
+        self.checkpoint.end()
+        self.used.release()
+
+
+def take_up(
+    directory: Path, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
+) -> TakenUp:
+    """The checkpoint in a directory, for a query with these results; made where there is none.
+
+    Args:
+        directory: Of the checkpoint.
+        root: The plan, as it is before merged documents are found.
+        targets: Where its results go.
+        time_zone: That of the session.
+        overwrite: Whether documents of others may be removed from the outputs.
+        moved: Whether inputs and outputs may lie elsewhere than before, and published documents be gone.
+
+    Raises:
+        StateError: Checkpoint or outputs are in use, another query's, or damaged.
+        UsageError: An output is a file.
+    """
+    used = InUse()
+    try:
+        make_directory(directory)
+        used.take(directory)
+        places = [None if target.output == "-" else Path(target.output).resolve() for target in targets]
+        for place in places:
+            if place is not None and place.is_dir():
+                used.take(place)
+        same = SameQuery(directory / "query.json", root, time_zone, targets)
+        before = same.outputs_before()
+        if not Checkpoint.has_commits(directory):
+            # Whoever began here has left drafts at the most.
+            for place in places:
+                if place is not None and str(place) not in before:
+                    require_fresh(str(place), overwrite=overwrite)
+            same.begin()
+        else:
+            same.require(moved=moved)
+        checkpoint = Checkpoint(directory)
+        for result, place in enumerate(places):
+            documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
+            if moved and before[result] not in ("-", str(place)):
+                # What was committed and is not published yet may have stayed behind.
+                Output(Path(before[result]), documents).settle()
+            if place is not None:
+                _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
+                make_directory(place)
+                used.take(place)
+        home = next((place for place in places if place is not None), directory)
+        if checkpoint.latest or str(home) in before:
+            forget_letters(home / "_dead_letters", checkpoint.latest["slice"] if checkpoint.latest else -1)
+    except BaseException:
+        used.release()
+        raise
+    return TakenUp(checkpoint, home / "_dead_letters", used)
+
+
+def _settle(
+    place: Path, documents: dict[str, str], same: SameQuery, result: int, *, overwrite: bool, moved: bool
+) -> None:
+    """An output as what was committed makes it."""
+    output = Output(place, documents, same.since(result))
+    if moved and output.missing:
+        last = max(map(slice_of, documents))
+        same.forget(result, last + 1)
+        output = Output(place, documents, last + 1)
+    if overwrite:
+        output.remove_strange()
+        output = Output(place, documents, same.since(result))
+    output.require_as_published()
+    output.settle()

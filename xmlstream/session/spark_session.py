@@ -1,0 +1,174 @@
+"""A Spark session as a punctuated query wants it: small, quiet, and the same wherever it runs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.errors import UsageError
+from xmlstream.session import class_archive, java_process, worker_python
+from xmlstream.session.installed_sources import spare_the_search
+from xmlstream.session.spark_errors import first_cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
+
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""What the driver's Java is started with where it computes all."""
+
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+_ALWAYS = {
+    # What a query means must not depend on the machine it runs on.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    # A slice is many small jobs: what plans anew or reports on each of them costs more than it saves.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "10",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A set of constants is data to the generated code, not part of it: no slice compiles it anew.
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # The code of a hundred expressions is soon overwritten where every slice has many.
+    "spark.sql.codegen.cache.maxEntries": "1000",
+    # On a loaded machine a worker takes longer to start than the 15 s that Spark gives it.
+    "spark.python.authenticate.socketTimeout": "300s",
+    # Between two slices there is nothing to wait for; by default Spark would wait for ever.
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.log.level": "ERROR",
+}
+
+
+def open_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, name: str = "xmlstream"
+) -> SparkSession:
+    """The session, started where there is none; what `conf` says goes before what is set here.
+
+    Args:
+        master: Spark's master; by default the one that spark-submit names, else all cores of this machine.
+        conf: Spark's configuration.
+        name: What Spark calls the application.
+
+    Raises:
+        UsageError: There is no Java, or Spark does not take the master or the configuration.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    submitted = _submitted()
+    if not submitted and class_archive.java_home() is None:
+        raise UsageError("there is no Java", hint=JAVA_HINT)
+    settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
+    if master is not None:
+        settings["spark.master"] = master
+    here = re.fullmatch(r"local(\[.*\])?", settings["spark.master"])
+    worker_python.choose(one_process=bool(here) and not submitted)
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        java_process.start({"spark.app.name": name, **settings})
+        session = builder.getOrCreate()
+    except PySparkException as error:
+        hint = f"look at the master and the configuration; {JAVA_HINT}"
+        raise UsageError("Spark does not start", where=first_cause(error), hint=hint) from error
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise UsageError(
+                "Spark does not start", where=first_cause(error), hint="look at the master and the configuration"
+            ) from error
+        raise
+    _quiet_accumulators(session)
+    if here and not submitted:
+        spare_the_search(session)
+    return session
+
+
+def _quiet_accumulators(session: SparkSession) -> None:
+    """Has PySpark's server for accumulators, which nothing here uses, end a connection without a traceback.
+
+    Java's end of it closes whenever a query is stopped in the middle of a job.
+    """
+    server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
+
+
+def _submitted() -> dict[str, str]:
+    """The configuration of the spark-submit that this process is under; empty if it is not."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _defaults(master: str) -> dict[str, str]:
+    warehouse = tempfile.mkdtemp(prefix="xmlstream-warehouse-")
+    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    found = {"spark.master": master, "spark.sql.warehouse.dir": warehouse, **_ALWAYS}
+    cores = cores_of(master)
+    found |= worker_python.finds_ours(one_machine=cores is not None)
+    found["spark.sql.shuffle.partitions"] = str(min(max(cores or 8, 2), 8))
+    if cores is not None:
+        # Spark's usual way of writing its log has the local file system start some twenty processes in every slice.
+        found["spark.sql.streaming.checkpointFileManagerClass"] = _FILE_MANAGER
+        found["spark.driver.host"] = "localhost"
+        found["spark.driver.bindAddress"] = "127.0.0.1"
+        # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
+        # planning is most of what runs, and much of that runs once. Without it Java reserves too little for code.
+        found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
+    return found
+
+
+def cores_of(master: str) -> int | None:
+    """How many cores a master on this machine uses; None for a cluster.
+
+    >>> cores_of("local"), cores_of("local[4,2]"), cores_of("local-cluster[2,1,2048]"), cores_of("yarn")
+    (1, 4, 2, None)
+    """
+    if master == "local":
+        return 1
+    if found := re.fullmatch(r"local\[(\d+|\*)(?:\s*,.*)?\]", master):
+        return len(os.sched_getaffinity(0)) if found[1] == "*" else int(found[1])
+    if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
+        return int(found[1]) * int(found[2])
+    return None
+
+
+@contextmanager
+def quiet_java() -> Iterator[Path]:
+    """Sends what the Java process that is started in here will ever print to a file; yields the file.
+
+    Java writes warnings before any logging is configured, and stack traces of a query that was stopped on purpose.
+    """
+    descriptor, name = tempfile.mkstemp(prefix="xmlstream-spark-", suffix=".log")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    saved = [(stream, os.dup(stream)) for stream in (1, 2)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        for stream, _ in saved:
+            os.dup2(descriptor, stream)
+        yield Path(name)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, copy in saved:
+            os.dup2(copy, stream)
+            os.close(copy)
+        os.close(descriptor)

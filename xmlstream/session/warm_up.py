@@ -1,0 +1,46 @@
+"""A head start: what a query on this machine needs of Python starts while Spark still looks at its statements.
+
+Spark starts a process that reads what a Python data source says of itself, and workers that read from it, when they
+are first asked for anything, one after the other, and waits for each. Here they are asked for nothing, beforehand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from sources.xml.spark.multi_source_reader import SideBySide, register
+from xmlstream.session.spark_session import cores_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def give_head_start(spark: SparkSession) -> None:
+    """Starts the processes, beside whatever else is done, if this machine is Spark's only one."""
+    if cores_of(str(spark.sparkContext.master)) is not None:
+        threading.Thread(target=_try, args=(spark,), name="head-start", daemon=True).start()
+
+
+def _try(spark: SparkSession) -> None:
+    # Whatever is wrong, the query itself will meet it, and say so.
+    with contextlib.suppress(Exception):
+        ask_for_nothing(spark)
+
+
+def ask_for_nothing(spark: SparkSession) -> int:
+    """Has both processes started: the one that says what the sources are, and a worker; how many rows it gave."""
+    from pyspark.sql.functions import udf
+
+    register(spark)
+    spark.readStream.format(SideBySide.name()).load()
+    imports = udf(_with_imports, "BIGINT", useArrow=False)
+    return len(spark.range(1, numPartitions=1).select(imports("id")).collect())
+
+
+def _with_imports(number: int) -> int:
+    """What it is given, from a worker that has imported what the first range of a document will need."""
+    import sources.xml.spark.stage_writer  # noqa: F401
+
+    return number

@@ -1,0 +1,130 @@
+"""FROM as a plan: its tables joined from left to right, comma joins as WHERE connects them.
+
+What WHERE says of tables without a condition of their own is used to join them; the rest of it selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from operators.expressions.dialect import StreamSql, named, offset
+from operators.expressions.references import attributes_of, conjuncts
+from punct_ns.errors import QueryError
+from xmlstream.sql.analysis import Analyst
+from xmlstream.sql.joining import NO_EQUALITY, Condition, How, apart, joined, parted
+from xmlstream.sql.plan_builder import Item, project, unique, where
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.relation import Field, Relation, resolve
+
+_HOW: dict[tuple[str, str], How] = {
+    ("", ""): "inner",
+    ("", "INNER"): "inner",
+    ("", "CROSS"): "inner",
+    **{(side.upper(), kind): side for side in ("left", "right", "full") for kind in ("", "OUTER")},
+    **{(side, kind.upper()): kind for side in ("", "LEFT") for kind in ("semi", "anti")},
+}
+
+
+class From:
+    """One FROM clause, for one text."""
+
+    def __init__(self, text: QueryText, analyst: Analyst) -> None:
+        self._text, self._analyst = text, analyst
+
+    def relation(
+        self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
+    ) -> Relation:
+        """The tables, joined, and what WHERE leaves of them."""
+        tables = [first]
+        for _, table in joins:
+            tables.append(apart(table, [n for other in tables for n in other.node.schema.names], self._analyst))
+        bare = [join for join, _ in joins if not join.args.get("on") and not join.args.get("using")]
+        rest: list[exp.Expr] = []
+        if bare and len(bare) == len(joins):
+            whole, rest = self._connected(tables, self._resolved(condition, tables), bare[0])
+        else:
+            whole = tables[0]
+            for (join, _), table in zip(joins, tables[1:], strict=True):
+                whole = self._join(whole, table, join)
+            rest = self._resolved(condition, [whole])
+        if not rest:
+            return whole
+        return where(whole, exp.and_(*rest, copy=False, dialect=StreamSql), self._analyst)
+
+    def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
+        """The condition over the tables' attributes; where they are to be connected, taken apart."""
+        if condition is None:
+            return []
+        whole = Relation(tables[0].node, tuple(field for table in tables for field in table.fields))
+        tree = resolve(condition, whole, self._text)
+        return conjuncts(tree) if len(tables) > 1 else [tree]
+
+    def _connected(
+        self, tables: Sequence[Relation], conditions: list[exp.Expr], at: exp.Join
+    ) -> tuple[Relation, list[exp.Expr]]:
+        """The tables joined in an order in which the conditions connect them, and the conditions that are left."""
+        whole, waiting, rest = tables[0], list(tables[1:]), conditions
+        while waiting:
+            for table in waiting:
+                here, there = set(whole.node.schema.names), set(table.node.schema.names)
+                usable = [c for c in rest if _connects(attributes_of(c), here, there)]
+                found = parted(usable, here, there)
+                if found.equal:
+                    break
+            else:
+                raise self._text.error("a join without an equality between its sides", offset(at), NO_EQUALITY)
+            whole = joined(whole, table, "inner", found, self._analyst, self._text, offset(at))
+            waiting.remove(table)
+            rest = [c for c in rest if not any(c is u for u in usable)]
+        return Relation(whole.node, tuple(field for table in tables for field in table.fields)), rest
+
+    def _join(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
+        how = _HOW.get((join.side.upper(), join.kind.upper()))
+        if how is None:
+            raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", offset(join))
+        if (names := join.args.get("using")) is not None:
+            return self._using(left, right, how, names, offset(join))
+        on = join.args.get("on")
+        both = Relation(left.node, (*left.fields, *right.fields))
+        conditions = [] if on is None else conjuncts(resolve(on, both, self._text))
+        found = parted(conditions, left.node.schema.names, right.node.schema.names)
+        return joined(left, right, how, found, self._analyst, self._text, offset(join))
+
+    def _using(
+        self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], at: int | None
+    ) -> Relation:
+        """Attributes of these names are equal, and stand once, in front, among the result's fields."""
+        pairs = [(self._only(left, name), self._only(right, name)) for name in names]
+        equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
+        whole = joined(left, right, how, equal, self._analyst, self._text, at)
+        merged = [field for pair in pairs for field in pair]
+        sides = (left,) if how in ("semi", "anti") else (left, right)
+        rest = tuple(field for side in sides for field in side.fields if field not in merged)
+        if how != "full":
+            shown = [b if how == "right" else a for a, b in pairs]
+            keys = tuple(Field(n.name, f.attribute) for n, f in zip(names, shown, strict=True))
+            return Relation(whole.node, (*keys, *rest))
+        items = [Item(name, named(name)) for name in whole.node.schema.names]
+        keys = ()
+        for name, pair in zip(names, pairs, strict=True):
+            attribute = unique(name.name, [item.name or "" for item in items])
+            either: list[exp.Expr] = [named(field.attribute) for field in pair]
+            items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
+            keys = (*keys, Field(name.name, attribute))
+        return Relation(project(whole.node, items, self._analyst).node, (*keys, *rest))
+
+    def _only(self, side: Relation, name: exp.Identifier) -> Field:
+        found = side.find(name.name)
+        if len(found) != 1:
+            raise self._unclear(name)
+        return found[0]
+
+    def _unclear(self, name: exp.Identifier) -> QueryError:
+        what = f"{name.name} does not stand once on each side of the join"
+        return self._text.error(what, name.meta.get("start"), "write the equality with ON")
+
+
+def _connects(used: set[str], here: set[str], there: set[str]) -> bool:
+    return used <= here | there and bool(used & here) and bool(used & there)

@@ -1,0 +1,128 @@
+"""Joins as parts of a plan: which conditions are equalities between the sides, and what else a pair must satisfy.
+
+Attributes of the same name are told apart by renaming, below the join; an equality of expressions is one of attributes
+that are computed below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from operators.expressions.dialect import StreamSql, named, offset, render
+from operators.expressions.references import attributes_of
+from operators.join import Join, Kind
+from operators.semi_join import SemiJoin
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.analysis import Analyst
+from xmlstream.sql.plan_builder import Item, copied, project, unique
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.relation import Field, Relation
+
+How = Kind | Literal["semi", "anti"]
+
+NO_EQUALITY = (
+    "write an equality between the two sides, such as a.id = b.id; to pair all with all, give both a constant:"
+    " (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a pair of tuples must satisfy: sides that are equal, and all else; over attributes of both inputs."""
+
+    equal: tuple[tuple[exp.Expr, exp.Expr], ...]
+    residual: tuple[exp.Expr, ...] = ()
+
+
+def apart(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
+    """The relation with names for its attributes that are not taken; its fields are called as before."""
+    names = list(relation.node.schema.names)
+    fresh: list[str] = []
+    for name in names:
+        fresh.append(unique(name, [*taken, *fresh, *(other for other in names if other != name)]))
+    if fresh == names:
+        return relation
+    made = project(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
+    called = dict(zip(names, made.node.schema.names, strict=True))
+    return Relation(made.node, tuple(Field(f.name, called[f.attribute], f.table) for f in relation.fields))
+
+
+def parted(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
+    """The conditions as equalities between the two sides, left first, and the rest."""
+    equal: list[tuple[exp.Expr, exp.Expr]] = []
+    rest: list[exp.Expr] = []
+    for condition in conditions:
+        sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ) else None
+        used = [attributes_of(side) for side in sides or ()]
+        if sides and all(used) and used[0] <= {*left} and used[1] <= {*right}:
+            equal.append(sides)
+        elif sides and all(used) and used[0] <= {*right} and used[1] <= {*left}:
+            equal.append((sides[1], sides[0]))
+        else:
+            rest.append(condition)
+    return Condition(tuple(equal), tuple(rest))
+
+
+def joined(
+    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: int | None
+) -> Relation:
+    """The join of two relations whose attributes have different names.
+
+    Raises:
+        QueryError: There is no equality between the sides, or its sides are of different types that no cast unites.
+    """
+    if not condition.equal:
+        raise text.error("a join without an equality between its sides", at, NO_EQUALITY)
+    rest = list(condition.residual)
+    keys: tuple[list[str], list[str]] = ([], [])
+    nodes = [left.node, right.node]
+    for sides in condition.equal:
+        type_ = _common(nodes, sides, analyst, text)
+        taken = [name for node in nodes for name in node.schema.names]
+        keyed = [unique("join_key", taken), unique("other_join_key", taken)]
+        places = [_key(nodes[i], sides[i], type_, keyed[i], analyst) for i in range(2)]
+        names = [name for _, name in places]
+        if names[0] in keys[0] or names[1] in keys[1]:
+            rest.append(exp.EQ(this=sides[0].copy(), expression=sides[1].copy()))
+            continue
+        nodes = [node for node, _ in places]
+        for side, name in zip(keys, names, strict=True):
+            side.append(name)
+    residual = render(exp.and_(*rest, copy=True, dialect=StreamSql)) if rest else None
+    if residual is not None:
+        analyst.require_condition(
+            Join("inner", tuple(keys[0]), tuple(keys[1])).schema(*(n.schema for n in nodes)), residual
+        )
+    on = tuple(keys[0]), tuple(keys[1])
+    if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
+        semi = Node(SemiJoin(*on, how == "anti", residual), (nodes[0], nodes[1]), f"{how}_join")
+        return Relation(semi, left.fields)
+    return Relation(Node(Join(how, *on, residual), (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+
+
+def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, text: QueryText) -> str:
+    """The type in which both sides of an equality are compared."""
+    types = [_type(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
+    if (common := analyst.common(*types)) is not None:
+        return common
+    what = f"an equality of {types[0]} with {types[1]}"
+    raise text.error(what, offset(sides[0]), "cast one side, so that it is clear how they are compared")
+
+
+def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
+    copy = copied(side, node.schema)
+    return copy[1].type if copy is not None else analyst.columns(node.schema, [render(side)])[0][1].type
+
+
+def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
+    """The node with an attribute that is this side of an equality, computed under a name if need be, and its name."""
+    if _type(node, side, analyst) != type_:
+        side = exp.cast(side, exp.DataType.build(type_, dialect=StreamSql), dialect=StreamSql)
+    elif isinstance(side.unnest(), exp.Column):
+        return node, node.schema.attribute(side.unnest().name).name
+    items = [Item(other, named(other)) for other in node.schema.names]
+    return project(node, [*items, Item(name, side)], analyst).node, name

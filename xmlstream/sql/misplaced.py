@@ -1,0 +1,155 @@
+"""Parts of SQL that a query may use, but not where they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import get_args
+
+from sqlglot import exp
+
+from operators.top_n import Rank
+from xmlstream.sql.functions import AGGREGATES, REFUSED
+from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, called
+
+
+def misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
+    """What is wrong with the place of a node, and hints."""
+    return [
+        (what, hint)
+        for kind, is_misplaced, what, hint in _PLACES
+        if isinstance(node, kind) and is_misplaced(node, node.parent)
+    ]
+
+
+def _is_expression(parent: exp.Expr | None) -> bool:
+    return parent is not None and not isinstance(
+        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
+    )
+
+
+def _counts_all(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "count" and len(node.expressions) == 1
+
+
+def _is_aggregate_call(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
+
+
+def _chooses(query: exp.Expr) -> bool:
+    """Whether an order decides there what there is, not only in which order."""
+    return isinstance(query, exp.Window) or bool(query.args.get("limit"))
+
+
+def _is_rank(window: exp.Expr) -> bool:
+    """Whether it is one of SQL's ranks, in an order, as they are by themselves."""
+    call = window.this
+    of = isinstance(call, exp.Anonymous) and not call.expressions and str(call.this).lower() in get_args(Rank)
+    return of and bool(window.args.get("order")) and not any(window.args.get(p) for p in ("alias", "spec", "first"))
+
+
+def _is_selected(window: exp.Expr) -> bool:
+    """Whether it is an item of a SELECT, perhaps with a name."""
+    item = window.parent if isinstance(window.parent, exp.Alias) else window
+    return isinstance(item.parent, exp.Select)
+
+
+def _qualifies(window: exp.Expr) -> bool:
+    return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
+
+
+def _means_today(node: exp.Expr, parent: exp.Expr | None) -> bool:
+    """Whether it may be a text that Spark reads as the time at which it computes it."""
+    if not (node.is_string and isinstance(parent, exp.Cast | exp.TryCast | exp.Anonymous)):
+        return False
+    return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
+
+
+_STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
+_NO_ALL = "a tuple that comes twice counts once: leave ALL out"
+_PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool], str, str | None], ...] = (
+    (
+        exp.Query,
+        lambda node, parent: _is_expression(parent),
+        "a subquery in an expression is not supported",
+        AS_A_VALUE,
+    ),
+    (exp.Intersect, lambda node, parent: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
+    (exp.Except, lambda node, parent: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
+    (
+        exp.Order,
+        lambda node, parent: not (parent is None or parent.parent is None or _chooses(parent)),
+        "ORDER BY is not supported here",
+        called("order")[1],
+    ),
+    (exp.Limit, lambda node, parent: parent is None or not parent.args.get("order"), *called("limit")),
+    (
+        exp.Limit,
+        lambda node, parent: not re.fullmatch("0*[1-9][0-9]*", node.expression.sql()),
+        "LIMIT of other than a number above 0 is not supported",
+        "write LIMIT 10",
+    ),
+    (exp.Window, lambda node, parent: not _is_rank(node), *called("window")),
+    (
+        exp.Window,
+        lambda node, parent: not (_is_selected(node) or _qualifies(node)),
+        "OVER is not supported here",
+        A_BOUND,
+    ),
+    (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
+    (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),
+    (
+        exp.Select,
+        lambda node, parent: node.args.get("from_") is None,
+        "SELECT without FROM is not supported",
+        "a query reads streams",
+    ),
+    (
+        exp.Star,
+        lambda node, parent: not (isinstance(parent, exp.Select | exp.Column) or _counts_all(parent)),
+        *_STAR,
+    ),
+    (
+        exp.Column,
+        lambda node, parent: isinstance(node.this, exp.Star) and not isinstance(parent, exp.Select),
+        *_STAR,
+    ),
+    (
+        exp.Distinct,
+        lambda node, parent: not (isinstance(parent, exp.Select) or _is_aggregate_call(parent)),
+        "DISTINCT is not supported here",
+        None,
+    ),
+    (
+        exp.Filter,
+        lambda node, parent: not _is_aggregate_call(node.this),
+        "FILTER belongs to an aggregate",
+        None,
+    ),
+    (
+        exp.Alias,
+        lambda node, parent: not isinstance(parent, exp.Select),
+        "AS is not supported inside an expression",
+        None,
+    ),
+    (
+        exp.ColumnDef,
+        lambda node, parent: not isinstance(parent, exp.DataType),
+        "a column's definition is not supported here",
+        None,
+    ),
+    (
+        exp.Tuple,
+        lambda node, parent: not isinstance(parent, exp.Any | exp.All),
+        "a list in brackets is not supported here",
+        "named_struct('a', …) makes a structure",
+    ),
+    (
+        exp.Any,
+        lambda node, parent: not isinstance(parent, exp.Like | exp.ILike),
+        "ANY is not supported",
+        "use bool_or(…)",
+    ),
+    (exp.All, lambda node, parent: not isinstance(parent, exp.Like | exp.ILike), "ALL is not supported", None),
+    (exp.Literal, _means_today, "a text that means the present is not supported", REFUSED["now"]),
+)

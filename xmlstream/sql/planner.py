@@ -1,0 +1,42 @@
+"""One query of SQL, in Spark's dialect, over tables that are there: checked, then planned.
+
+Sketching finds what is wrong with the text and its names, and needs no Spark; planning asks Spark for the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.analysis import NamesOnly, SparkAnalyst
+from xmlstream.sql.relation import Relation
+from xmlstream.sql.statements import Statement
+from xmlstream.sql.supported import require_supported
+from xmlstream.sql.translation import Translation
+
+
+def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
+    """The query's plan without types, after all that can be known of a query without Spark has been checked.
+
+    Raises:
+        QueryError: It uses what is not supported, or names what there is not.
+    """
+    require_supported(query.tree, query.text)
+    return _translated(query, tables, Translation(query.text, NamesOnly()))
+
+
+def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnalyst) -> Node:
+    """The plan of a query that was checked; queries over the same tables are best planned by one analyst.
+
+    Raises:
+        QueryError: An expression has no type, or Spark takes the query for another.
+    """
+    types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
+    root = _translated(query, tables, Translation(query.text, analyst))
+    if (found := [attribute.domain.type for attribute in root.schema]) != types:
+        raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)
+    return root
+
+
+def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:
+    return translation.plan(query.tree, {name.lower(): relation for name, relation in tables.items()})

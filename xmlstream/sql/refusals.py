@@ -1,0 +1,124 @@
+"""What the parts of SQL that a query may not use are called, what to write instead, and where in a text they stand."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from operators.expressions.dialect import offset
+from xmlstream.sql.functions import ONE_FOR_ONE
+from xmlstream.sql.query_text import QueryText
+
+A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
+"""How a query asks for the first tuples of each group."""
+
+AS_A_JOIN = (
+    "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
+    " where nothing is null, LEFT ANTI JOIN"
+)
+"""How a query asks whether there is a tuple of another relation."""
+
+AS_A_VALUE = (
+    "join it by a constant: … FROM (SELECT *, 1 AS k FROM s) AS l JOIN (SELECT max(a) AS m, 1 AS k FROM u) AS r"
+    " ON l.k = r.k, and use r.m"
+)
+"""How a query uses the one tuple of another query."""
+
+STATIC = (
+    "a table that does not change is declared with a format of Spark's, CREATE TABLE u (…) USING csv"
+    " OPTIONS (path '…'), and joined as it is; of one that does, compare its times in the join's condition"
+)
+"""What stands in place of a table as of some time."""
+
+_RANKS = "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group"
+
+_NAMES = {
+    "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
+    "fetch": ("FETCH", "write ORDER BY … LIMIT"),
+    "offset": ("OFFSET", "ask for the first tuples with ORDER BY … LIMIT"),
+    "order": ("ORDER BY", "only the whole result is put in order, at its end; ORDER BY … LIMIT chooses anywhere"),
+    "sort": ("SORT BY", "results come out as soon as they are complete, in no order"),
+    "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
+    "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
+    "method": ("NATURAL JOIN", "name the attributes with USING"),
+    "laterals": ("LATERAL VIEW", ONE_FOR_ONE),
+    "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
+    "hint": ("a hint in /*+ … */", "leave it out"),
+    "windows": ("WINDOW", "write it out behind OVER"),
+    "window": ("OVER", _RANKS),
+    "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
+    "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
+    "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),
+    "rollup": ("GROUP BY with ROLLUP", "write the levels as queries of their own"),
+    "cube": ("GROUP BY with CUBE", "write the levels as queries of their own"),
+    "grouping_sets": ("GROUPING SETS", "write the levels as queries of their own"),
+    "groupingsets": ("GROUPING SETS", "write the levels as queries of their own"),
+    "all": ("GROUP BY ALL", "list what to group by"),
+    "recursive": ("WITH RECURSIVE", None),
+    "exists": ("EXISTS", AS_A_JOIN),
+    "query": ("IN with a subquery", AS_A_JOIN),
+    "within_group": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
+    "withingroup": ("WITHIN GROUP", "percentile(x, 0.5) computes one without"),
+    "ignorenulls": ("IGNORE NULLS", None),
+    "respectnulls": ("RESPECT NULLS", None),
+    "lambda": ("a function of functions", None),
+    "collate": ("COLLATE", "strings are compared by code point"),
+    "jsonextract": ("the operator ->", "use get_json_object(…)"),
+    "values": ("VALUES", "a query reads streams"),
+    "lateral": ("LATERAL", ONE_FOR_ONE),
+    "unnest": ("UNNEST", None),
+    "attimezone": ("AT TIME ZONE", "use from_utc_timestamp(…)"),
+    "aliases": ("AS with several names", None),
+    "lock": ("FOR UPDATE", "leave it out"),
+    "locks": ("FOR UPDATE", "leave it out"),
+    "db": ("a table name with a database", "name a table that the query declares"),
+    "version": ("a table's version", STATIC),
+    "when": ("a table's version", STATIC),
+    "placeholder": ("a parameter", "variables are written ${NAME}"),
+    "parameter": ("a parameter", "variables are written ${NAME}"),
+}
+
+
+def called(part: exp.Expr | str) -> tuple[str, str | None]:
+    """What is said of a part that is not supported, and a hint; a part is a node, or the name of a node's argument.
+
+    >>> called("limit")[0]
+    'LIMIT is not supported'
+    """
+    key = part if isinstance(part, str) else part.key
+    name, hint = _NAMES.get(key.lower(), (key.replace("_", " ").strip().upper(), None))
+    return f"{name} is not supported", hint
+
+
+def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
+    """Where a refused part stands: at its keyword, if that is found near its first leaf."""
+    if isinstance(part, exp.Window):
+        return offset(part) or 0  # its keyword stands behind the function
+    inner = node.args.get(part) if isinstance(part, str) else part
+    inner = inner[0] if isinstance(inner, list) and inner else inner
+    name = called(part)[0].split(" is not")[0]
+    keyword = re.compile(rf"\b{re.escape(name.split()[0])}\b", re.IGNORECASE) if name[:1].isupper() else None
+    if isinstance(part, exp.SetOperation) or (isinstance(node, exp.SetOperation) and part == "by_name"):
+        # The keyword stands between the sides.
+        return _after(node.this, keyword, text)
+    if part == "hint":
+        inner = node.expressions[0]  # a hint is parsed by itself, and its places are within it
+    at = offset(inner) if isinstance(inner, exp.Expr) else offset(node)
+    if at is not None:
+        before = list(keyword.finditer(text.text[: at + 1])) if keyword else []
+        return before[-1].start() if before else at
+    around: exp.Expr | None = node
+    while around is not None and offset(around) is None:
+        around = around.parent
+    return len(text.text) if around is None else _after(around, keyword, text)
+
+
+def _after(tree: exp.Expr, keyword: re.Pattern[str] | None, text: QueryText) -> int:
+    """Where the keyword stands first within a tree or behind it; its beginning where there is none."""
+    begin = offset(tree) or 0
+    starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
+    found = None
+    if keyword is not None:
+        found = keyword.search(text.text, max(starts)) or keyword.search(text.text, begin)
+    return found.start() if found else begin

@@ -1,0 +1,123 @@
+"""What a name means at a place in a query: the attributes in reach there, and how they are called."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from operators.expressions.dialect import named, offset
+from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute, Schema
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.functions import REFUSED, reason_to_refuse
+from xmlstream.sql.query_text import QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table."""
+
+    name: str
+    attribute: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRank:
+    """A rank among a relation's attributes, of which nothing says yet how many tuples it is to leave of each group.
+
+    Attributes:
+        attribute: The rank's.
+        at: Where it is written in the query's text.
+        first: The relation's node, with so many tuples of each group.
+    """
+
+    attribute: str
+    at: int | None
+    first: Callable[[int], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A node and its fields, in the order in which `*` lists them; with an open `rank` the node is any of those."""
+
+    node: Node
+    fields: tuple[Field, ...]
+    rank: OpenRank | None = None
+
+    @staticmethod
+    def of(node: Node, table: str | None = None) -> Relation:
+        """All attributes of a node under their own names."""
+        return Relation(node, tuple(Field(name, name, table) for name in node.schema.names))
+
+    @property
+    def schema(self) -> Schema:
+        """The fields as attributes, under their own names; no two may have one name."""
+        domains = (self.node.schema.attribute(field.attribute).domain for field in self.fields)
+        return Schema(tuple(Attribute(f.name, domain) for f, domain in zip(self.fields, domains, strict=True)))
+
+    def called(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
+        """The same under a table's alias, and perhaps with other column names."""
+        names = columns or tuple(field.name for field in self.fields)
+        pairs = zip(names, self.fields, strict=True)
+        return replace(self, fields=tuple(Field(name, field.attribute, table) for name, field in pairs))
+
+    def fields_of(self, table: str | None) -> tuple[Field, ...]:
+        """The fields of a table; all fields for None."""
+        return tuple(f for f in self.fields if table is None or (f.table or "").lower() == table.lower())
+
+    def find(self, name: str, table: str | None = None) -> list[Field]:
+        """The fields that a reference may mean; names are compared without case."""
+        return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
+
+
+def resolve(tree: exp.Expr, relation: Relation, text: QueryText) -> exp.Expr:
+    """The expression over the node's own attributes, as a tree of its own.
+
+    Raises:
+        QueryError: A name means nothing here, or several things.
+    """
+
+    def resolved(node: exp.Expr) -> exp.Expr:
+        return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
+
+    return tree.copy().transform(resolved, copy=False)
+
+
+def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.Expr:
+    """What a reference means: an attribute, perhaps by its table's name; what follows are fields of a structure."""
+    parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
+    found: list[Field] = []
+    rest = parts
+    if len(parts) > 1:
+        found, rest = relation.find(parts[1].name, parts[0].name), parts[2:]
+    if not found:
+        found, rest = relation.find(parts[0].name), parts[1:]
+    if len(found) != 1:
+        raise _unclear(column, found, relation, text)
+    attribute: exp.Expr = named(found[0].attribute)
+    if (at := offset(column)) is not None:
+        attribute.meta["start"] = at
+    for part in rest:
+        attribute = exp.Dot(this=attribute, expression=exp.to_identifier(part.name, quoted=True))
+    return attribute
+
+
+def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: QueryText) -> QueryError:
+    written = ".".join(part.name for part in column.parts)
+    at = offset(column)
+    if found:
+        tables = [f"{field.table}.{field.name}" for field in found if field.table]
+        hint = f"say which: {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
+        return text.error(f"{written} may be several attributes", at, hint)
+    is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
+    if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written, 0)):
+        return text.error(refused[0], at, refused[1])
+    names = list(dict.fromkeys(field.name for field in relation.fields))
+    near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
+    meant = next((name for name in names if near and name.lower() == near[0]), None)
+    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
+    return text.error(f"there is no attribute {written}", at, hint)

@@ -1,0 +1,75 @@
+"""CREATE TABLE of a sink: where the result of an INSERT goes, and how it is spelt there."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from operators.expressions.lossless_casts import widened
+from operators.project import Column
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import quoted
+from xmlstream.plan.nodes import Node, projected
+from xmlstream.sink.xml_sink import Target
+from xmlstream.sql.declaration import FORMAT, Declaration
+from xmlstream.sql.query_text import QueryText
+
+_OPTIONS = {"path": "path", "rowtag": "rowTag", "roottag": "rootTag"}
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTable:
+    """A table that is written; its `columns`, if it has any, are what a result must fit, by position."""
+
+    name: str
+    target: Target
+    columns: Schema | None
+
+    @staticmethod
+    def of(declaration: Declaration) -> SinkTable:
+        """What a declaration means for a table that an INSERT names.
+
+        Raises:
+            QueryError: It is of another format, or an option is unknown or missing.
+        """
+        if declaration.using.lower() != FORMAT:
+            what = f"a sink USING {declaration.using} is not supported"
+            raise declaration.error(what, f"what is inserted is written USING {FORMAT}")
+        given: dict[str, str] = {}
+        for option, value in declaration.options.items():
+            if option.lower() not in _OPTIONS:
+                near = difflib.get_close_matches(option.lower(), _OPTIONS, n=1)
+                hint = f"did you mean {_OPTIONS[near[0]]}?" if near else f"it has {', '.join(_OPTIONS.values())}"
+                raise declaration.error(f"a sink has no option {option}", hint)
+            given[option.lower()] = value
+        if not given.get("path"):
+            raise declaration.error("there is no path", "path names a directory: it gets one document per slice")
+        target = Target(given["path"], given.get("rowtag", "row"), given.get("roottag", "rows"))
+        return SinkTable(declaration.name, target, Schema.parse(declaration.columns) if declaration.columns else None)
+
+    def fitted(self, node: Node, text: QueryText, at: int, *, typed: bool) -> Node:
+        """A result with the sink's columns; `typed` says whether the node's types are known.
+
+        Raises:
+            QueryError: There are more or fewer, a type is not wider, or null may come where NOT NULL is.
+        """
+        if self.columns is None:
+            return node
+        if len(self.columns) != len(node.schema):
+            what = f"{self.name} has {len(self.columns)} columns, what is inserted has {len(node.schema)}"
+            raise text.error(what, at, "they belong together in order")
+        made: list[Column] = []
+        for wanted, attribute in zip(self.columns, node.schema, strict=True):
+            domain = widened(attribute.domain, wanted.domain.type) if typed else attribute.domain
+            if domain is None:
+                what = (
+                    f"{wanted.name} of {self.name} is {wanted.domain.type}, {attribute.name} is {attribute.domain.type}"
+                )
+                raise text.error(what, at, f"write CAST({attribute.name} AS {wanted.domain.type})")
+            if typed and domain.nullable and not wanted.domain.nullable:
+                what = f"{wanted.name} of {self.name} is NOT NULL, {attribute.name} may be null"
+                raise text.error(what, at, f"write coalesce({attribute.name}, …), or declare it without NOT NULL")
+            is_same = domain.type == attribute.domain.type
+            expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
+            made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
+        return projected(node, made)

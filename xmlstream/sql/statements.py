@@ -1,0 +1,99 @@
+"""The statements of a query's text, as trees that know where they begin and end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from operators.expressions.dialect import StreamSql, with_units
+from operators.expressions.quiet import quiet
+from punct_ns.errors import QueryError
+from xmlstream.sql.misspelt import misspelt, windowed
+from xmlstream.sql.query_text import QueryText
+
+
+class Statement:
+    """One statement of a text: its tree, and the offsets of its first character and of the one after its last."""
+
+    __slots__ = ("_query", "end", "start", "text", "tree")
+
+    def __init__(self, tree: exp.Expr, text: QueryText, start: int, end: int, query: int | None = None) -> None:
+        self.tree, self.text, self.start, self.end = tree, text, start, end
+        self._query = query
+
+    def query(self) -> Statement:
+        """The query in CREATE VIEW … AS or INSERT INTO …, as a statement of its own."""
+        assert self._query is not None
+        return Statement(self.tree.expression.copy(), self.text, self._query, self.end)
+
+
+def parse_statements(text: QueryText) -> list[Statement]:
+    """The statements of a text, in order.
+
+    Raises:
+        QueryError: It is no SQL.
+    """
+    try:
+        tokens = StreamSql().tokenize(text.text)
+    except TokenError:
+        raise text.error("a string, a quoted name or a comment of the query does not end", None) from None
+    with quiet(logging.getLogger("sqlglot")):
+        return [_statement(run, text) for run in _runs(tokens)]
+
+
+def _runs(tokens: list[Token]) -> Iterator[list[Token]]:
+    run: list[Token] = []
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            if run:
+                yield run
+            run = []
+        else:
+            run.append(token)
+    if run:
+        yield run
+
+
+def _statement(tokens: list[Token], text: QueryText) -> Statement:
+    start, end = tokens[0].start, tokens[-1].end + 1
+    try:
+        tree = StreamSql().parser().parse(tokens, text.text)[0]
+    except ParseError as error:
+        raise _unreadable(error, tokens, text) from None
+    assert tree is not None
+    if isinstance(tree, exp.Command) and (meant := misspelt(tokens, 0)) is not None:
+        raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
+    return Statement(tree.transform(with_units, copy=False), text, start, end, _query_in(tokens))
+
+
+def _query_in(tokens: list[Token]) -> int | None:
+    """Where a query begins, with the brackets that are around all of it."""
+    at = next((i for i, token in enumerate(tokens) if token.token_type in {TokenType.SELECT, TokenType.WITH}), None)
+    if at is None:
+        return None
+    while at and tokens[at - 1].token_type == TokenType.L_PAREN:
+        at -= 1
+    return tokens[at].start
+
+
+def _unreadable(error: ParseError, tokens: list[Token], text: QueryText) -> QueryError:
+    found = error.errors[0] if error.errors else {}
+    description, near = found.get("description") or str(error), found.get("highlight") or ""
+    line, last_column = found.get("line"), found.get("col")
+    at = next((i for i, t in enumerate(tokens) if t.line == line and t.col == last_column), len(tokens) - 1)
+    if (window := windowed(tokens, at)) is not None:
+        return text.error(window[0], window[1].start, window[2])
+    if (meant := misspelt(tokens, at)) is not None:
+        return text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
+    token = tokens[at]
+    if description.startswith("Required keyword"):
+        what = f"something is missing near {near}"
+    elif description.startswith("Expecting"):
+        what = f"{description.removeprefix('Expecting').strip()} is missing before {near}"
+    else:
+        what = f"{near or 'this'} is not expected here"
+    return text.error(what, token.start)

@@ -1,0 +1,234 @@
+"""From the tree of a query to its plan, clause by clause, FROM first and ORDER BY last.
+
+Names mean what they mean to Spark: they are compared without case; GROUP BY takes an attribute's name first, then an
+alias, or a number for an item; HAVING may use an item's alias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from operators.expressions.dialect import named, offset
+from operators.state.sort_key import SortKey
+from punct_ns.errors import QueryError
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.analysis import Analyst
+from xmlstream.sql.from_clause import From
+from xmlstream.sql.grouping import Grouping, aggregates_in, grouped, is_aggregate
+from xmlstream.sql.plan_builder import Item, difference, distinct, finished, first, intersect, merge, ordered, project
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.ranking import Ranking, qualified, ranked, settled, without_bound
+from xmlstream.sql.relation import Relation, resolve
+
+Tables = Mapping[str, Relation]
+
+
+class Translation:
+    """One query's translation: its text, its analyst."""
+
+    def __init__(self, text: QueryText, analyst: Analyst) -> None:
+        self._text, self._analyst = text, analyst
+
+    def plan(self, tree: exp.Expr, tables: Tables) -> Node:
+        """The plan of a query that uses what is supported; `tables` are in reach, by their names in lower case.
+
+        Raises:
+            QueryError: A name means nothing, or an expression has no type.
+        """
+        relation = self._settled(tree, tables)
+        node = finished(relation, self._analyst, self._text, offset(tree))
+        return node if tree.args.get("order") is None else ordered(node, self._sort_keys(tree, Relation.of(node)))
+
+    def _sort_keys(self, tree: exp.Expr, relation: Relation) -> list[SortKey]:
+        return [self._sort_key(key, relation) for key in tree.args["order"].expressions]
+
+    def _sort_key(self, key: exp.Ordered, relation: Relation) -> SortKey:
+        """An attribute of the result, by its name or its number."""
+        tree, fields = key.this.unnest(), relation.fields
+        if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
+            if not 1 <= int(tree.this) <= len(fields):
+                raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
+            name = fields[int(tree.this) - 1].attribute
+        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name)):
+            if len(found) > 1:
+                raise self._error(f"{tree.name} may be several attributes", tree, "give them names of their own")
+            name = found[0].attribute
+        else:
+            hint = "select it under a name, and order by that"
+            raise self._error("ORDER BY takes attributes of the result", tree, hint)
+        return SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
+
+    def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
+        """A query's relation, whose rank may be open."""
+        reach = self._with(tree, tables)
+        match tree:
+            case exp.Select():
+                relation = self._select(tree, reach)
+            case exp.SetOperation():
+                relation = self._set_operation(tree, reach)
+            case exp.Subquery() | exp.Table():
+                relation = self._source(tree, reach)
+            case _:
+                raise self._error("not a query", tree)
+        if tree.args.get("limit") is None:
+            return relation
+        n = int(tree.args["limit"].expression.this)
+        return first(self._bounded(relation), n, self._sort_keys(tree, relation))
+
+    def _settled(self, tree: exp.Expr, tables: Tables) -> Relation:
+        return self._bounded(self._query(tree, tables))
+
+    def _bounded(self, relation: Relation) -> Relation:
+        if relation.rank is not None:
+            raise without_bound(relation.rank, self._text)
+        return relation
+
+    def _with(self, tree: exp.Expr, tables: Tables) -> Tables:
+        """What is in reach, with the query's own subqueries; each sees those before it."""
+        reach = dict(tables)
+        for subquery in tree.args["with_"].expressions if tree.args.get("with_") else ():
+            relation = self._query(subquery.this, reach)
+            reach[subquery.alias.lower()] = self._called(relation, subquery.args["alias"])
+        return reach
+
+    def _source(self, tree: exp.Expr, reach: Tables) -> Relation:
+        """What stands in FROM: a table or a query in brackets, perhaps under another name."""
+        alias = tree.args.get("alias")
+        if isinstance(tree, exp.Subquery):
+            relation = self._query(tree.this, self._with(tree, reach))
+            relation = relation.called(None) if isinstance(tree.this, exp.Query) else relation
+        else:
+            if (found := reach.get(tree.name.lower())) is None:
+                known = ", ".join(sorted(reach)) or "none"
+                raise self._error(f"there is no table {tree.name}", tree, f"declared are: {known}")
+            relation = found.called(tree.name)
+        return self._called(relation, alias) if alias else relation
+
+    def _called(self, relation: Relation, alias: exp.TableAlias) -> Relation:
+        columns = tuple(column.name for column in alias.args.get("columns") or ())
+        if columns and len(columns) != len(relation.fields):
+            raise self._error(
+                f"{alias.name} names {len(columns)} columns of a table that has {len(relation.fields)}", alias
+            )
+        return relation.called(alias.name or None, columns)
+
+    def _set_operation(self, tree: exp.SetOperation, reach: Tables) -> Relation:
+        left, right = self._settled(tree.this, reach), self._settled(tree.expression, reach)
+        if len(left.fields) != len(right.fields):
+            what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
+            raise self._error(what, tree.expression, "both sides have as many columns, which belong together in order")
+        if isinstance(tree, exp.Intersect):
+            return intersect(left.called(None), right, self._analyst)
+        if isinstance(tree, exp.Except):
+            return difference(left.called(None), right, self._analyst)
+        merged = merge([left.called(None), right], self._analyst)
+        return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
+
+    def _select(self, tree: exp.Select, reach: Tables) -> Relation:
+        joins = tree.args.get("joins") or []
+        sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
+        condition = None if tree.args.get("where") is None else tree.args["where"].this
+        if condition is not None:
+            self._require_plain(condition)
+        (begin, *others), rest = settled(sources, joins, condition, self._text)
+        pairs = list(zip(joins, others, strict=True))
+        relation = From(self._text, self._analyst).relation(begin, pairs, rest)
+        items: list[Item] = []
+        for written in tree.expressions:
+            items += self._items(written, items, relation)
+        group, having = tree.args.get("group"), tree.args.get("having")
+        ranking = Ranking(relation, tuple(items), self._text)
+        if ranking.windows or tree.args.get("qualify") is not None:
+            selected = self._ranked(ranking, tree)
+        elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
+            selected = project(relation.node, items, self._analyst)
+        else:
+            selected = grouped(self._grouping(relation, items, group, having), self._analyst)
+        return distinct(self._bounded(selected), self._analyst) if tree.args.get("distinct") else selected
+
+    def _ranked(self, ranking: Ranking, tree: exp.Select) -> Relation:
+        if (group := tree.args.get("group") or tree.args.get("having")) is not None:
+            raise self._error("OVER beside GROUP BY", group, "group in a subquery, and rank what that gives")
+        if tree.args.get("qualify") is not None:
+            return qualified(ranking, tree, self._analyst)
+        return ranked(ranking, self._analyst)
+
+    def _items(self, written: exp.Expr, before: list[Item], relation: Relation) -> list[Item]:
+        """What one entry of SELECT stands for: several items where it is a star."""
+        star = written.this if isinstance(written, exp.Column) else written
+        if isinstance(star, exp.Star):
+            return self._all(star, written, relation)
+        tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
+        if name is None and isinstance(tree, exp.Column | exp.Dot):
+            name = tree.name
+        for column in tree.find_all(exp.Column):
+            if any(item.name == column.name for item in before) and not relation.find(column.name):
+                hint = "what one item names, another cannot use: compute it in a subquery"
+                raise self._error(f"there is no attribute {column.name}", column, hint)
+        return [Item(name, resolve(tree.unnest(), relation, self._text))]
+
+    def _all(self, star: exp.Star, written: exp.Expr, relation: Relation) -> list[Item]:
+        table = written.table if isinstance(written, exp.Column) else None
+        fields = relation.fields_of(table or None)
+        if table and not fields:
+            raise self._error(f"there is no table {table} in FROM", written)
+        left_out = set()
+        for column in star.args.get("except_") or ():
+            if not relation.find(column.name, table or None):
+                raise self._error(f"there is no attribute {column.name} to leave out", column)
+            left_out.add(column.name.lower())
+        return [Item(field.name, named(field.attribute)) for field in fields if field.name.lower() not in left_out]
+
+    def _grouping(
+        self, relation: Relation, items: list[Item], group: exp.Group | None, having: exp.Having | None
+    ) -> Grouping:
+        keys = tuple(self._key(key, items, relation) for key in (group.expressions if group else ()))
+        condition = None if having is None else self._having(having.this, items, keys, relation)
+        return Grouping(relation.node, keys, tuple(items), condition, self._text)
+
+    def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> exp.Expr:
+        """What GROUP BY names: an item by its number, an attribute, an item's alias, or an expression."""
+        if isinstance(key, exp.Literal) and not key.is_string:
+            number = int(key.this) if str(key.this).isdigit() else 0
+            if not 1 <= number <= len(items):
+                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(items)}")
+            return items[number - 1].tree
+        if (aliased := self._item_called(key, items)) is not None and not relation.find(key.name):
+            return aliased
+        return resolve(key, relation, self._text)
+
+    def _having(
+        self, condition: exp.Expr, items: list[Item], keys: tuple[exp.Expr, ...], relation: Relation
+    ) -> exp.Expr:
+        """HAVING over the node's attributes: a name is a key's, else an item's; in an aggregate an attribute's."""
+        key_names = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
+        within = {name.name.lower() for key in keys for name in key.find_all(exp.Column)} - key_names
+
+        def chosen(node: exp.Expr) -> exp.Expr:
+            if is_aggregate(node):
+                return resolve(node, relation, self._text)
+            aliased = self._item_called(node, items)
+            found = {field.attribute.lower() for field in relation.find(node.name)} if aliased is not None else set()
+            if aliased is None or found & key_names:
+                return resolve(node, relation, self._text) if isinstance(node, exp.Column) else node
+            if found & within:
+                raise self._error(f"{node.name} may be an item or an attribute", node, "give the item another name")
+            return aliased.copy()
+
+        return condition.copy().transform(chosen, copy=False)
+
+    def _item_called(self, tree: exp.Expr, items: list[Item]) -> exp.Expr | None:
+        """The item that a bare name is the alias of."""
+        if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
+            return None
+        found = [item.tree for item in items if item.name is not None and item.name.lower() == tree.name.lower()]
+        return found[0] if len(found) == 1 else None
+
+    def _require_plain(self, condition: exp.Expr) -> None:
+        if (found := next(aggregates_in(condition), None)) is not None:
+            raise self._error("an aggregate in WHERE", found, "what must be true of a group is written in HAVING")
+
+    def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
+        return self._text.error(what, offset(at), hint)
