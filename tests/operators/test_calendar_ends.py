@@ -15,7 +15,7 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import matching
-from tests.operators.running import Row, Running, rows_of, tuples_of
+from tests.harness.running import Row, Running, rows_of, tuples_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

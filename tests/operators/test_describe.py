@@ -15,10 +15,10 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests import oracle
-from tests.operators.running import Running
-from tests.operators.saying import Saying
-from tests.strategies import SmallSchema, small_punctuations, small_schemas
+from tests.harness.running import Running
+from tests.harness.saying import Saying
+from tests.oracles import oracle
+from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ import pytest
 from operators.difference import Difference
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.operators.running import Row, Running
+from tests.harness.running import Row, Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

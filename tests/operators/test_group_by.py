@@ -11,7 +11,7 @@ from operators.group_by import GroupBy
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from tests.operators.running import Row, Running
+from tests.harness.running import Row, Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

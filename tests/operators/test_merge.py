@@ -8,7 +8,7 @@ import pytest
 from operators.merge import Merge
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.operators.running import Running
+from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

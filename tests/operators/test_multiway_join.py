@@ -13,8 +13,8 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests import multiway_invariants
-from tests.operators.running import Done, Items, Row, Running
+from tests.harness.running import Done, Items, Row, Running
+from tests.oracles import multiway_invariants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

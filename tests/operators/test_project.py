@@ -11,7 +11,7 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests.operators.running import Done, Running
+from tests.harness.running import Done, Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

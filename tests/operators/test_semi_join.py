@@ -9,7 +9,7 @@ from operators.semi_join import SemiJoin
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests.operators.running import Running
+from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

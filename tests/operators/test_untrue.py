@@ -13,9 +13,9 @@ from operators.expressions.predicate_domain import untrue
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.slices import literal
-from tests import oracle
-from tests.oracle import Tuple
-from tests.strategies import Small, SmallSchema, small_schemas, small_tuples
+from tests.oracles import oracle
+from tests.oracles.oracle import Tuple
+from tests.samples.strategies import Small, SmallSchema, small_schemas, small_tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

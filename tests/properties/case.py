@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from operators.state.behaviour import Operator
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
-from tests.invariants import Invariants
-from tests.oracle import Tuple
-from tests.strategies import SmallSchema
+from tests.oracles.invariants import Invariants
+from tests.oracles.oracle import Tuple
+from tests.samples.strategies import SmallSchema
 
 STREAM = Attribute("stream", Domain("INT", nullable=False))
 

@@ -17,13 +17,13 @@ from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute
 from punct_ns.slices import literal
-from tests import invariants, oracle
-from tests.invariants import Invariants
-from tests.oracle import Tuple
+from tests.oracles import invariants, oracle
+from tests.oracles.invariants import Invariants
+from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
 from tests.properties.pair_cases import PAIRS
 from tests.properties.punctuation_cases import PUNCTUATIONS
-from tests.strategies import SmallSchema
+from tests.samples.strategies import SmallSchema
 
 
 def selecting(space: SmallSchema) -> Case:

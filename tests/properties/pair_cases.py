@@ -11,10 +11,10 @@ from operators.intersect import Intersect
 from operators.join import Join, Kind
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Attribute, Schema
-from tests import oracle, pair_invariants
-from tests.oracle import Tuple
+from tests.oracles import oracle, pair_invariants
+from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
-from tests.strategies import SmallSchema
+from tests.samples.strategies import SmallSchema
 
 
 def _sides(space: SmallSchema) -> tuple[Schema, Schema]:

@@ -15,11 +15,11 @@ from operators.select import Select
 from punct_ns.domain import NAN, Domain
 from punct_ns.schema import Attribute
 from punct_ns.slices import literal
-from tests import invariants, oracle
-from tests.invariants import Invariants
-from tests.oracle import Tuple
+from tests.oracles import invariants, oracle
+from tests.oracles.invariants import Invariants
+from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
-from tests.strategies import SmallSchema
+from tests.samples.strategies import SmallSchema
 
 
 def describing(space: SmallSchema) -> Case:

@@ -21,14 +21,14 @@ from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from tests import oracle
-from tests.nights import AT_NIGHT
-from tests.operators.running import Done, Items, Running
-from tests.oracle import Tuple
+from tests.harness.nights import AT_NIGHT
+from tests.harness.running import Done, Items, Running
+from tests.oracles import oracle
+from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.pair_cases import PAIRS
-from tests.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
+from tests.samples.strategies import SMALL, SmallSchema, sliced_streams, small_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,13 +25,13 @@ from hypothesis import strategies as st
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from tests import oracle
-from tests.operators.running import tuples_of
+from tests.harness.running import tuples_of
+from tests.harness.walking import Walk
+from tests.oracles import oracle
+from tests.oracles.relational import answers
 from tests.properties.drawn_queries import queries
 from tests.properties.test_random_plans import ENDS, SPACE, TABLES, arrived, tuples_in
-from tests.relational import answers
-from tests.strategies import sliced_streams, small_tuples
-from tests.walking import Walk
+from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, together
 from xmlstream.sql.script import read

@@ -20,9 +20,9 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.punctuation import Punctuation
 from punct_ns.xml_form import PUNCT_NS, write_element
+from tests.oracles.relational import answers
 from tests.properties.test_drawn_queries import Streams, known, planned, streams
 from tests.properties.test_random_plans import SPACE, TABLES
-from tests.relational import answers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

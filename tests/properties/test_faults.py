@@ -32,10 +32,10 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from punct_ns.value_set import ValueSet
-from tests import notation
+from tests.harness import notation
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import FEW, Run, force_large_state, run, runs
-from tests.strategies import Small, SmallSchema
+from tests.samples.strategies import Small, SmallSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ def propagates_before_it_keeps(patch: Patch) -> None:
         operator.keep(inputs, state)
         return Slice(behaviour.together([part for part in parts if part is not None]), tuple(punctuations))
 
-    patch.setattr("tests.operators.running.advance", advance)
+    patch.setattr("tests.harness.running.advance", advance)
 
 
 def keeps_what_table_4_says_alone(patch: Patch) -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from operators.multiway_join import MultiwayJoin
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
-from tests.multiway_invariants import agree, multiway_joining
-from tests.oracle import Tuple
+from tests.oracles.multiway_invariants import agree, multiway_joining
+from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
 from tests.properties.test_contract import FEW, Run, force_large_state, run
-from tests.strategies import Small, SmallSchema, sliced_streams
+from tests.samples.strategies import Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

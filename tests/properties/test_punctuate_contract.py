@@ -20,9 +20,9 @@ from operators.punctuators.roster import ByRoster
 from operators.punctuators.rule import Rule
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests import oracle, punctuate_oracle
-from tests.operators.running import Running
-from tests.punctuate_oracle import Teller
+from tests.harness.running import Running
+from tests.oracles import oracle, punctuate_oracle
+from tests.oracles.punctuate_oracle import Teller
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,10 +21,10 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from tests import oracle
-from tests.operators.running import Done, tuples_of
-from tests.strategies import Small, SmallSchema, sliced_streams, small_tuples
-from tests.walking import Walk
+from tests.harness.running import Done, tuples_of
+from tests.harness.walking import Walk
+from tests.oracles import oracle
+from tests.samples.strategies import Small, SmallSchema, sliced_streams, small_tuples
 from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
 from xmlstream.optimizer.push_down_predicates import push_predicates
 from xmlstream.optimizer.rules import optimized

@@ -19,9 +19,9 @@ from operators.state.sort_key import SortKey
 from punct_ns.pattern import NULL, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from tests import invariants, oracle
-from tests.operators.running import Done, Running
-from tests.strategies import SMALL, SmallSchema, Tuple, small_punctuations, small_schemas, small_tuples
+from tests.harness.running import Done, Running
+from tests.oracles import invariants, oracle
+from tests.samples.strategies import SMALL, SmallSchema, Tuple, small_punctuations, small_schemas, small_tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

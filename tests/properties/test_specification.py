@@ -18,10 +18,10 @@ from punct_ns.domain import Domain
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.scheme import Scheme, Term
-from tests import framework, oracle
-from tests.oracle import Tuple
+from tests.oracles import framework, oracle
+from tests.oracles.oracle import Tuple
 from tests.properties.catalogue import CATALOGUE
-from tests.strategies import Small, SmallSchema, fewer, sliced_streams, small_schemas
+from tests.samples.strategies import Small, SmallSchema, fewer, sliced_streams, small_schemas
 
 TINY = [
     Small(Domain("BOOLEAN"), (False, True), (False, True, None)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from punct_ns.domain import NAN, Domain
 from punct_ns.sql_type import DiscreteType
-from tests import strategies
+from tests.samples import strategies
 
 COMPARE = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from punct_ns.grammar import GrammarCheck, Offence
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests import oracle, strategies
-from tests.strategies import SmallSchema
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import SmallSchema
 
 HOUR = Schema.parse("hour INT")
 

@@ -19,8 +19,8 @@ from punct_ns.pattern import WILDCARD, Constant, List, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
-from tests import oracle
-from tests.strategies import fewer
+from tests.oracles import oracle
+from tests.samples.strategies import fewer
 
 
 @dataclass(frozen=True)

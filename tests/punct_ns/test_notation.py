@@ -10,7 +10,7 @@ from punct_ns.notation import format_pattern, parse_pattern, split_patterns
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, Constant, List, Pattern, Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests import strategies
+from tests.samples import strategies
 
 STRING, INT = Domain("STRING"), Domain("INT")
 

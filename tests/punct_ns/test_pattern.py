@@ -26,8 +26,9 @@ from punct_ns.pattern import (
     patterns,
     values,
 )
-from tests import oracle, strategies
-from tests.strategies import Small
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import Small
 
 INT = Domain("INT")
 

@@ -8,8 +8,9 @@ from punct_ns.prefix import Direction, covered_prefix
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from tests import oracle, strategies
-from tests.strategies import SmallSchema
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import SmallSchema
 
 UP, DOWN = Direction(), Direction(descending=True, nulls_first=False)
 

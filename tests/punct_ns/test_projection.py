@@ -12,8 +12,9 @@ from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
-from tests import oracle, strategies
-from tests.strategies import SmallSchema, Tuple
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import SmallSchema, Tuple
 
 REPORTS = Schema.parse("sid STRING, hour INT, min INT NOT NULL, temp DOUBLE", domains="min 0..59")
 HOUR = Schema.parse("hour INT")

@@ -19,8 +19,9 @@ from punct_ns.punctuation import (
     set_no_match,
 )
 from punct_ns.schema import Schema
-from tests import oracle, strategies
-from tests.strategies import SmallSchema
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import SmallSchema
 
 BIDS = Schema.parse("itemid INT, increase DOUBLE, buyerid INT")
 

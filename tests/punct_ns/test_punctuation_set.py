@@ -11,8 +11,9 @@ from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from tests import oracle, strategies
-from tests.strategies import SmallSchema
+from tests.oracles import oracle
+from tests.samples import strategies
+from tests.samples.strategies import SmallSchema
 
 HOURS = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
 AUCTION = Schema.parse("auction INT, bidder INT, price DOUBLE")

@@ -8,7 +8,7 @@ from hypothesis import given
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
-from tests import strategies
+from tests.samples import strategies
 
 
 @strategies.fewer(3)

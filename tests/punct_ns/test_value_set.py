@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from punct_ns.growing_set import GrowingSet
 from punct_ns.pattern import values
 from punct_ns.value_set import ValueSet
-from tests import strategies
-from tests.strategies import Small
+from tests.samples import strategies
+from tests.samples.strategies import Small
 
 
 @st.composite

@@ -12,7 +12,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from sources.xml.grammar.violations import offences
-from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 
 def table(rows: list[tuple[int, tuple[Any, ...]]], schema: Schema) -> pa.Table:

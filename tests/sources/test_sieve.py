@@ -16,7 +16,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from sources.xml.grammar import grammar_filter
 from sources.xml.options.source import SourceOptions
-from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 
 def options(schema: Schema) -> SourceOptions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.relational import TABLES
+from tests.oracles.relational import TABLES
 from xmlstream.sql.catalogue import Catalogue
 from xmlstream.sql.script import Script, read
 

@@ -24,8 +24,8 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
-from tests.operators.saying import NO_STORE
-from tests.strategies import SMALL, SmallSchema, small_punctuations
+from tests.harness.saying import NO_STORE
+from tests.samples.strategies import SMALL, SmallSchema, small_punctuations
 from xmlstream.optimizer.insert_describe import describe_keys
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological

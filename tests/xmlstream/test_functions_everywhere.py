@@ -18,10 +18,10 @@ from operators.expressions.dialect import expression, render
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from tests.function_samples import CALLS, COLUMNS, FORMS, ROWS
-from tests.nights import AT_NIGHT
-from tests.operators.running import tuples_of
-from tests.walking import Walk
+from tests.harness.nights import AT_NIGHT
+from tests.harness.running import tuples_of
+from tests.harness.walking import Walk
+from tests.samples.functions import CALLS, COLUMNS, FORMS, ROWS
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.functions import AGGREGATES, SCALARS
 from xmlstream.sql.script import read

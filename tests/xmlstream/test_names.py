@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from tests.relational import answers, computed
+from tests.oracles.relational import answers, computed
 from xmlstream.builder.query import Query
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.script import read

@@ -11,9 +11,9 @@ import pytest
 import xmlstream as xs
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.operators.running import tuples_of
+from tests.harness.running import tuples_of
+from tests.harness.walking import Walk
 from tests.properties.test_contract import force_large_state
-from tests.walking import Walk
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.script import read
 

@@ -26,7 +26,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from tests.strategies import Tuple, domains, punctuations, values
+from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import copy_documents
 from xmlstream.sink.xml_sink import DirectorySink, DocumentForm
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
-from tests.relational import TABLES, computed, views
+from tests.oracles.relational import TABLES, computed, views
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan
 from xmlstream.sql.functions import AGGREGATES, REFUSED, SCALARS

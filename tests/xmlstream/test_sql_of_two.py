@@ -12,7 +12,7 @@ from operators.join import Join
 from operators.project import Project
 from operators.sort import Sort
 from punct_ns.errors import QueryError
-from tests.relational import TABLES, computed, views
+from tests.oracles.relational import TABLES, computed, views
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan, topological
 from xmlstream.sql.script import read

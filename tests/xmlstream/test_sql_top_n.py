@@ -19,9 +19,9 @@ from operators.top_n import TopN
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
-from tests.operators.running import Row, rows_of, tuples_of
-from tests.relational import computed
-from tests.walking import Walk
+from tests.harness.running import Row, rows_of, tuples_of
+from tests.harness.walking import Walk
+from tests.oracles.relational import computed
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, results, topological
 from xmlstream.sql.script import read

@@ -15,8 +15,8 @@ from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, read_element
 from sources.generators.sensors import generate
-from tests import oracle
-from tests.nights import AT_NIGHT
+from tests.harness.nights import AT_NIGHT
+from tests.oracles import oracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
-from tests import oracle
-from tests.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
+from tests.oracles import oracle
+from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 from xmlstream.runtime.zone_maps import may_match
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from punct_ns.schema import Schema
-from tests import notation
-from tests.framework import sdiff, sdupelim, sjoin
+from tests.harness import notation
+from tests.oracles.framework import sdiff, sdupelim, sjoin
 
 NUMBER = Schema.parse("n INT")
 

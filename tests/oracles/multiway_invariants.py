@@ -1,6 +1,6 @@
 """What a join of many inputs may put out, and must keep: the chained purge of Li et al. 2006, §3.2 and §4.2, by lists.
 
-As `tests.invariants`, over all tuples and punctuations of all inputs so far. A result is `(0, *first, 0, *second, …)`.
+As `invariants`, over all tuples and punctuations of all inputs so far. A result is `(0, *first, 0, *second, …)`.
 Attributes that are equal are a *class*: for each of its inputs the place of its attribute there.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from punct_ns.punctuation import Punctuation
-from tests import oracle
-from tests.invariants import Invariants
-from tests.oracle import Tuple
-from tests.pair_invariants import lets_out
+from tests.oracles import oracle
+from tests.oracles.invariants import Invariants
+from tests.oracles.oracle import Tuple
+from tests.oracles.pair_invariants import lets_out
 
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]

@@ -11,8 +11,8 @@ from operators.state.behaviour import Slice, advance
 from operators.state.operator_state import OperatorState
 from operators.state.segments import SegmentStore
 from punct_ns.slices import quoted
-from tests.operators.running import Done, Items, Row, rows_of, tuples_of
-from tests.relational import answers
+from tests.harness.running import Done, Items, Row, rows_of, tuples_of
+from tests.oracles.relational import answers
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 
 if TYPE_CHECKING:

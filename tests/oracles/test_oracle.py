@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests import invariants, notation, oracle
+from tests.harness import notation
+from tests.oracles import invariants, oracle
 
 NUMBER = Schema.parse("n INT")
 REPORTS = Schema.parse("hour INT, temp DOUBLE")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests import oracle
-from tests.oracle import Tuple
+from tests.oracles import oracle
+from tests.oracles.oracle import Tuple
 
 
 class Teller(Protocol):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from punct_ns.punctuation import Punctuation
-from tests import oracle
-from tests.oracle import Slice, Tuple
+from tests.oracles import oracle
+from tests.oracles.oracle import Slice, Tuple
 
 Step = Callable[[Sequence[Tuple], Any], tuple[list[Tuple], Any]]
 Pass = Callable[[Sequence[Punctuation], Any], list[Tuple]]

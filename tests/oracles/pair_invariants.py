@@ -1,6 +1,6 @@
 """What operators of two inputs may put out, and must keep: joins of every kind, intersect, difference.
 
-As `tests.invariants`, over all tuples and punctuations of both inputs so far. A pair is `(0, *left, 0, *right)`,
+As `invariants`, over all tuples and punctuations of both inputs so far. A pair is `(0, *left, 0, *right)`,
 and `None` instead of 0 with nulls behind it where an outer join has no partner.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from punct_ns.pattern import Wildcard
 from punct_ns.punctuation import Punctuation
-from tests import oracle
-from tests.invariants import Invariants, remembered
-from tests.oracle import Tuple
+from tests.oracles import oracle
+from tests.oracles.invariants import Invariants, remembered
+from tests.oracles.oracle import Tuple
 
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from punct_ns.punctuation import Punctuation
-from tests import oracle
-from tests.oracle import Slice, Tuple
+from tests.oracles import oracle
+from tests.oracles.oracle import Slice, Tuple
 
 _Tuples = Sequence[Sequence[Tuple]]
 _Punctuations = Sequence[Sequence[Punctuation]]
