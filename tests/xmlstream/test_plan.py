@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from operators.project import Project
 from punct_ns.errors import QueryError
 from xmlstream.optimizer.column_pruning import prune_columns
 from xmlstream.optimizer.rules import RULES, collapse_projections, flatten_merges, optimized
-from xmlstream.plan.nodes import Node, Scan, fingerprint, names, topological
+from xmlstream.plan.nodes import Node, Scan, names, plain, topological
 from xmlstream.plan.plan_text import tree
 from xmlstream.sql.analysis import NamesOnly
 from xmlstream.sql.declaration import scan
@@ -51,12 +52,12 @@ def columns(root: Node) -> dict[str, tuple[str, ...]]:
     return {n.operator.name: n.operator.options.columns for n in topological(root) if isinstance(n.operator, Scan)}
 
 
-def test_equal_queries_have_equal_plans_and_fingerprints() -> None:
+def test_equal_queries_have_equal_plans_and_are_one_to_a_checkpoint() -> None:
     one, other = plan(WAREHOUSE), plan(WAREHOUSE.replace("MAX", " max ").replace("t, hour", "T , `hour`"))
     assert labels(one) == labels(other)
     assert plan(WAREHOUSE) == one
     assert hash(plan(WAREHOUSE)) == hash(one)
-    assert fingerprint(plan(WAREHOUSE)) == fingerprint(one)
+    assert plain(plan(WAREHOUSE)) == plain(one)
 
 
 def test_a_part_that_is_used_twice_is_one_node() -> None:
@@ -116,21 +117,21 @@ def test_a_name_can_be_a_directory() -> None:
         WAREHOUSE.replace("FROM s2", "FROM s1 WHERE min > 3"),
     ],
 )
-def test_another_query_has_another_fingerprint(changed: str) -> None:
-    assert fingerprint(plan(changed)) != fingerprint(plan(WAREHOUSE))
+def test_another_query_is_another_to_a_checkpoint(changed: str) -> None:
+    assert plain(plan(changed)) != plain(plan(WAREHOUSE))
 
 
-def test_how_a_source_is_sliced_is_no_part_of_the_fingerprint() -> None:
+def test_how_a_source_is_sliced_is_nothing_to_a_checkpoint() -> None:
     sliced = TABLES.replace("schemes", "maxBytesPerSlice '1m', mode 'PERMISSIVE', schemes")
-    assert fingerprint(plan(WAREHOUSE, sliced)) == fingerprint(plan(WAREHOUSE))
+    assert plain(plan(WAREHOUSE, sliced)) == plain(plan(WAREHOUSE))
     elsewhere = TABLES.replace("s1.xml", "s3.xml")
-    assert fingerprint(plan(WAREHOUSE, elsewhere)) != fingerprint(plan(WAREHOUSE))
+    assert plain(plan(WAREHOUSE, elsewhere)) != plain(plan(WAREHOUSE))
 
 
-def test_the_fingerprint_is_the_same_in_another_process() -> None:
-    program = f"from tests.xmlstream.test_plan import *; print(fingerprint(plan({WAREHOUSE!r})))"
+def test_a_plan_as_json_has_it_is_the_same_in_another_process() -> None:
+    program = f"from tests.xmlstream.test_plan import *; print(json.dumps(plain(plan({WAREHOUSE!r}))))"
     other = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert other.stdout.strip() == fingerprint(plan(WAREHOUSE))
+    assert json.loads(other.stdout) == plain(plan(WAREHOUSE))
 
 
 def test_projections_on_each_other_become_one() -> None:

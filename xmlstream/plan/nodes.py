@@ -1,13 +1,11 @@
 """A query as a plan: operators over sources, a directed acyclic graph whose equal parts are one.
 
 Plans are values. Two queries that mean the same by construction, from SQL or from the builder, have equal plans; a part
-that a query uses twice runs once; and a checkpoint knows the plan it belongs to by its fingerprint.
+that a query uses twice runs once; and a checkpoint knows the plan it belongs to by what `plain` says of it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -174,16 +172,11 @@ def names(root: Node) -> dict[Node, str]:
     return given
 
 
-def fingerprint(root: Node) -> str:
-    """What tells this plan from any other, as far as kept state and output depend on it; stable across processes.
+def plain(root: Node) -> list[dict[str, Any]]:
+    """The plan as JSON has it, a part for each node, as far as kept state and output depend on it.
 
     How a source is sliced, and what is done about bad input, may change from run to run.
     """
-    return hashlib.sha256(json.dumps(plain(root), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def plain(root: Node) -> list[dict[str, Any]]:
-    """The plan as JSON has it, a part for each node, as far as kept state and output depend on it."""
     called = names(root)
     return [
         {
