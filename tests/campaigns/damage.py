@@ -8,12 +8,11 @@ takes some ten minutes on two cores. `tests/xmlstream/test_checkpoint.py` does t
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 import xmlstream as xs
 from punct_ns.errors import StateError
 from punct_ns.xml_form import PUNCT_NS
+from tests.harness.file_damage import DAMAGES
 from xmlstream.runtime import commit_log
 from xmlstream.session.spark_session import open_session
 
@@ -52,27 +52,6 @@ def run(spark: SparkSession, home: Path, *, keep_open: bool) -> None:
 def answer(home: Path) -> dict[str, str]:
     """All that was published."""
     return {str(path.relative_to(home)): path.read_text() for path in home.glob("*/slice-*.xml")}
-
-
-def truncate(path: Path) -> None:
-    """To its half."""
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def empty(path: Path) -> None:
-    """To nothing."""
-    os.truncate(path, 0)
-
-
-def flip(path: Path) -> None:
-    """One bit in its middle."""
-    data = bytearray(path.read_bytes())
-    if data:
-        data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
-DAMAGES: tuple[Callable[[Path], None], ...] = (truncate, empty, Path.unlink, flip)
 
 
 @contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 
 from operators.state.durable import checksum
 from punct_ns.errors import StateError
+from tests.harness.file_damage import DAMAGES
 from xmlstream.runtime import commit_log
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.commit_log import CommitLog
@@ -56,23 +55,6 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
 def published(directory: Path) -> Output:
     documents = {d.draft.name: d.draft.checksum for d in Checkpoint(directory).documents}
     return Output(directory.parent / "out", documents)
-
-
-def truncate(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def empty(path: Path) -> None:
-    os.truncate(path, 0)
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
-DAMAGES: tuple[Callable[[Path], None], ...] = (truncate, empty, Path.unlink, flip)
 
 
 def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_does_no_harm(
