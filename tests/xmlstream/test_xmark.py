@@ -17,7 +17,7 @@ from punct_ns.errors import QueryError, UsageError
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
-from tests.sources.xmark_documents import XMark
+from tests.samples.xmark_documents import XMark
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, plain, topological
 from xmlstream.runtime.merged_documents import spread

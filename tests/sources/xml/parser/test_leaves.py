@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tests.sources.reading import FINE, WHOLE, Cuts, any_cuts, read_cut
-from tests.sources.xml_oracle import PUNCT, Item
+from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
+from tests.oracles.xml_oracle import PUNCT, Item
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

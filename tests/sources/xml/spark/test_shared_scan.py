@@ -20,8 +20,8 @@ from sources.xml.spark.shared_scan import one_pass
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from tests.sources.xml_documents import COLUMNS, OPTIONS, Writer
-from tests.sources.xml_oracle import well_formed
+from tests.oracles.xml_oracle import well_formed
+from tests.samples.xml_documents import COLUMNS, OPTIONS, Writer
 
 
 def source(path: str, row_tag: str, **options: str) -> SourceOptions:

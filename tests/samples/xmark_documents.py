@@ -1,6 +1,6 @@
 """Documents of XMark's structure, in words of our own.
 
-`python -m tests.sources.xmark_documents` writes data/xmark.xml.
+`python -m tests.samples.xmark_documents` writes data/xmark.xml.
 """
 
 from __future__ import annotations

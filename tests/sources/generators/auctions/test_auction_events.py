@@ -14,7 +14,7 @@ import pytest
 from punct_ns.errors import UsageError
 from sources.generators.auctions import generator
 from sources.generators.auctions.house import House
-from tests.sources.auction_items import BRISK, START, Item, streams, tuples
+from tests.samples.auction_items import BRISK, START, Item, streams, tuples
 
 
 @pytest.mark.parametrize("events", [0, 1, 4, 50, 1234])

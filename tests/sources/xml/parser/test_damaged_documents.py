@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.sources.damage import damaged
-from tests.sources.reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
-from tests.sources.xml_documents import PATHS, ROW, Writer, encoded
-from tests.sources.xml_oracle import Item, before_the_fault, items, well_formed
+from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
+from tests.oracles.xml_oracle import Item, before_the_fault, items, well_formed
+from tests.samples.xml_damage import damaged
+from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
 
 SOME = [WHOLE, FINE, Cuts(piece=50, window=500)]
 ROOT = b"<root xmlns:punct='http://www.cse.ogi.edu/dot/niagara/punct' xmlns:p='urn:p'>"

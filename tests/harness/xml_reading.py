@@ -19,8 +19,8 @@ from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.byte_ranges import Range
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from tests.sources.xml_documents import COLUMNS, OPTIONS, PATHS, ROW
-from tests.sources.xml_oracle import Item
+from tests.oracles.xml_oracle import Item
+from tests.samples.xml_documents import COLUMNS, OPTIONS, PATHS, ROW
 
 
 @dataclass(frozen=True)

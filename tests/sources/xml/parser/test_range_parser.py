@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.sources.reading import END, any_cuts, read_cut, readable, source
-from tests.sources.xml_documents import PATHS, ROW, Writer, encoded
-from tests.sources.xml_oracle import Item, items, well_formed
+from tests.harness.xml_reading import END, any_cuts, read_cut, readable, source
+from tests.oracles.xml_oracle import Item, items, well_formed
+from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
 
 SEEDS = st.integers(0, 1 << 40)
 

@@ -14,7 +14,7 @@ from sources.generators.auctions.streams import STREAMS, Form, Stream, documents
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
 from sources.xml.splits.byte_ranges import Range
-from tests.sources.auction_items import BRISK, items
+from tests.samples.auction_items import BRISK, items
 
 Row = dict[str, Any]
 

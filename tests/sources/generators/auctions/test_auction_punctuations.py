@@ -13,7 +13,7 @@ from sources.generators.auctions.house import SCHEMES, House
 from sources.generators.auctions.streams import Form, documents
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
-from tests.sources.auction_items import BRISK, START, Item, said, streams, tuples
+from tests.samples.auction_items import BRISK, START, Item, said, streams, tuples
 
 
 def offence(made: list[Item]) -> Item | None:

@@ -11,8 +11,8 @@ from sources.xml.parser.range_parser import XmlParser
 from sources.xml.spark.shared_scan import one_pass
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from tests.sources.reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
-from tests.sources.xml_oracle import PUNCT, Item
+from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, Read, read, read_cut, source
+from tests.oracles.xml_oracle import PUNCT, Item
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500), Cuts(piece=300, partition="200")]
 NEAR = PUNCT + "/"

@@ -24,7 +24,7 @@ from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from tests.sources.xml_oracle import PUNCT
+from tests.oracles.xml_oracle import PUNCT
 
 BID = {
     "rowTag": "bid",

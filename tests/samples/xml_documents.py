@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.sources.xml_oracle import PUNCT
+from tests.oracles.xml_oracle import PUNCT
 
 ROW = "row"
 PATHS = ["a", "b", "@id", "x/y/@z", "../@up"]
