@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sources.xml.options import source
+from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from xmlstream.session import class_archive
 from xmlstream.sql import script
 
@@ -72,8 +72,8 @@ def test_every_option_of_a_source_is_in_its_table() -> None:
         "path.<column>",
         "prefix.<column>",
     }
-    internal = {"schema", *source.SET_BY_QUERIES}
-    assert listed == set(source._NAMES.values()) - internal
+    internal = {"schema", *SET_BY_QUERIES}
+    assert listed == OPTIONS.keys() - internal
 
 
 def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:

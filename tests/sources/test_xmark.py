@@ -259,5 +259,5 @@ def test_documents_in_sequence_can_be_read_if_nothing_is_closed_by_their_structu
     options = SourceOptions.parse(
         xmark.options({"path": "*.xml", "STREAM": "Person", "uniqueIds": "", "sectionends": ""})
     )
-    assert not options.closings
+    assert not options.structural
     assert not options.schemes

@@ -9,7 +9,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.errors import QueryError, UsageError
-from sources.xml.options.source import SET_BY_QUERIES
+from sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.builder import sparks_names
 from xmlstream.builder.query import Groups, Query
 from xmlstream.builder.run_options import settings

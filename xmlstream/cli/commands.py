@@ -216,7 +216,7 @@ def check(
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
     options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
-    source = SourceOptions.parse(options, schema)
+    source = SourceOptions.parse(options, schema, giver="reader")
     require_found(source)
     found = examine(source)
     if found.offence is not None:

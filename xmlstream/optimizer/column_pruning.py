@@ -118,16 +118,12 @@ def _narrow(node: Node, source: Scan, needed: set[str]) -> Node:
     columns = columns or [options.schema.names[0]]
     # The option is a list with commas in it.
     if (
-        _PROMISES.isdisjoint(name for name, _ in options.given)
+        not options.has_promise
         or tuple(columns) == options.columns
         or any("," in name or name != name.strip() for name in columns)
     ):
         return node
     return Node(Scan(source.name, options.replace(columns=",".join(columns))), (), node.label)
-
-
-_PROMISES = frozenset(("schemes", "sectionEnds", "uniqueIds"))
-"""The options in which a source says what its punctuations speak of."""
 
 
 def _exactly(node: Node, names: tuple[str, ...]) -> Node:

@@ -189,12 +189,6 @@ def plain(root: Node) -> list[dict[str, Any]]:
     ]
 
 
-_MAY_CHANGE = {"mode", "ungrammatical", "unfinished", "unfinishedAge", "follow", "keepOpen", "close"} | {
-    *("documentLog", "restricted", "stage", "source"),
-    *(f"max{limit}" for limit in ("BytesPerSlice", "BytesPerPartition", "FilesPerSlice", "ItemBytes")),
-}
-
-
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     match value:
@@ -205,7 +199,7 @@ def _plain(value: Any) -> Any:
         case Mapping():
             return {str(name): _plain(part) for name, part in value.items()}
         case SourceOptions():
-            return {name: text for name, text in value.given if name not in _MAY_CHANGE}
+            return value.lasting
         case Schema():
             return [[a.name, a.domain.type, a.domain.nullable, str(a.domain.low), str(a.domain.high)] for a in value]
         case _ if is_dataclass(value):

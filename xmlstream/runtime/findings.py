@@ -129,7 +129,7 @@ def _documents(options: SourceOptions, waiting: Waiting | None) -> _Said:
 def _items(found: Findings, options: SourceOptions) -> _Said:
     tag = options.row_tag
     if found.foreign:
-        kinds = f"tuples are {tag}, punctuations are of the namespace {options.namespace}"
+        kinds = f"tuples are {tag}, punctuations are of the namespace {options.punctuation_namespace}"
         there = _list(_braced(name) for name in found.foreign)
         yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
     elif found.is_nothing:

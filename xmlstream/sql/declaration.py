@@ -12,7 +12,7 @@ from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from sources import xmark
-from sources.xml.options.source import SET_BY_QUERIES, SourceOptions
+from sources.xml.options.source import SourceOptions
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.query_text import QueryText
@@ -93,10 +93,6 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     Raises:
         UsageError: An option is unknown, missing or cannot be read.
     """
-    for option in options:
-        for known, instead in SET_BY_QUERIES.items():
-            if option.lower() == known.lower():
-                raise UsageError(f"{known} is set by the query that reads the source", hint=instead)
     written = STREAM_FORMATS[using]
     if written is not None:
         if schema is not None:
@@ -105,7 +101,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    return source(name, SourceOptions.parse(options, schema))
+    return source(name, SourceOptions.parse(options, schema, giver="user"))
 
 
 def _column(column: exp.Expr, text: QueryText) -> str:

@@ -6,26 +6,26 @@ Spark's own XML source where the meaning is the same.
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
-from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import local_path, pattern_of
+from sources.xml.options.option_table import (
+    OPTIONS,
+    Giver,
+    ManyDocuments,
+    Mode,
+    OnUngrammatical,
+    WhenUnfinished,
+    by_proper_names,
+    may_change,
+)
 from sources.xml.options.paths import LeafPath, default_path
-from sources.xml.options.structural import Closings
-from sources.xml.options.values import choice, count, date_pattern, flag, names, seconds, size, text
-
-Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
-Ungrammatical = Literal["fail", "drop", "divert"]
-Many = Literal["sequence", "merge", "one"]
-WhenUnfinished = Literal["wait", "fail", "skip"]
+from sources.xml.options.structural_promises import StructuralPromises
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class SourceOptions:
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
         prefixes: For each attribute, what its texts begin with and its values do not; empty for nothing.
-        schemes: What the source promises to punctuate, its closings included.
-        closings: What a document closes by its structure.
+        schemes: What the source promises to punctuate, by its structure, too.
+        structural: What it promises by the structure of its documents.
         unit_tag: Local name of elements that are never cut, so that a row in one can be numbered; empty for none.
-        namespace: The namespace URI that makes an element a punctuation.
+        punctuation_namespace: The namespace URI that makes an element a punctuation.
         null_value: Text of a leaf that stands for null, beside `xsi:nil`; none by default.
         mode: What bad input does: stop the query, divert it, or leave it out and count it.
         ungrammatical: The same for a tuple that an earlier punctuation matches.
@@ -74,77 +74,81 @@ class SourceOptions:
     schema: Schema
     paths: tuple[LeafPath, ...]
     prefixes: tuple[str, ...]
-    schemes: tuple[Scheme, ...] = ()
-    closings: Closings = field(default_factory=Closings)
-    unit_tag: str = ""
-    namespace: str = PUNCT_NS
-    null_value: str | None = None
-    mode: Mode = "FAILFAST"
-    ungrammatical: Ungrammatical = "fail"
-    encoding: str | None = None
-    timestamp_format: str | None = None
-    date_format: str | None = None
-    ignore_surrounding_spaces: bool = True
-    max_bytes_per_slice: int = 64 << 20
-    max_bytes_per_partition: int = 16 << 20
-    max_files_per_slice: int | None = None
-    max_item_bytes: int = 64 << 20
-    follow: bool = True
-    keep_open: bool = False
-    close: bool = False
-    unfinished: WhenUnfinished = "wait"
-    unfinished_age: float = 600.0
-    document_log: str | None = None
-    restricted: str | None = None
-    stage: str | None = None
-    source: str = "source"
-    columns: tuple[str, ...] = ()
-    beside: tuple[SourceOptions, ...] = ()
-    documents: Many = "sequence"
-    given: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    schemes: tuple[Scheme, ...]
+    structural: StructuralPromises
+    unit_tag: str
+    punctuation_namespace: str
+    null_value: str | None
+    mode: Mode
+    ungrammatical: OnUngrammatical
+    encoding: str | None
+    timestamp_format: str | None
+    date_format: str | None
+    ignore_surrounding_spaces: bool
+    max_bytes_per_slice: int
+    max_bytes_per_partition: int
+    max_files_per_slice: int | None
+    max_item_bytes: int
+    follow: bool
+    keep_open: bool
+    close: bool
+    unfinished: WhenUnfinished
+    unfinished_age: float
+    document_log: str | None
+    restricted: str | None
+    stage: str | None
+    source: str
+    columns: tuple[str, ...]
+    beside: tuple[SourceOptions, ...]
+    documents: ManyDocuments
+    given: tuple[tuple[str, str], ...] = field(repr=False)
 
     @staticmethod
-    def parse(options: Mapping[str, str], schema: str | None = None) -> SourceOptions:
+    def parse(options: Mapping[str, str], schema: str | None = None, giver: Giver = "query") -> SourceOptions:
         """The source that options describe; names are compared without case, as Spark does.
 
         Args:
             options: As in `CREATE TABLE … OPTIONS (…)`.
             schema: Spark DDL of the attributes, if it is not among the options.
+            giver: Who gives the options.
 
         Raises:
-            UsageError: An unknown option, a missing one, or a value that cannot be read.
+            UsageError: An unknown option, one that is not the giver's, a missing one, or a value that cannot be read.
         """
-        given = _named(options)
+        given = by_proper_names(options, giver)
         if schema is not None:
             given["schema"] = schema
-        for needed in ("path", "rowTag", "schema"):
+        for needed, hint in _NEEDED.items():
             if not given.get(needed):
-                raise UsageError(f"the source has no {needed}", hint=_HINTS[needed])
-        declared = Schema.parse(given["schema"], given.get("domains", ""))
+                raise UsageError(f"the source has no {needed}", hint=hint)
+        read = {
+            name: option.read(name, given[name]) if name in given else option.default
+            for name, option in OPTIONS.items()
+        }
+        declared = Schema.parse(read["schema"], read["domains"])
         for attribute in declared:
             if attribute.domain.opaque and element_of(attribute.domain) is None:
                 raise UsageError(
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
                     hint="a string, a number, a boolean, a date, a timestamp, or an array of those is",
                 )
-        paths = _paths(given, declared)
-        closings = Closings.parse(given.get("uniqueIds", ""), given.get("sectionEnds", ""), declared, paths)
-        schemes = tuple(
-            dict.fromkeys([*parse_schemes(given.get("schemes", ""), declared), *closings.schemes(declared)])
-        )
-        read = {spec.attribute: spec.read(name, given[name]) for name, spec in _SPECS.items() if name in given}
-        columns = tuple(declared.attribute(name).name for name in read.pop("columns", ()))
+        paths = _paths(given, declared, read["attributePrefix"], read["valueTag"])
+        structural = StructuralPromises.parse(read["uniqueIds"], read["sectionEnds"], declared, paths)
+        schemes = tuple(dict.fromkeys([*parse_schemes(read["schemes"], declared), *structural.schemes(declared)]))
+        columns = tuple(declared.attribute(name).name for name in read["columns"])
+        derived = {
+            "schema": implied(declared, schemes),
+            "schemes": schemes,
+            "columns": columns or declared.names,
+            "beside": tuple(SourceOptions.parse(other) for other in read["beside"]),
+        }
+        plain = {attribute: read[name] for name, attribute in _ATTRIBUTES.items()}
         source = SourceOptions(
-            path=given["path"],
-            row_tag=given["rowTag"],
-            schema=implied(declared, schemes),
+            **{**plain, **derived},
             paths=paths,
             prefixes=_prefixes(given, declared),
-            schemes=schemes,
-            closings=closings,
-            columns=columns or declared.names,
+            structural=structural,
             given=tuple(sorted(given.items())),
-            **read,
         )
         source._require_sense()
         return source
@@ -160,14 +164,24 @@ class SourceOptions:
         """Whether each of its documents is to be an input of its own."""
         return self.documents == "merge"
 
+    @property
+    def lasting(self) -> dict[str, str]:
+        """The options as given, without those that may change from one run of a query to the next."""
+        return {name: text for name, text in self.given if not may_change(name)}
+
+    @property
+    def has_promise(self) -> bool:
+        """Whether it says what its punctuations restrict, be it nothing."""
+        return any(name in OPTIONS and OPTIONS[name].is_promise for name, _ in self.given)
+
     def _require_sense(self) -> None:
         if not self.unit_tag and (numbers := [path for path in self.paths if path.function == "position"]):
             raise UsageError(
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
-        if self.closings and self.documents == "sequence" and pattern_of(local_path(self.path)) is not None:
-            raise UsageError(MANY, hint=ONE)
+        if self.structural and self.documents == "sequence" and pattern_of(local_path(self.path)) is not None:
+            raise structure_of_many()
 
     def replace(self, **options: str | None) -> SourceOptions:
         """The same source with other options, under their proper names; None takes one away."""
@@ -198,96 +212,30 @@ def _place(option: str, schema: Schema) -> int:
     return schema.index(column)
 
 
-def _paths(given: Mapping[str, str], schema: Schema) -> tuple[LeafPath, ...]:
-    prefix, value_tag = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
-    paths = [default_path(name, prefix, value_tag) for name in schema.names]
+def _paths(given: Mapping[str, str], schema: Schema, attribute_prefix: str, value_tag: str) -> tuple[LeafPath, ...]:
+    paths = [default_path(name, attribute_prefix, value_tag) for name in schema.names]
     for name, path in given.items():
         if name.startswith("path."):
             paths[_place(name, schema)] = LeafPath.parse(path)
     return tuple(paths)
 
 
-def _named(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under their proper names."""
-    given = {}
-    for name, value in options.items():
-        proper = _NAMES.get(name.lower())
-        group, dot, column = name.partition(".")
-        if proper is None and dot and group.lower() in ("path", "prefix"):
-            proper = f"{group.lower()}.{column}"
-        if proper is None:
-            near = difflib.get_close_matches(name.lower(), _NAMES, n=1, cutoff=0.5)
-            known = ", ".join(known for known in _NAMES.values() if known not in SET_BY_QUERIES)
-            hint = f"did you mean {_NAMES[near[0]]}?" if near else f"the options are {known}"
-            raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
-        given[proper] = value
-    return given
+def structure_of_many() -> UsageError:
+    """Why a source of many documents cannot promise anything by their structure, and what can be done about it."""
+    return UsageError(
+        "what one document closes, another may bring again: uniqueIds and sectionEnds are of a single document",
+        hint="say documents 'merge': each document is an input of its own, and what goes out is closed in all of them",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Spec:
-    """The attribute that an option sets, and how its text is read."""
-
-    attribute: str
-    read: Callable[[str, str], Any]
-
-
-def _beside(name: str, given: str) -> tuple[SourceOptions, ...]:
-    try:
-        return tuple(SourceOptions.parse(options) for options in json.loads(given))
-    except (ValueError, TypeError, AttributeError):
-        raise UsageError(
-            f"{name} is no list of sources", hint="a query says it where it reads several in one pass"
-        ) from None
-
-
-_SPECS = {
-    "punctuationNamespace": _Spec("namespace", text),
-    "nullValue": _Spec("null_value", text),
-    "unitTag": _Spec("unit_tag", text),
-    "mode": _Spec("mode", choice(*get_args(Mode))),
-    "ungrammatical": _Spec("ungrammatical", choice(*get_args(Ungrammatical))),
-    "encoding": _Spec("encoding", text),
-    "timestampFormat": _Spec("timestamp_format", date_pattern),
-    "dateFormat": _Spec("date_format", date_pattern),
-    "ignoreSurroundingSpaces": _Spec("ignore_surrounding_spaces", flag),
-    "maxBytesPerSlice": _Spec("max_bytes_per_slice", size),
-    "maxBytesPerPartition": _Spec("max_bytes_per_partition", size),
-    "maxFilesPerSlice": _Spec("max_files_per_slice", count),
-    "maxItemBytes": _Spec("max_item_bytes", size),
-    "documents": _Spec("documents", choice(*get_args(Many))),
-    "unfinished": _Spec("unfinished", choice(*get_args(WhenUnfinished))),
-    "unfinishedAge": _Spec("unfinished_age", seconds),
-    "follow": _Spec("follow", flag),
-    "keepOpen": _Spec("keep_open", flag),
-    "close": _Spec("close", flag),
-    "documentLog": _Spec("document_log", text),
-    "restricted": _Spec("restricted", text),
-    "stage": _Spec("stage", text),
-    "source": _Spec("source", text),
-    "columns": _Spec("columns", names),
-    "beside": _Spec("beside", _beside),
-}
-assert {spec.attribute for spec in _SPECS.values()} <= {known.name for known in fields(SourceOptions)}
-
-_OTHERS = ("path", "rowTag", "schema", "schemes", "domains", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds")
-_NAMES = {name.lower(): name for name in (*_OTHERS, *_SPECS)}
-
-SET_BY_QUERIES = {
-    "follow": "run the query with --follow, or by start",
-    "keepOpen": "run the query with --keep-open, or keep_open=True",
-    **dict.fromkeys(("close", "documentLog", "restricted", "stage", "source", "columns", "beside"), "leave it out"),
-}
-"""Options that a query sets for its sources, and what a user does instead."""
-
-MANY = "what one document closes, another may bring again: uniqueIds and sectionEnds are of a single document"
-"""Why a source of many documents cannot be closed by their structure."""
-
-ONE = "say documents 'merge': each document is an input of its own, and what goes out is closed in all of them"
-"""What can be done about it."""
-
-_HINTS = {
+_NEEDED = {
     "path": "path names a file, a directory or a glob",
     "rowTag": "rowTag names the elements that are tuples",
     "schema": "schema lists the attributes, as in 'sid STRING, hour INT'",
 }
+"""The options without which there is no source, and what they are."""
+
+_READ_TOGETHER = frozenset(("domains", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds"))
+"""Options that are no attributes of a source: they say what others are."""
+
+_ATTRIBUTES = {name: option.attribute for name, option in OPTIONS.items() if name not in _READ_TOGETHER}

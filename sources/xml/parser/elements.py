@@ -52,7 +52,7 @@ class ItemReader:
         self.local = local
         self._row = options.row_tag.removeprefix("{}") if uri else None
         self._namespace: str | None = None
-        self._punctuation = "{" + options.namespace + "}"
+        self._punctuation = "{" + options.punctuation_namespace + "}"
         self._all = leaf_tree(options.paths, range(len(self._names)))
         self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
         mark_arrays(self._all, self._arrays)

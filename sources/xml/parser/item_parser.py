@@ -40,14 +40,14 @@ class ItemParser:
         """Of tuples, the attributes `columns`; the texts of the others are looked at, for what is malformed."""
         self._options = options
         self.item = options.row_tag.rpartition("}")[2].encode()
-        hidden = [index for index in options.closings.unique if options.schema[index].name not in columns]
+        hidden = [index for index in options.structural.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
         self._columns = [Column.of(options, index) for index in self._wanted]
         self._unread = _doubtful(options, self._wanted)
         self._looked_at = [*self._wanted, *self._unread]
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._walk = SectionWalk(options, self.reader)
-        self._derivation = Derivation(options) if options.closings else None
+        self._derivation = Derivation(options) if options.structural else None
         self._all = range(len(options.schema))
         self._patterns = PatternTexts(options)
         self.tuple_schema = pa.schema(
@@ -72,7 +72,7 @@ class ItemParser:
     @property
     def peels(self) -> bool:
         """Whether regular items can be told without what is around them."""
-        return not self.reader.needs_siblings and not self._options.closings.sections
+        return not self.reader.needs_siblings and not self._options.structural.sections
 
     def regular(self, peeled: Peeled, stream: int) -> Items | None:
         """Its items in a text that was taken apart, as those of one of several sources; None if one is malformed."""

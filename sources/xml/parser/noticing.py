@@ -60,7 +60,7 @@ class Noticing:
         if not (found.is_nothing or found.missing or is_silent):
             return Findings()
         there = glimpse(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
-        row, mark = local_tag(self._options.row_tag), "{" + self._options.namespace + "}"
+        row, mark = local_tag(self._options.row_tag), "{" + self._options.punctuation_namespace + "}"
         tags = set(elements(there))
         return Findings(
             elements=few(map(local_tag, tags)) if found.is_nothing else frozenset(),

@@ -9,7 +9,7 @@ from lxml import etree
 
 from sources.xml.options.paths import LeafPath
 from sources.xml.options.source import SourceOptions
-from sources.xml.options.structural import SectionEnd
+from sources.xml.options.structural_promises import SectionEnd
 from sources.xml.parser.elements import ItemReader
 from sources.xml.parser.text import UnreadableError, of_ancestor
 
@@ -33,7 +33,7 @@ class SectionWalk:
     """Goes through the tree of a piece."""
 
     def __init__(self, options: SourceOptions, reader: ItemReader) -> None:
-        self._reader, self._ends = reader, options.closings.sections
+        self._reader, self._ends = reader, options.structural.sections
         # A row is as far below the section as the nearest of its attributes says.
         self._paths = [self._from_section(end, options.paths) for end in self._ends]
 

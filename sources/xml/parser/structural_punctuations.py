@@ -43,8 +43,8 @@ class Derivation:
     """Derives the punctuations of one source."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self._schema, self._closings = options.schema, options.closings
-        closed = {place for end in options.closings.sections for place in end.attributes}
+        self._schema, self._closings = options.schema, options.structural
+        closed = {place for end in options.structural.sections for place in end.attributes}
         self._columns = {place: Column.of(options, place) for place in sorted(closed)}
 
     def of(self, values: dict[int, pa.Array[Any]], ordinals: Offsets, ended: Sequence[Ended]) -> list[Said]:

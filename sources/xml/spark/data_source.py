@@ -3,8 +3,7 @@
     spark.read.format("punctuated_xml").options(path=…, rowTag=…, schema=…).load()
 
 A row is an item: a tuple has its attributes and `_position`, its place in the source; a punctuation has `_position` and
-`_punctuation`, its notation. With the option `stage` the rows are staged ranges instead
-(`sources.xml.spark.staged_rows`).
+`_punctuation`, its notation.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.error_transport import cause, telling
 from sources.xml.spark.micro_batches import Slicing, Task
-from sources.xml.spark.staged_rows import STAGED
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 
@@ -48,9 +46,7 @@ class PunctuatedXmlSource(DataSource):
     def schema(self) -> str:
         """The columns, where the reader names none."""
         with telling():
-            options = SourceOptions.parse(self.options)
-            if options.stage is not None:
-                return STAGED
+            options = SourceOptions.parse(self.options, giver="reader")
             if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
                 hint = "a column of another name can have the path, as in option 'path.place' '@position'"
                 raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
@@ -77,19 +73,13 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         # What parses is imported where it parses: the process that plans does without, and starts the sooner.
-        import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
         from sources.xml.spark.rows import rows
-        from sources.xml.spark.stage_writer import stage
 
         assert isinstance(partition, Task)
-        schema = to_arrow_schema(self.schema, timezone="UTC")
         with telling():
-            if self.options.stage is None:
-                yield from rows(partition.ranges, self.options, schema)
-            else:
-                yield pa.RecordBatch.from_pylist(stage(partition.ranges, self.options), schema)
+            yield from rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
 
 
 class BatchReader(_Reading, DataSourceReader):
@@ -145,7 +135,7 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
     """The source, with the attributes from the reader's schema if the options name none."""
     options = dict(given)
     if "schema" in options:
-        return SourceOptions.parse(options)
+        return SourceOptions.parse(options, giver="reader")
     columns = [
         f"{quoted(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
         for field in schema
@@ -158,4 +148,4 @@ def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptio
             f"a row that is a punctuation has no attributes, so that with {PUNCTUATION_SHOWN} none can be NOT NULL",
             hint="say NOT NULL in the option schema",
         )
-    return SourceOptions.parse(options, ", ".join(columns))
+    return SourceOptions.parse(options, ", ".join(columns), giver="reader")

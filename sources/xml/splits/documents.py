@@ -14,7 +14,7 @@ from pathlib import Path
 
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.local_paths import divided, local_path, pattern_of
-from sources.xml.options.source import MANY, ONE, SourceOptions
+from sources.xml.options.source import SourceOptions, structure_of_many
 
 LOG = "documents.jsonl"
 
@@ -34,8 +34,8 @@ class Documents:
         self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
         if options.is_merged:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
-        if options.closings and not self.single:
-            raise UsageError(MANY, hint=ONE)
+        if options.structural and not self.single:
+            raise structure_of_many()
         self._log: Path | None = None
         self.paths: list[str] = [self._path] if self.single else []
         if log and not self.single:

@@ -92,7 +92,7 @@ def _in_part(text: bytes, called: re.Pattern[bytes], cut: Cut, charset: Charset,
         except (etree.XMLSyntaxError, FlawError):
             return None  # the parser will say so
         *around, element = [str(each.tag) for each in root.iter("*")]
-        said = f"{{{source.namespace}}}{local_tag(element)}"
+        said = f"{{{source.punctuation_namespace}}}{local_tag(element)}"
         if said != element and said not in around:
             return namespace_of(element)
     return None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from punct_ns.errors import UsageError
+from sources.xml.options.option_table import OPTIONS, Giver
 from sources.xml.options.source import SourceOptions
 
 GIVEN = {"path": "bids.xml", "rowTag": "bid", "schema": "id INT, _time TIMESTAMP, price DECIMAL(9,2)"}
@@ -68,12 +69,41 @@ def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: 
     assert message in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("giver", "refused"),
+    [
+        ("user", "follow keepOpen close documentLog restricted stage source columns beside"),
+        ("reader", "restricted stage source columns beside"),
+        ("query", ""),
+    ],
+)
+def test_what_only_a_query_sets_nobody_else_gives(giver: Giver, refused: str) -> None:
+    def is_refused(name: str) -> bool:
+        try:
+            SourceOptions.parse({**GIVEN, name.upper(): "true"}, giver=giver)
+        except UsageError as error:
+            return "is set by the query" in error.what
+        return False
+
+    assert [name for name in OPTIONS if is_refused(name)] == refused.split()
+
+
+def test_what_lasts_is_what_may_not_change_between_runs() -> None:
+    options = SourceOptions.parse({**GIVEN, "mode": "PERMISSIVE", "maxItemBytes": "1m", "path.id": "@id"})
+    assert options.lasting == {**GIVEN, "path.id": "@id"}
+
+
+def test_to_promise_nothing_is_a_promise() -> None:
+    said: tuple[dict[str, str], ...] = ({}, {"schemes": ""}, {"uniqueIds": "id"}, {"sectionEnds": "bids *"})
+    assert [SourceOptions.parse({**GIVEN, **each}).has_promise for each in said] == [False, True, True, True]
+
+
 def test_what_a_document_closes_by_its_structure_is_a_promise() -> None:
     bid = {"schema": "auction INT, region STRING, id INT", "path.auction": "../@id", "path.region": "name(../..)"}
     ends = "auction auction; regions/* region; site *; auction auction"
     options = SourceOptions.parse({"path": "a.xml", "rowTag": "bid", **bid, "uniqueIds": "id", "sectionEnds": ends})
     assert [str(scheme) for scheme in options.schemes] == ["id", "auction", "region"]
-    assert [end.attributes for end in options.closings.sections] == [(0,), (1,), (), (0,)]
+    assert [end.attributes for end in options.structural.sections] == [(0,), (1,), (), (0,)]
 
 
 def test_elements_of_rows_and_units_are_not_cut() -> None:

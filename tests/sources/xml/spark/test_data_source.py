@@ -14,7 +14,8 @@ from punct_ns.errors import InputError, MalformedInput, UsageError
 from punct_ns.slices import POSITION, POSITION_SHOWN
 from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources.generators.sensors import generate
-from sources.xml.spark import data_source
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark import data_source, multi_source_reader
 from sources.xml.spark.staged_rows import StagedRange
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ROOT = '<r xmlns:p="http://www.cse.ogi.edu/dot/niagara/punct">'
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     data_source.register(spark)
+    multi_source_reader.register(spark)
     return spark
 
 
@@ -50,13 +52,17 @@ def batch(session: SparkSession, path: Path, **given: str) -> DataFrame:
 class Stream:
     """Runs a stream and keeps what its slices hold."""
 
-    def __init__(self, session: SparkSession, checkpoint: Path) -> None:
-        self.session, self.checkpoint = session, checkpoint
+    def __init__(self, session: SparkSession, checkpoint: Path, *, staged: bool = False) -> None:
+        self.session, self.checkpoint, self.staged = session, checkpoint, staged
         self.slices: dict[int, Any] = {}
 
     def start(self, each: Callable[[DataFrame], Any], path: Path, **given: str) -> StreamingQuery:
         given = {"documentLog": str(self.checkpoint / "documents"), "follow": "false", **given}
-        frame = self.session.readStream.format("punctuated_xml").options(**options(path, **given)).load()
+        reader = self.session.readStream.format("punctuated_xml").options(**options(path, **given))
+        if self.staged:
+            one = multi_source_reader.side_by_side([SourceOptions.parse(options(path, **given))])
+            reader = self.session.readStream.format("punctuated_xml_sources").options(**one)
+        frame = reader.load()
 
         def process(slice_: DataFrame, number: int) -> None:
             self.slices[number] = each(slice_)
@@ -130,7 +136,7 @@ def test_staged_slices_of_a_directory_are_one_stream_with_an_end(
     session: SparkSession, sensors: Path, tmp_path: Path
 ) -> None:
     given = {"stage": str(tmp_path / "stage"), "columns": "hour", "close": "true", "maxBytesPerSlice": "30k"}
-    slices = Stream(session, tmp_path).run(staged(session), sensors, **given)
+    slices = Stream(session, tmp_path, staged=True).run(staged(session), sensors, **given)
     items = [item for slice_ in slices for item in slice_]
     assert [position for position, _ in items] == sorted({position for position, _ in items})
     assert [hour for _, hour in items if hour is not None] == 2 * [hour for hour in range(20) for _ in range(60)]
@@ -187,6 +193,7 @@ def test_errors_come_back_as_they_were_raised(session: SparkSession, tmp_path: P
         (lambda: batch(session, path).collect(), MalformedInput),
         (lambda: batch(session, tmp_path / "none.xml").collect(), InputError),
         (lambda: batch(session, path, rwTag="x").collect(), UsageError),
+        (lambda: batch(session, path, stage=str(tmp_path)).collect(), UsageError),
     ]
     for read, kind in failures:
         with pytest.raises(PySparkException) as reported:

@@ -36,7 +36,7 @@ class SectionEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Closings:
+class StructuralPromises:
     """All that a source's documents close by their structure.
 
     Attributes:
@@ -51,23 +51,23 @@ class Closings:
         return bool(self.unique or self.sections)
 
     @staticmethod
-    def parse(unique_ids: str, section_ends: str, schema: Schema, paths: Sequence[LeafPath]) -> Closings:
+    def parse(unique_ids: str, section_ends: str, schema: Schema, paths: Sequence[LeafPath]) -> StructuralPromises:
         """Read the options `uniqueIds` and `sectionEnds`; UsageError with the reason.
 
         >>> schema = Schema.parse("id INT, region STRING")
         >>> paths = [LeafPath.parse("@id"), LeafPath.parse("name(..)")]
-        >>> Closings.parse("id", "regions/* region; regions *", schema, paths).sections
+        >>> StructuralPromises.parse("id", "regions/* region; regions *", schema, paths).sections
         (SectionEnd(element=('regions', '*'), attributes=(1,)), SectionEnd(element=('regions',), attributes=()))
         """
         unique = tuple(schema.index(name.strip()) for name in unique_ids.split(",") if name.strip())
         sections = tuple(_section(part, schema, paths) for part in section_ends.split(";") if part.strip())
-        return Closings(unique, sections)
+        return StructuralPromises(unique, sections)
 
     def schemes(self, schema: Schema) -> tuple[Scheme, ...]:
         """What they promise: each attribute's values, one by one.
 
         >>> schema = Schema.parse("id INT, region STRING")
-        >>> [str(scheme) for scheme in Closings((0,), (SectionEnd(("r",), (1,)),)).schemes(schema)]
+        >>> [str(scheme) for scheme in StructuralPromises((0,), (SectionEnd(("r",), (1,)),)).schemes(schema)]
         ['id', 'region']
         """
         closed = [(index,) for index in self.unique] + [end.attributes for end in self.sections if end.attributes]
