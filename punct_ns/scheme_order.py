@@ -1,0 +1,139 @@
+"""The order of schemes: which promises imply which, their meets, and which groupings they cover.
+
+A set of tuples is *compact* relative to a scheme if finitely many punctuations of it cover the set. A scheme implies
+another one if every punctuation of the other is compact relative to it: whoever waits for the second is served by the
+first. In that order all tilings of an attribute are equal, since finitely many tiles are the wildcard.
+
+Source: Tucker et al. 2007, §3.2 and §3.3. Every scheme that can be written is *complete* (§3.2): its terms say every
+value in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
+
+from punct_ns.domain import Domain
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
+
+
+def is_finite(term: Term, domain: Domain) -> bool:
+    """Whether finitely many patterns of the term cover the domain; of constants, where it is declared to be finite.
+
+    >>> is_finite(Term("hour"), Domain("INT")), is_finite(Term("hour"), Domain("INT", low=0, high=23))
+    (False, True)
+    """
+    match term.kind:
+        case "tiles":
+            return True
+        case "prefix":
+            return domain.high is not None and domain.high != math.inf
+        case "each":
+            return domain.type == "BOOLEAN" or (domain.discrete and None not in (domain.low, domain.high))
+
+
+def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema) -> bool:
+    """Whether each group of the grouping on these attributes is covered by finitely many punctuations of the scheme.
+
+    That of Fig. 3: bids of one bidder in one hour are closed, which closes hours if there are finitely many bidders.
+
+    >>> bids = Schema.parse("bidderid INT, hour INT")
+    >>> few = Schema.parse("bidderid INT, hour INT", domains="bidderid 1..500")
+    >>> scheme = Scheme((Term("bidderid"), Term("hour")))
+    >>> is_compact(["hour"], scheme, bids), is_compact(["hour"], scheme, few), is_compact(["bidderid"], scheme, few)
+    (False, True, False)
+    """
+    named = {name.lower() for name in grouping}
+    return all(
+        term.attribute.lower() in named or is_finite(term, schema[schema.index(term.attribute)].domain)
+        for term in scheme.terms
+    )
+
+
+def implies(mine: Scheme, other: Scheme, schema: Schema) -> bool:
+    """Whether each punctuation of the other scheme is covered by finitely many of mine.
+
+    >>> schema = Schema.parse("hour INT NOT NULL")
+    >>> prefix, each = Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"),))
+    >>> implies(prefix, each, schema), implies(each, prefix, schema)
+    (True, False)
+    """
+    asked = {schema.index(term.attribute): term for term in other.terms}
+    return all(
+        _serves(term, asked.get(i), schema[i].domain) for term in mine.terms for i in [schema.index(term.attribute)]
+    )
+
+
+def _serves(mine: Term, asked: Term | None, domain: Domain) -> bool:
+    """Whether finitely many patterns of my term cover each pattern of the one that is asked; None is the wildcard."""
+    if is_finite(mine, domain):
+        return True
+    if asked is None:
+        return False
+    match mine.kind, asked.kind:
+        case _, "each":
+            return True
+        case "prefix", _:
+            return True
+        case _, "prefix":
+            return domain.discrete and domain.low is not None
+        case _:
+            return domain.discrete
+
+
+def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
+    """The promise of a stream whose punctuations are the meets of those of two others, as those of a merge are.
+
+    >>> schema = Schema.parse("sid STRING, hour INT NOT NULL")
+    >>> str(meet(Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"), Term("sid"))), schema))
+    'hour, sid'
+    """
+    terms = {schema.index(term.attribute): term for term in mine.terms}
+    for term in other.terms:
+        i = schema.index(term.attribute)
+        terms[i] = _met(terms[i], term) if i in terms else term
+    return Scheme(tuple(Term(schema[i].name, t.kind, t.low, t.high, t.step) for i, t in terms.items()))
+
+
+_FINEST = ("each", "tiles", "prefix")
+
+
+def _met(mine: Term, other: Term) -> Term:
+    """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles."""
+    if mine.kind != other.kind:
+        return min(mine, other, key=lambda term: _FINEST.index(term.kind))
+    if mine.kind == "tiles" and mine.step is not None and other.step is not None:
+        return mine if float(str(mine.step)) <= float(str(other.step)) else other
+    return mine
+
+
+def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, ...]:
+    """The schemes of the meets of several streams' punctuations, one of each; those that others imply are left out.
+
+    >>> schema = Schema.parse("sid STRING, hour INT NOT NULL")
+    >>> prefix, each = Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"),))
+    >>> [str(scheme) for scheme in meets([[prefix, Scheme((Term("sid"),))], [each]], schema)]
+    ['hour']
+    """
+    first, *others = inputs
+    found = list(dict.fromkeys(first))
+    for schemes in others:
+        found = list(dict.fromkeys(meet(a, b, schema) for a, b in product(found, schemes)))
+    return strongest(found, schema)
+
+
+def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
+    """The schemes without those that another one implies; of equal ones the first.
+
+    >>> schema = Schema.parse("hour INT NOT NULL, sid STRING")
+    >>> said = [Scheme((Term("hour"), Term("sid"))), Scheme((Term("hour"),)), Scheme((Term("hour", "prefix"),))]
+    >>> [str(scheme) for scheme in strongest(said, schema)]
+    ['hour prefix']
+    """
+    left: list[Scheme] = []
+    for scheme in dict.fromkeys(schemes):
+        if not any(implies(other, scheme, schema) for other in left):
+            left = [other for other in left if not implies(scheme, other, schema)] + [scheme]
+    return tuple(left)
