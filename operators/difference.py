@@ -39,8 +39,8 @@ class Difference:
         return self.attributes
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those that both inputs promise: what the first says goes out when the second has said it too."""
-        return tuple(scheme for scheme in inputs[0] if scheme in inputs[1])
+        """The first input's, if the second has any: whatever it says in the end, decides each tuple."""
+        return inputs[0] if inputs[1] else ()
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; a new tuple of the second input decides an undecided one."""

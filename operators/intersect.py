@@ -24,6 +24,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
+from punct_ns.scheme_order import strongest
 from punct_ns.slices import not_matching
 
 
@@ -38,8 +39,11 @@ class Intersect:
         return self.attributes
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those of an input whose tuples the other's purge; Tucker et al. 2003, Table 3, promises the common ones."""
-        return tuple(scheme for scheme in inputs[0] if scheme in inputs[1])
+        """Those of both inputs, if both have any: whatever an input says in the end, purges the other's tuples.
+
+        Differs: Tucker et al. 2003, Table 3, promises the meets, which these imply.
+        """
+        return strongest((*inputs[0], *inputs[1]), self.attributes) if all(inputs) else ()
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Tuples that are in both inputs now, and were not before."""

@@ -20,6 +20,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
+from punct_ns.scheme_order import meets
 from punct_ns.slices import quoted
 
 
@@ -34,8 +35,8 @@ class Merge:
         return self.attributes
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those that all inputs promise."""
-        return tuple(scheme for scheme in inputs[0] if all(scheme in others for others in inputs[1:]))
+        """The meets of what the inputs promise."""
+        return meets(inputs, self.attributes)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""
@@ -58,13 +59,13 @@ class Merge:
             held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
             for held, slice_ in zip(said, inputs, strict=True)
         ]
-        meets: list[Punctuation] = []
+        found: list[Punctuation] = []
         for i, met in enumerate(new):
             for j, held in enumerate(said):
                 if i != j and met:
                     met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
-            meets += met
-        return state.punctuations("sent", self.attributes).absorb(meets)
+            found += met
+        return state.punctuations("sent", self.attributes).absorb(found)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""
