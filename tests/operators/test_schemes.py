@@ -19,7 +19,7 @@ BIDS = Schema.parse("hour INT NOT NULL, sid STRING, min INT NOT NULL", "min 0..5
         ("hour", "hour", "hour", "hour", "hour"),
         ("hour prefix", "hour", "hour", "hour prefix", "hour prefix"),
         ("hour", "sid", "hour, sid", "hour; sid", "hour"),
-        ("hour; sid", "hour prefix", "hour", "sid; hour prefix", "hour; sid"),
+        ("hour; sid", "hour prefix", "hour; sid, hour prefix", "sid; hour prefix", "hour; sid"),
         ("hour, min 0..59 by 10", "hour, min 0..59 by 20", *["hour, min 0..59 by 10"] * 3),
         ("hour", "", "", "", ""),
         ("", "hour", "", "", ""),
