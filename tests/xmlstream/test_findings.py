@@ -179,7 +179,7 @@ def test_what_is_noticed_is_said_while_waiting_and_at_the_end_each_once(monkeypa
     out = io.StringIO()
     findings = ["bid: no element is a bidd"]
     with progress.noticed(Console(file=out, width=200), lambda: findings):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while not out.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert out.getvalue() == "noticed in bid: no element is a bidd\n"

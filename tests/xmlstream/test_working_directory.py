@@ -34,7 +34,7 @@ def test_paths_are_where_they_were_when_it_was_started(
     query = xs.from_sql(spark, TEXT).start("out", "state", metrics="metrics.jsonl")
     monkeypatch.chdir(elsewhere)
     (begun / "in" / "2.xml").write_text("<bids><bid><item>2</item></bid></bids>")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not any("two" in path.read_text() for path in begun.glob("out/slice-*.xml")):
         assert query.isActive, query.exception()
         assert time.monotonic() < deadline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from datetime import timedelta
 from math import log10
@@ -14,6 +13,7 @@ import pytest
 from punct_ns.errors import UsageError
 from sources.generators.auctions import generator
 from sources.generators.auctions.house import House
+from tests.harness.clock import Clock
 from tests.samples.auction_items import BRISK, START, Item, streams, tuples
 
 
@@ -149,12 +149,13 @@ def test_a_tenth_of_the_tuples_is_late_and_none_by_more_than_was_said(tmp_path: 
     assert max(behind) > 29
 
 
-def test_a_live_auction_keeps_its_rate_and_writes_the_same(tmp_path: Path) -> None:
+def test_a_live_auction_keeps_its_rate_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House(seed=14, out_of_order=2, **BRISK)
-    began = time.monotonic()
+    clock = Clock()
+    clock.governs(generator, monkeypatch)
     live = generator.generate(tmp_path / "live", 600, house, rate=1000)
     # What is late at the end comes after the last event, by as much of its time: 2 seconds are 20 events.
-    assert 0.6 < time.monotonic() - began < 3
+    assert 0.6 < clock.now < 0.7
     at_once = generator.generate(tmp_path / "once", 600, house)
     assert [path.read_bytes() for path in live[:3]] == [path.read_bytes() for path in at_once[:3]]
 
@@ -163,16 +164,17 @@ def test_the_streams_of_a_live_auction_are_written_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[list[int]] = []
+    clock = Clock()
 
     def look(seconds: float) -> None:
         written = [(tmp_path / f"{name}.xml").read_bytes() for name in ("person", "auction", "bid")]
         seen.append(
             [text.count(f"<{name}>".encode()) for name, text in zip(("person", "auction", "bid"), written, strict=True)]
         )
-        sleep(seconds)
+        clock.now += seconds
 
-    sleep = time.sleep
-    monkeypatch.setattr(time, "sleep", look)
+    monkeypatch.setattr(clock, "sleep", look)
+    clock.governs(generator, monkeypatch)
     generator.generate(tmp_path, 1000, House(schemes="none"), rate=2000)
     assert len(seen) >= 5
     for person, auction, bid in seen:
