@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
 # HYPOTHESIS_PROFILE=long searches afresh, for nights. Neither has deadlines: two cores may be shared.
 settings.register_profile(
-    "quick", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("long", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -101,11 +101,11 @@ def test_blanks_belong_to_a_constant_only_where_tuples_keep_theirs() -> None:
     assert punctuation_from_texts([" * "], schema, trim=False).is_all
 
 
-def test_a_hundred_thousand_are_read_quickly() -> None:
-    rows = [[None, str(hour), None, "*"] for hour in range(100_000)]
+def test_twenty_thousand_are_read_quickly() -> None:
+    rows = [[None, str(hour), None, "*"] for hour in range(20_000)]
     started = time.process_time()
     ps = [punctuation_from_texts(row, SENSOR) for row in rows]
     seconds = time.process_time() - started
-    print(f"100,000 punctuations of distinct constants: {seconds:.3f} s")
+    print(f"20,000 punctuations of distinct constants: {seconds:.3f} s")
     assert ps[5].patterns[1] == Constant(5)
-    assert seconds < 10
+    assert seconds < 2
