@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
+from punct_ns.errors import QueryError
 from tests.oracles.relational import TABLES
 from xmlstream.sql.catalogue import Catalogue
 from xmlstream.sql.script import Script, read
@@ -75,3 +78,12 @@ def test_queries_are_read_with_the_users_settings(spark: SparkSession) -> None:
 def test_a_constant_that_has_no_value_is_found_before_any_tuple_comes(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         read(TABLES + "SELECT 1 / 0 AS x FROM s1").plan(spark)
+
+
+def test_errors_of_spark_stay_what_they_are_after_a_query_was_refused(spark: SparkSession) -> None:
+    """Whoever asks first for PySpark's logger decides of which kind it is, in the whole process."""
+    logging.Logger.manager.loggerDict.pop("SQLQueryContextLogger", None)
+    with pytest.raises(QueryError, match="nobody"):
+        read(TABLES + "SELECT nobody FROM s1").plan(spark)
+    with pytest.raises(AnalysisException, match="nobody"):
+        spark.sql("SELECT nobody FROM (SELECT 1 AS x)")
