@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench experiments signals damage clean lock
+.PHONY: help setup demo test check bench experiments signals damage house clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -59,6 +59,9 @@ signals: setup ## interrupt runs at every moment in every way, and look at what 
 
 damage: setup ## damage each file of a checkpoint in turn, and look at what the next run says (minutes)
 	.ci/java $(BIN)/python -m tests.campaigns.damage
+
+house: .venv/installed ## draw the picture of the architecture anew, from the floors in pyproject.toml
+	$(BIN)/python -m tests.documentation.house
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""What the README shows is run, in its order; what it names is there."""
+"""What the documentation shows is run, in its order, from the wheel that is published."""
 
 from __future__ import annotations
 
@@ -9,97 +9,55 @@ import shutil
 import site
 import subprocess
 import sys
-import tomllib
 import venv
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
+from tests.documentation.pages import EXAMPLES, PACKAGES, ROOT, Block, blocks
 from xmlstream.session import class_archive
 from xmlstream.sql import script
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+def _steps() -> list[tuple[Block, Block | None]]:
+    """What is run, and what stands right below it, which is what it prints."""
+    steps = []
+    for page in EXAMPLES:
+        found = blocks(page)
+        for block, after in zip(found, [*found[1:], None], strict=True):
+            is_below = after is not None and after.line - block.line == block.text.count("\n") + 3
+            if block.is_run:
+                steps.append((block, after if is_below else None))
+    return steps
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A fenced block: `sh` and `python` are run, `xml` or `text` right after one is what it prints."""
-
-    language: str
-    text: str
-    line: int
-
-
-BLOCKS = [
-    Block(found[1], found[2], README[: found.start()].count("\n") + 1)
-    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-]
-
-
-PACKAGES = ("punct_ns", "operators", "sources", "xmlstream")
-
-STEPS = [
-    # What stands right below what is run, is what it prints.
-    (block, after if after and after.line - block.line == block.text.count("\n") + 3 else None)
-    for block, after in zip(BLOCKS, [*BLOCKS[1:], None], strict=True)
-    if block.language == "sh" or (block.language == "python" and not block.text.startswith(">>>"))
-]
-
-
-def test_the_python_examples_say_what_they_say() -> None:
-    blocks = [block for block in BLOCKS if block.language == "python" and block.text.startswith(">>>")]
-    assert blocks
-    for block in blocks:
-        examples = doctest.DocTestParser().get_doctest(block.text, {}, "README.md", "README.md", block.line)
+def test_the_python_sessions_print_what_they_show() -> None:
+    sessions = [block for page in EXAMPLES for block in blocks(page) if block.is_session]
+    assert sessions
+    for block in sessions:
+        examples = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.line)
         said: list[str] = []
         assert not doctest.DocTestRunner(verbose=False).run(examples, out=said.append).failed, "".join(said)
 
 
-def test_the_query_is_the_one_that_the_data_has() -> None:
-    shown = next(block.text for block in BLOCKS if block.language == "sql")
+def test_the_first_query_is_the_one_that_the_data_has() -> None:
+    shown = next(block.text for block in blocks("README.md") if block.language == "sql")
     written = (ROOT / "data" / "warehouse.sql").read_text(encoding="utf-8")
     assert shown.split() == re.sub(r"--.*", "", written).split()
 
 
-def test_every_option_of_a_source_is_in_its_table() -> None:
-    section = README.split("\n## Sources\n")[1].split("\n## ")[0]
-    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    listed = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} - {
-        "path.<column>",
-        "prefix.<column>",
-    }
-    internal = {"schema", *SET_BY_QUERIES}
-    assert listed == OPTIONS.keys() - internal
+def test_the_query_over_xmark_can_be_read() -> None:
+    (shown,) = [block.text for block in blocks("sources/README.md") if "USING xmark" in block.text]
+    assert script.read(shown).sources[0].options.row_tag == "bidder"
 
 
-def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
-    section = README.split("\n## Operators\n")[1].split("\n## ")[0]
-    listed = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")][2:]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (floors,) = [c for c in project["tool"]["importlinter"]["contracts"] if c["id"] == "operators"]
-    modules = set(floors["layers"][0].split(" | "))
-    assert len(listed) == len(set(listed))
-    assert set(listed) == modules | {"union"}  # which is distinct above merge
-    for module in modules:
-        assert (ROOT / "operators" / f"{module}.py").exists()
-        assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
-
-
-def test_every_query_over_auctions_is_in_its_table() -> None:
-    section = README.split("\n## An online auction\n")[1].split("\n## ")[0].split("\n| what is done")[1]
-    named = re.findall(r"`(\w+)`", section)
-    assert sorted(named) == sorted(path.stem for path in (ROOT / "data" / "auctions").glob("*.sql"))
-
-
-def test_every_target_that_it_names_is_in_the_makefile() -> None:
-    named = set(re.findall(r"(?:`|^\$ )make ([a-z]+)", README, re.MULTILINE))
-    assert {"demo", "test", "check"} <= named
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert named <= targets
+def test_the_queries_that_run_at_once_are_those_that_the_data_has() -> None:
+    (shown,) = [block.text for block in blocks("xmlstream/sql/README.md") if "INSERT INTO" in block.text]
+    assert shown == (ROOT / "data" / "fees.sql").read_text(encoding="utf-8")
+    read = script.read(shown)
+    assert [answer.sink.target.output for answer in read.answers if answer.sink] == ["highest", "owed"]
+    assert len(read.sources) == 1
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +138,7 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
     assert asked
     assert answers
     with python:
-        for block, shown in STEPS:
+        for block, shown in _steps():
             if block.language == "sh":
                 command = ["bash", "-euo", "pipefail", "-c", block.text]
                 done = subprocess.run(
@@ -197,16 +155,3 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
             assert sorted(printed.splitlines()[-len(lines) :] if lines else []) == sorted(lines), block.text
         asked.write("\0")
     assert python.returncode == 0
-
-
-def test_the_query_over_xmark_can_be_read() -> None:
-    (shown,) = [block.text for block in BLOCKS if "USING xmark" in block.text]
-    assert script.read(shown).sources[0].options.row_tag == "bidder"
-
-
-def test_the_queries_that_run_at_once_are_those_that_the_data_has() -> None:
-    (shown,) = [block.text for block in BLOCKS if "INSERT INTO" in block.text]
-    assert shown == (ROOT / "data" / "fees.sql").read_text(encoding="utf-8")
-    read = script.read(shown)
-    assert [answer.sink.target.output for answer in read.answers if answer.sink] == ["highest", "owed"]
-    assert len(read.sources) == 1

@@ -1,0 +1,301 @@
+"""The picture of the architecture: the floors as pyproject declares them, and the paths of a tuple and a punctuation.
+
+`make house` draws it. What is a room, and on which storey, import-linter's contracts say; here stand a caption for each
+room, the stops of the two paths, and the measures.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "xmlstream" / "house.svg"
+
+CAPTIONS = {
+    "xmlstream": {
+        "cli": "the command xmlstream",
+        "builder": "queries in Python",
+        "secret": "other engines",
+        "sql": "text to plan",
+        "optimizer": "plan to plan",
+        "runtime": "slices, checkpoint, commits",
+        "sink": "results as XML",
+        "plan": "a DAG of operators",
+        "session": "Spark and its processes",
+    },
+    "operators": {
+        "punctuators": "rules of punctuate",
+        "joins": "equality, purge, chains",
+        "expressions": "what is known of SQL",
+        "state": "kept between slices",
+    },
+    "sources": {
+        "xmark": "XMark's streams",
+        "generators": "sensors, auctions",
+    },
+    "sources.xml": {
+        "spark": "data source, staged slices",
+        "grammar": "no tuple after its punctuation",
+        "parser": "XML to columns and patterns",
+        "splits": "byte ranges, found unparsed",
+        "options": "what is declared",
+    },
+}
+"""What is in each room, in the order in which the rooms of a storey are drawn."""
+
+NO_ROOMS = {"__main__", "version", "xml"}
+"""Modules that are no rooms: where the command begins, a number; and what is drawn as storeys of its own."""
+
+INK, PALE, LINE, PAPER = "#22303c", "#5d6b78", "#c4ccd4", "#ffffff"
+GROUND = {"xmlstream": "#eef3f9", "operators": "#f3f1ea", "sources": "#edf4ee", "punct_ns": "#f4eef4"}
+TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
+SANS = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+
+STOREY, SHAFT, ASIDE = 46.0, 56.0, 84.0
+"""The height of a storey, the width of the shaft between two packages, and of what the paths take beside rooms."""
+
+ROOF = Box(70, 12, 860, 230)
+LEFT = Box(70, 258, 402, 352)
+RIGHT = Box(LEFT.right + SHAFT, LEFT.y, LEFT.width, LEFT.height)
+FOUNDATION = Box(70, 626, 860, 130)
+
+
+@dataclass(slots=True)
+class Drawing:
+    """What is drawn, in its order, and where the rooms came to lie."""
+
+    parts: list[str] = field(default_factory=list)
+    rooms: dict[str, Box] = field(default_factory=dict)
+
+    def box(self, box: Box, fill: str, stroke: str = LINE, radius: float = 6) -> None:
+        size = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"'
+        self.parts.append(f'<rect {size} rx="{radius:g}" fill="{fill}" stroke="{stroke}"/>')
+
+    def text(self, x: float, y: float, text: str, *, size: float = 13, **style: str) -> None:
+        look = {"font-family": SANS, "fill": INK, **{name.replace("_", "-"): value for name, value in style.items()}}
+        attributes = " ".join(f'{name}="{escape(value)}"' for name, value in look.items())
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" {attributes}>{escape(text)}</text>')
+
+    def package(self, name: str, phrase: str, box: Box, gap: float = 10) -> None:
+        """The ground of a package, with its name, and a phrase behind a gap."""
+        self.box(box, GROUND[name], radius=10)
+        self.text(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
+        self.text(box.x + 12 + 9.2 * len(name) + gap, box.y + 21, phrase, fill=PALE)
+
+    def room(self, package: str, name: str, box: Box, indent: float = 10) -> None:
+        """A folder, with what is in it."""
+        self.rooms[f"{package}.{name}"] = box
+        self.box(box, PAPER)
+        self.text(box.x + indent, box.y + box.height / 2 - 4, name, size=13, font_family=MONO, font_weight="bold")
+        self.text(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
+
+    def storey(self, package: str, names: Sequence[str], box: Box) -> None:
+        """Rooms side by side, equally wide."""
+        width = (box.width - 8 * (len(names) - 1)) / len(names)
+        for i, name in enumerate(names):
+            self.room(package, name, Box(box.x + i * (width + 8), box.y, width, box.height))
+
+    def chips(self, names: Iterable[str], x: float, y: float, right: float) -> None:
+        """Modules as words, in lines."""
+        at = x
+        for name in names:
+            width = 7.3 * len(name) + 14
+            if at + width > right:
+                at, y = x, y + 28
+            self.box(Box(at, y, width, 22), PAPER, radius=11)
+            self.text(at + 7, y + 15, name, size=12, font_family=MONO)
+            at += width + 6
+
+    def path(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
+        """A line through points, its corners round, perhaps with an arrow's head at its end."""
+        path = f"M{points[0][0]:g} {points[0][1]:g}"
+        for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+            start, end = _towards(corner, before), _towards(corner, after)
+            path += f" L{start[0]:g} {start[1]:g} Q{corner[0]:g} {corner[1]:g} {end[0]:g} {end[1]:g}"
+        path += f" L{points[-1][0]:g} {points[-1][1]:g}"
+        arrow = f' marker-end="url(#{"tuple" if colour == TUPLE else "punctuation"})"' if head else ""
+        self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{arrow}/>')
+
+    def stop(self, colour: str, number: int, x: float, y: float) -> None:
+        """A numbered stop of a path."""
+        self.parts.append(
+            f'<circle cx="{x:g}" cy="{y:g}" r="9.5" fill="{colour}" stroke="{PAPER}" stroke-width="1.5"/>'
+        )
+        style = {"fill": PAPER, "font_weight": "bold", "text_anchor": "middle"}
+        self.text(x, y + 4, str(number), size=11.5, **style)
+
+    def document(self, x: float, y: float, label: str) -> None:
+        """A sheet of XML."""
+        self.parts.append(
+            f'<path d="M{x:g} {y:g} h26 l12 12 v38 h-38 z M{x + 26:g} {y:g} v12 h12" fill="{PAPER}" stroke="{INK}"/>'
+        )
+        self.text(x + 19, y + 34, "</>", size=13, font_family=MONO, text_anchor="middle")
+        self.text(x + 19, y + 66, label, size=12, text_anchor="middle", fill=PALE)
+
+
+def storeys(container: str) -> list[list[str]]:
+    """The floors of a package as they are declared, the highest first; its rooms in the order of their captions.
+
+    Raises:
+        ValueError: A room has no caption, or a caption no room.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == [container]]
+    floors = [[name for name in layer.split(" | ") if name not in NO_ROOMS] for layer in layers]
+    if container in CAPTIONS:
+        captions = list(CAPTIONS[container])
+        if container == "operators":  # on its highest floor are the operators themselves
+            floors, operators = floors[1:], floors[:1]
+        else:
+            operators = []
+        if differ := set(captions) ^ {name for floor in floors for name in floor}:
+            raise ValueError(f"rooms of {container} without a caption, or captions without a room: {sorted(differ)}")
+        floors = [*operators, *(sorted(floor, key=captions.index) for floor in floors)]
+    return [floor for floor in floors if floor]
+
+
+def drawn() -> str:
+    """The picture, as SVG."""
+    drawing = Drawing()
+    _xmlstream(drawing, ROOF)
+    _operators(drawing, LEFT)
+    _sources(drawing, RIGHT)
+    _punct_ns(drawing, FOUNDATION)
+    _paths(drawing)
+    _legend(drawing, FOUNDATION.bottom + 26)
+    heads = "".join(
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="4" markerHeight="4" orient="auto">'
+        f'<path d="M0 0 L8 4 L0 8 z" fill="{colour}"/></marker>'
+        for name, colour in (("tuple", TUPLE), ("punctuation", PUNCTUATION))
+    )
+    lines = "\n".join(drawing.parts)
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 806" role="img">\n'
+        "<title>The four packages, their floors, the path of a tuple and of a punctuation</title>\n"
+        f'<defs>{heads}</defs>\n<rect width="1000" height="806" rx="12" fill="{PAPER}"/>\n{lines}\n</svg>\n'
+    )
+
+
+def _xmlstream(drawing: Drawing, box: Box) -> None:
+    drawing.package("xmlstream", "what a user touches, and what makes and runs a plan", box)
+    top, middle, low = storeys("xmlstream")
+    x, width, y = box.x + 12, box.width - 24, box.y + 34
+    drawing.storey("xmlstream", top, Box(x, y, width, STOREY))
+    others = (LEFT.right - 12 - x - 8 * (len(middle) - 2)) / (len(middle) - 1)
+    drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, others * (len(middle) - 1) + 8 * (len(middle) - 2), STOREY))
+    last = Box(LEFT.right - 4, y + 58, x + width - LEFT.right + 4, STOREY)
+    drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
+    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, LEFT.width - 24, STOREY))
+    drawing.room("xmlstream", low[-1], Box(RIGHT.x + 12, y + 138, RIGHT.width - 24 - ASIDE, STOREY))
+
+
+def _operators(drawing: Drawing, box: Box) -> None:
+    drawing.package("operators", "step, pass, keep, propagate", box, gap=72)
+    operators, *floors = storeys("operators")
+    x, width, y = box.x + 12, box.width - 24, box.y + 34
+    top = Box(x, y, width, box.height - 46 - 58 * len(floors))
+    drawing.rooms["operators"] = top
+    drawing.box(top, PAPER)
+    drawing.text(x + 10, y + 22, "one module each", size=12.5, fill=PALE)
+    drawing.chips(operators, x + 10, y + 38, top.right - 48)
+    for i, floor in enumerate(floors):
+        drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))
+
+
+def _sources(drawing: Drawing, box: Box) -> None:
+    drawing.package("sources", "punctuated XML, read and generated", box)
+    x, width, y = box.x + 12, box.width - 24, box.y + 34
+    (first,) = storeys("sources")
+    drawing.storey("sources", first, Box(x, y, width - ASIDE, STOREY))
+    drawing.text(x + 1, y + STOREY + 20, "sources.xml", size=13, font_family=MONO, font_weight="bold")
+    floors = storeys("sources.xml")
+    low = y + STOREY + 28
+    step = (box.bottom - 6 - low) / len(floors)
+    for i, floor in enumerate(floors):
+        drawing.storey("sources.xml", floor, Box(x, low + step * i, width, step - 6))
+
+
+def _punct_ns(drawing: Drawing, box: Box) -> None:
+    drawing.package("punct_ns", "the algebra of punctuations, without Spark", box)
+    rising = [name for floor in reversed(storeys("punct_ns")) for name in floor]
+    drawing.chips(rising, box.x + 12, box.y + 42, box.right - 12)
+
+
+def _paths(drawing: Drawing) -> None:
+    rooms = drawing.rooms
+    source = [rooms[f"sources.xml.{name}"] for name in ("splits", "parser", "grammar", "spark")]
+    levels = [room.y + room.height / 2 for room in source]
+    runtime, sink, state = rooms["xmlstream.runtime"], rooms["xmlstream.sink"], rooms["operators.state"]
+    operators, below = rooms["operators"], FOUNDATION.y + 18
+    middle, lane, corridor = runtime.y + runtime.height / 2, operators.y + 18, sink.y - 17
+    blue, orange = RIGHT.right - 12 - 50, RIGHT.right - 12 - 20
+    shaft = LEFT.right + SHAFT / 2
+    out = LEFT.x + 128.0
+
+    drawing.document(946, levels[0] - 25, "input")
+    drawing.document(16, corridor - 25, "result")
+    drawing.path(TUPLE, (945, levels[0] - 9), (blue, levels[0] - 9), (blue, middle))
+    drawing.path(TUPLE, (shaft - 15, runtime.bottom), (shaft - 15, lane), (operators.right - 24, lane))
+    drawing.path(TUPLE, (shaft - 15, lane - 12), (shaft - 15, state.y + 23), (state.right - 24, state.y + 23))
+    drawing.path(TUPLE, (out, operators.y), (out, corridor + 6), (60, corridor + 6), head=True)
+    drawing.path(PUNCTUATION, (945, levels[0] + 9), (orange, levels[0] + 9), (orange, middle))
+    drawing.path(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below))
+    drawing.path(PUNCTUATION, (shaft, FOUNDATION.y), (shaft, lane + 28), (operators.right - 24, lane + 28))
+    drawing.path(PUNCTUATION, (out + 26, operators.y), (out + 26, corridor - 8), (60, corridor - 8), head=True)
+
+    for number, level in enumerate([levels[0] - 9, *levels[1:], middle], 1):
+        drawing.stop(TUPLE, number, blue, level)
+    drawing.stop(TUPLE, 6, operators.right - 24, lane)
+    drawing.stop(TUPLE, 7, state.right - 24, state.y + 23)
+    drawing.stop(TUPLE, 8, out, sink.y + 23)
+    for number, level in enumerate([*levels[1:], middle], 1):
+        drawing.stop(PUNCTUATION, number, orange, level)
+    drawing.stop(PUNCTUATION, 5, shaft + 15, below)
+    drawing.stop(PUNCTUATION, 6, operators.right - 24, lane + 28)
+    drawing.stop(PUNCTUATION, 7, out + 26, sink.y + 23)
+
+
+def _legend(drawing: Drawing, y: float) -> None:
+    drawing.path(TUPLE, (82, y), (122, y), head=True)
+    drawing.text(132, y + 4, "the path of a tuple")
+    drawing.path(PUNCTUATION, (282, y), (322, y), head=True)
+    drawing.text(332, y + 4, "the path of a punctuation")
+    drawing.text(930, y + 4, "A room imports from rooms below it, never from above.", fill=PALE, text_anchor="end")
+
+
+def _towards(corner: tuple[float, float], other: tuple[float, float], radius: float = 9) -> tuple[float, float]:
+    """A point near a corner, in the direction of another point."""
+    dx, dy = other[0] - corner[0], other[1] - corner[1]
+    length = (dx * dx + dy * dy) ** 0.5
+    share = min(radius, length / 2) / length
+    return corner[0] + dx * share, corner[1] + dy * share
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(drawn(), encoding="utf-8")

@@ -1,0 +1,80 @@
+"""The pages of the documentation, in the order in which they are read, and the fenced blocks in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("punct_ns", "operators", "sources", "xmlstream")
+
+EXAMPLES = (
+    "README.md",
+    "data/auctions/README.md",
+    "punct_ns/README.md",
+    "sources/README.md",
+    "operators/README.md",
+    "xmlstream/sql/README.md",
+    "xmlstream/runtime/README.md",
+)
+"""Pages whose examples are run, one page after the other in one directory."""
+
+PAGES = (
+    *EXAMPLES,
+    "xmlstream/README.md",
+    "data/README.md",
+    "tests/benchmarks/README.md",
+    ".github/CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: `sh` and `python` are run, `xml` or `text` right after one is what it prints."""
+
+    page: str
+    language: str
+    text: str
+    line: int
+
+    @property
+    def is_session(self) -> bool:
+        """Python as typed at its prompt."""
+        return self.language == "python" and self.text.startswith(">>>")
+
+    @property
+    def is_run(self) -> bool:
+        """Run from an installed wheel."""
+        return self.language == "sh" or (self.language == "python" and not self.is_session)
+
+
+def text(page: str) -> str:
+    """The page as it is written."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page."""
+    written = text(page)
+    return [
+        Block(page, found[1], found[2], written[: found.start()].count("\n") + 1)
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", written, re.MULTILINE | re.DOTALL)
+    ]
+
+
+def prose(page: str) -> str:
+    """The page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def section(page: str, heading: str) -> str:
+    """What stands below a heading of the second level, up to the next."""
+    return text(page).split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def first_cells(table: str) -> list[str]:
+    """The names in the first column of a table, which are code."""
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]

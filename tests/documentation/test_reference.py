@@ -1,0 +1,130 @@
+"""The tables of the documentation list what there is: every option, operator, query, command, finding; and no more."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+import xmlstream as xs
+from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
+from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, prose, section, text
+from xmlstream.cli.commands import app
+from xmlstream.runtime.metrics import OperatorReport, SliceReport
+
+SPARKS_OPTIONS = {"--py-files"}
+
+
+def test_every_option_of_a_source_is_in_its_table() -> None:
+    listed = set(first_cells(section("sources/README.md", "Options"))) - {"path.<column>", "prefix.<column>"}
+    internal = {"schema", *SET_BY_QUERIES}
+    assert listed == OPTIONS.keys() - internal
+
+
+def test_every_operator_is_in_its_table_and_has_tests_of_its_own() -> None:
+    rows = [row.split("|")[1].strip() for row in text("operators/README.md").splitlines() if row.startswith("| ")]
+    listed = rows[2 : rows.index("rule")]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = [c for c in project["tool"]["importlinter"]["contracts"] if c["id"] == "operators"]
+    modules = set(floors["layers"][0].split(" | "))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == modules | {"union"}  # which is distinct above merge
+    for module in modules:
+        assert (ROOT / "operators" / f"{module}.py").exists()
+        assert (ROOT / "tests" / "operators" / f"test_{module}.py").exists()
+
+
+def test_every_module_of_the_algebra_is_in_its_table() -> None:
+    listed = {name.removeprefix("punct_ns.") for name in first_cells(section("punct_ns/README.md", "The modules"))}
+    assert listed | {"errors", "entry_index", "__init__"} == {path.stem for path in (ROOT / "punct_ns").glob("*.py")}
+
+
+def test_every_query_over_auctions_is_in_both_its_tables() -> None:
+    queries = sorted(path.stem for path in (ROOT / "data" / "auctions").glob("*.sql"))
+    by_what_is_done, by_what_is_asked = text("data/auctions/README.md").split("\n## What each asks\n")
+    assert sorted(re.findall(r"`(\w+)`", by_what_is_done.split("\n| what is done")[1])) == queries
+    assert set(re.findall(r"`(\w+)\.sql`", by_what_is_asked)) == set(queries)
+    assert f"{len(queries)} queries over auctions" in text("README.md")
+
+
+def test_every_finding_is_in_its_table() -> None:
+    tree = ast.parse((ROOT / "xmlstream" / "runtime" / "findings.py").read_text(encoding="utf-8"))
+    pairs = [node.value for node in ast.walk(tree) if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple)]
+    kinds = {pair.elts[0].value for pair in pairs if isinstance(pair.elts[0], ast.Constant)}
+    assert kinds
+    listed = set(first_cells(section("xmlstream/runtime/README.md", "Findings")))
+    assert listed == kinds | {"malformed", "ungrammatical"}
+
+
+def test_every_key_of_the_metrics_is_in_their_table() -> None:
+    table = section("xmlstream/runtime/README.md", "Metrics")
+    assert set(first_cells(table)) == {field.name for field in fields(SliceReport)}
+    (operators,) = [row for row in table.splitlines() if row.startswith("| `operators`")]
+    keys = {field.name for field in fields(OperatorReport)}
+    assert set(re.findall(r"`(\w+)`", operators)) == {"operators"} | keys
+
+
+def test_every_error_is_in_its_table() -> None:
+    named = set(re.findall(r"`xs\.(\w+)`", section("xmlstream/runtime/README.md", "Errors")))
+    errors = {
+        name for name in xs.__all__ if isinstance(kind := getattr(xs, name), type) and issubclass(kind, Exception)
+    }
+    assert named == errors
+
+
+def test_every_command_is_in_its_table() -> None:
+    listed = {words[1] for cell in first_cells(section("xmlstream/runtime/README.md", "The command line"))
+              if (words := cell.split())[0] == "xmlstream"}  # fmt: skip
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    assert listed == set(root.commands)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_and_option_that_it_names_is_there(page: str) -> None:
+    root = typer.main.get_command(app)
+    known = _options(root)
+    inline = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(page))
+    for option in (word.partition(" ")[0] for word in inline if word.startswith("--")):
+        assert option in known | SPARKS_OPTIONS, option
+    fenced = [line for block in blocks(page) if block.language in {"sh", "console"} for line in block.text.splitlines()]
+    for line in [*inline, *(line.removeprefix("$ ") for line in fenced)]:
+        words = line.replace("… | ", "").split()
+        if words[:1] != ["xmlstream"] or len(words) < 2:
+            continue
+        command: Any = root
+        while isinstance(command, TyperGroup) and len(words) > 1 and not words[1].startswith("-"):
+            command = command.commands[words.pop(1)]
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert options <= _options(command), line
+
+
+def _options(command: Any) -> set[str]:
+    own: set[str] = {option for parameter in command.params for option in parameter.opts}
+    below = command.commands.values() if isinstance(command, TyperGroup) else ()
+    return {"--help", "--install-completion"} | own.union(*(_options(one) for one in below))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_target_that_it_names_is_in_the_makefile(page: str) -> None:
+    named = set(re.findall(r"(?:`|^\$ )make ([a-z]+)", text(page), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
+
+
+def test_the_readme_is_a_tour() -> None:
+    assert len(text("README.md").splitlines()) < 200
+    assert {"demo", "test"} <= set(re.findall(r"^\$ make ([a-z]+)", text("README.md"), re.MULTILINE))
+
+
+def test_every_page_is_known() -> None:
+    hidden = {".venv", "out", "build", "node_modules"}
+    found = {path.relative_to(ROOT) for path in ROOT.rglob("*.md") if not hidden & set(path.relative_to(ROOT).parts)}
+    assert {path for path in found if ".pytest_cache" not in path.parts} == {Path(page) for page in PAGES}
