@@ -1,1 +1,1 @@
-"""What a punctuation is: patterns, punctuations, sets of them, schemes, notation, XML form, grammar."""
+"""The algebra of punctuations: patterns, punctuations, sets of them, schemes, notation, XML form, grammar."""

@@ -1,6 +1,6 @@
 """The meets of two sets of punctuations (setCombine of Tucker et al. 2003, Table 1) without going through all pairs.
 
-What single attributes close meets as value sets; the rest is looked up by its constants.
+Punctuations that restrict one attribute meet as value sets; the others are looked up by their constants.
 """
 
 from __future__ import annotations

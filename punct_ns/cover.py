@@ -1,9 +1,9 @@
-"""Whether several boxes together cover another one, and for which values of some attributes they do.
+"""Covers: whether several boxes together cover another one, and for which values of some attributes they do.
 
-A box is what a punctuation describes: a value set for each attribute that it restricts. Both searches simplify and cut,
-after T. M. Chan, "Klee's measure problem made easy" (FOCS 2013): of the target, what boxes of a single restricted
-attribute cover is taken away; what is left is cut in two at a median end of the boxes, and each half is searched with
-the boxes that still restrict something there. Exact; a `Budget` ends a search that would take long.
+A box is the set of tuples that a punctuation matches: a value set for each attribute that it restricts. Both searches
+simplify and cut, after T. M. Chan, "Klee's measure problem made easy" (FOCS 2013): the part of the target that boxes of
+a single restricted attribute cover is taken away; the rest is cut in two at a median end of the boxes, and each half is
+searched with the boxes that still restrict something there. Exact; a `Budget` ends a search that would take long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What values an attribute can have: its type, the bounds declared for it, and whether it may be null.
+"""Domains: the values that an attribute can have, by its type, its declared bounds, and whether it may be null.
 
 Sets of values are described by *cuts*. A cut lies between two neighbouring values: for a discrete type
 it is the ordinal of the value above it, for a dense one it is `(value, 0)` below a value or `(value, 1)` above it.

@@ -1,8 +1,7 @@
-"""Punctuations that restrict several attributes, found by their constants and by what they border on.
+"""An index of punctuations that restrict several attributes: finds them by their constants and by their neighbours.
 
-Entries that restrict the same attributes lie on one shelf. On a shelf they are found by the constants of each
-attribute, so that a hundred thousand entries with a constant somewhere need not be looked through; entries
-without any constant are.
+Entries that restrict the same attributes lie on one shelf. A shelf has an index of the constants of each attribute, so
+that a hundred thousand entries with a constant somewhere are not scanned; entries without any constant are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one exception tree, with a leaf for each who can mend the fault.
+"""The exception tree, with one leaf for each party that can mend a fault: who supplies data, writes, calls, operates.
 
 Errors carry data; `format_error` alone turns it into text, in three parts: what, where, hint.
 All of them survive pickling, since they cross from Spark's workers to the driver.

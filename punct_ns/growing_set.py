@@ -1,8 +1,8 @@
-"""A set of values that only grows, one pattern or a hundred thousand at a time.
+"""A value set that only grows, by one pattern or a hundred thousand at a time.
 
-Intervals lie in one sorted list of cuts, as in `ValueSet`. Constants wait in a hash set and are merged in when
-somebody asks for more than a constant: a few by insertion, many by one merge. So n constants cost n log n in any
-order, and ten more constants cost nothing like n.
+Intervals lie in one sorted list of cuts, as in `ValueSet`. Constants wait in a hash set until a question is about more
+than a constant; then they are merged into the list, a few by insertion, many by one merge. So n constants cost n log n
+in any order, and ten more of them cost far less than n.
 """
 
 from __future__ import annotations

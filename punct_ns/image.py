@@ -1,9 +1,9 @@
-"""What punctuations on an attribute x say of y = f(x), where f is monotone.
+"""Images under a monotone function: what punctuations on an attribute x say of y = f(x).
 
-A value of y is closed when every x of which it comes is: never the image of what is closed, but what is left of y once
-the image of all that is *open* is taken away. Of open values only the first and the last matter, since between them f
-rises, or falls; so f is asked for the values next to the ends of what is closed, all at once. Closed minutes `[15,105]`
-through `minute div 60` close no hour, `(,105]` closes `(,0]`, and `[60,179]` closes 1 and 2.
+A value of y is closed when every x that f maps to it is. So the result is not the image of the closed values, but all
+of y without the image of the *open* ones. Of an interval of open values only the first and the last matter, since f
+rises, or falls, between them; so f is computed for the values next to the ends of the closed intervals, all at once.
+Closed minutes `[15,105]` through `minute div 60` close no hour, `(,105]` closes `(,0]`, and `[60,179]` closes 1 and 2.
 
 NaN lies outside that order: its image is looked at by itself (`floor` makes 0 of it). Null is the image of null alone.
 """

@@ -1,9 +1,9 @@
-"""The largest covered prefix of an order: of which tuples nothing more comes that would be sorted before them, or is.
+"""The largest covered prefix of an order: the tuples that no later tuple can equal or be sorted before.
 
 This is `init` of Tucker et al. 2003, §5.2: hours of which `[2,4]` is closed have no such prefix, and once `[0,3]` is
-closed too, theirs is `[0,4]`. Several attributes are ordered lexicographically: where all of hour 4 is closed, and of
-hour 5 the first half, the prefix ends within hour 5. Where an attribute is dense there is mostly no next value to end
-within.
+closed too, theirs is `[0,4]`. Several attributes are ordered lexicographically: where all of hour 4 is closed, and
+the first half of hour 5, the prefix ends within hour 5. Of a dense attribute there is mostly no next value for a prefix
+to end within.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A set of punctuations, kept small and searched fast.
+"""Sets of punctuations, kept small and indexed.
 
-What one covers is absorbed, and what restricts several attributes and others cover together, as long as few are near;
-what coalesces is merged, so that closing auctions 1, 2, 3, … leaves one range. Punctuations that restrict one attribute
-(most do) are kept as one growing set of values for that attribute, the others in an index. What the set describes is
-exactly the union of what was added.
+A punctuation that another one covers is absorbed; so is one that restricts several attributes and that others cover
+together, as long as few are near. Patterns that coalesce are merged, so that closing auctions 1, 2, 3, … leaves one
+range. Punctuations that restrict one attribute (most do) are kept as one growing value set of that attribute, the
+others in an index. The tuples that the set matches are exactly those that the added punctuations match.
 
 The papers leave purging punctuations to future work (Tucker et al. 2007, §5.2; Li et al. 2006, §5.1).
 """

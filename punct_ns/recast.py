@@ -1,7 +1,7 @@
 """A punctuation in another schema's terms: the same attributes, renamed, or widened without loss.
 
-What a stream says of its own values it says of the same values in the wider domain: the wider domain's other values
-cannot come from it. So a pattern is read anew as it stands, and only its values change their type.
+The other values of a wider domain cannot come from the stream, so a pattern means the same there: it is read anew as it
+stands, and only its values change their type.
 """
 
 from __future__ import annotations

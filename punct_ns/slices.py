@@ -1,6 +1,6 @@
 """The row layout of a slice, and punctuations as conditions over its rows.
 
-The one module of `punct_ns` that speaks Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
+The one module of `punct_ns` that uses Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
 of tuples with one column per attribute, beside the punctuations that came with them. Here a set of punctuations
 becomes a condition on such a frame: SQL text while it is small, a broadcast table to join with once it is large. The
 condition is two-valued: a null matches a pattern or it does not.

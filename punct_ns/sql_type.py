@@ -1,7 +1,7 @@
 """Spark's SQL types as the algebra sees them: which values, in which order, written how.
 
 A type is *discrete* when every value but the last has a next one; its values are then counted by
-ordinals, so that neighbours can be told. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
+ordinals, so that neighbours are known. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
 Types without an order that the algebra knows are opaque: of their values it can only say null or not.
 """
 

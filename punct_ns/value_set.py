@@ -1,4 +1,4 @@
-"""Exactly which values of one attribute: any finite union of intervals, with or without null.
+"""Value sets: any finite union of intervals of one attribute's values, with or without null; exact.
 
 Everything else in the algebra is exact because this is. A set is the sorted sequence of cuts at which
 membership changes, beginning outside; an odd number of cuts means that it reaches to the domain's end.

@@ -1,4 +1,4 @@
-"""What is said of a tuple that comes after a punctuation which matches it, wherever that is found: one wording."""
+"""Violations of the grammar in words: one message for a tuple that comes after a punctuation which matches it."""
 
 from __future__ import annotations
 
