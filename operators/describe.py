@@ -18,9 +18,11 @@ Differs:    Figure 8 keys what it builds up by the patterns of the attributes th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.state.behaviour import Slice, Tuples
+from operators.logical_properties import Terms, among, by_position
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
@@ -32,7 +34,7 @@ from punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)
-class Describe:
+class Describe(Operator):
     """The input, with those punctuations that describe `attributes`, built up over the attributes to `watch`.
 
     `patterns`, one for each watched attribute or none at all, are what must be covered of it; by default its domain. A
@@ -71,6 +73,32 @@ class Describe:
         of_them = [scheme for scheme in inputs[0] if known.issuperset(map(str.lower, scheme.attributes))]
         found = (scheme.renamed(names) for scheme in of_them)
         return tuple(dict.fromkeys(scheme for scheme in found if scheme is not None))
+
+    def parameters(self, output: Schema) -> str:
+        """The attributes, and those to watch."""
+        watching = f" watching {', '.join(self.watch)}" if self.watch else ""
+        return ", ".join(self.attributes) + watching
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed, and what it speaks of."""
+        return [needed | among((*self.attributes, *self.watch), inputs[0])]
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: tuples are not kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own."""
+        return by_position(inputs[0], inputs[0])
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """All."""
+        return frozenset(map(str.lower, inputs[0].names))
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes."""
+        return True
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""

@@ -14,9 +14,11 @@ Source:     Tucker et al. 2003, §4.2, §5.6, Tables 2 to 4. Differs: Table 4 as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.state.behaviour import Slice, Tuples, together
+from operators.logical_properties import Terms, by_position
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.deferred_punctuations import released
 from operators.state.operator_state import HeldPunctuations, OperatorState
 from operators.state.row_joins import without
@@ -29,7 +31,7 @@ from punct_ns.slices import matching, not_matching
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Operator):
     """The tuples of the first input without the second's; both have the names and the types of `attributes`."""
 
     attributes: Schema
@@ -41,6 +43,14 @@ class Difference:
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The first input's, if the second has any: whatever it says in the end, decides each tuple."""
         return inputs[0] if inputs[1] else ()
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Both inputs' own: a tuple that is not selected equals none that is."""
+        return by_position(self.attributes, *inputs)
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes: δ(R) − S = R − S, and so for S."""
+        return True
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; a new tuple of the second input decides an undecided one."""

@@ -12,9 +12,11 @@ Source:     Tucker et al. 2003, §4.2, Theorem 1, Tables 3 and 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.state.behaviour import Slice, Tuples
+from operators.logical_properties import Terms, by_position
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import without
 from punct_ns.punctuation import Punctuation
@@ -24,7 +26,7 @@ from punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(Operator):
     """Each tuple of the input when it comes for the first time."""
 
     def schema(self, *inputs: Schema) -> Schema:
@@ -34,6 +36,19 @@ class Distinct:
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The input's."""
         return inputs[0]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own: what selects a tuple selects all that are equal to it."""
+        return by_position(inputs[0], inputs[0])
+
+    @property
+    def eliminates_duplicates(self) -> bool:
+        """Yes."""
+        return True
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes: δ(δ(R)) = δ(R)."""
+        return True
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """New tuples that are not kept, once each."""

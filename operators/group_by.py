@@ -13,11 +13,22 @@ Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs); Tucker et al. 2007, §3
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.expressions.decomposition import Aggregate, Partial, column_list, ignores_duplicates, partial, references
-from operators.state.behaviour import Slice, Tuples
+from operators.expressions.decomposition import (
+    Aggregate,
+    Partial,
+    column_list,
+    ignores_duplicates,
+    operands,
+    partial,
+    references,
+)
+from operators.expressions.equal_values import takes_equals_alike
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import Kept
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupBy:
+class GroupBy(Operator):
     """The groups of the input by `keys`, which may be none, with their aggregates."""
 
     keys: tuple[str, ...]
@@ -46,6 +57,38 @@ class GroupBy:
         """Those on keys alone, and those whose other terms tile what they speak of."""
         keys = {key.lower(): key for key in self.keys}
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
+
+    def parameters(self, output: Schema) -> str:
+        """The keys and the aggregates."""
+        answers = (f"{a.expression} AS `{a.attribute.name}`" for a in self.aggregates)
+        return f"({', '.join(self.keys)}) {', '.join(answers)}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """The keys, and what the aggregates that are needed are computed from."""
+        return [among((*self.keys, *references(self.pruned(needed).aggregates)), inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> GroupBy:
+        """With the aggregates that are needed."""
+        return GroupBy(self.keys, tuple(a for a in self.aggregates if a.attribute.name in needed))
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: of tuples only what is required is kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The keys: what looks at them alone selects whole groups."""
+        return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Where each aggregate that is needed is MIN, MAX or of DISTINCT values, or there is none."""
+        asked = self.pruned(needed).aggregates
+        return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in asked)
+
+    @property
+    def grouping(self) -> Sequence[str]:
+        """The keys."""
+        return self.keys
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""

@@ -13,9 +13,11 @@ Source:     Tucker et al. 2003, Tables 3 and 4. Differs: Table 4 assumes a disti
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.state.behaviour import Slice, Tuples, together
+from operators.logical_properties import Terms, by_position
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.deferred_punctuations import released
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import within, without
@@ -29,7 +31,7 @@ from punct_ns.slices import not_matching
 
 
 @dataclass(frozen=True, slots=True)
-class Intersect:
+class Intersect(Operator):
     """The tuples of both inputs, which have the names and the types of `attributes`."""
 
     attributes: Schema
@@ -44,6 +46,14 @@ class Intersect:
         Differs: Tucker et al. 2003, Table 3, promises the meets, which these imply.
         """
         return strongest((*inputs[0], *inputs[1]), self.attributes) if all(inputs) else ()
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Both inputs' own: a tuple that is not selected equals none that is."""
+        return by_position(self.attributes, *inputs)
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes: δ(R) ∩ S = R ∩ S, and so for S."""
+        return True
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Tuples that are in both inputs now, and were not before."""

@@ -17,12 +17,15 @@ Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from operators.joins.attribute_equivalence import placed, placed_schemes
 from operators.joins.equi_join import Equal
-from operators.state.behaviour import Slice, Tuples, together
+from operators.joins.predicate_terms import equal_terms_of_two, own_terms
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.deferred_punctuations import released
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import without
@@ -39,7 +42,7 @@ _PRESERVED: dict[Kind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Operator):
     """The pairs of tuples of two inputs, whose attributes have different names, that agree on the join attributes.
 
     `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
@@ -70,6 +73,28 @@ class Join:
             if self.equal.is_described(1 - i, inputs[1 - i]):
                 found += placed_schemes(side, self.equal.moves(i) if self._moves(i) else {})
         return tuple(dict.fromkeys(found))
+
+    def parameters(self, output: Schema) -> str:
+        """The kind, and when two tuples are partners."""
+        return f"{self.kind}: {self.equal.condition}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed, and what partners are told by."""
+        return [among((*needed, *self.equal.references), schema) for schema in inputs]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Of an inner join each input's; of an outer join the preserved side's own alone, and none where both are."""
+        if self.kind == "inner":
+            return equal_terms_of_two(inputs, self.equal.on)
+        return [own_terms(side) if _PRESERVED[self.kind] == (i,) else {} for i, side in enumerate(inputs)]
+
+    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Of an inner join each input's; of an outer join it says who has no partner, and stays whole."""
+        return equal_terms_of_two(inputs, self.equal.on) if self.kind == "inner" else [{}, {}]
+
+    def with_residual(self, residual: str | None) -> Join:
+        """With another condition beside the equalities."""
+        return replace(self, residual=residual)
 
     @property
     def equal(self) -> Equal:

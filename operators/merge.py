@@ -11,10 +11,12 @@ Source:     Tucker et al. 2003, Table 3 (setCombine).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from operators.state.behaviour import Slice, Tuples, together
+from operators.logical_properties import Terms, by_position
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -25,7 +27,7 @@ from punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Operator):
     """The tuples of all inputs; `attributes` are the output's, whose names and types every input has."""
 
     attributes: Schema
@@ -37,6 +39,37 @@ class Merge:
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The meets of what the inputs promise."""
         return meets(inputs, self.attributes)
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What stands at the places that are needed."""
+        places = [place for place, name in enumerate(self.attributes.names) if name in needed]
+        return [frozenset(schema[place].name for place in places) for schema in inputs]
+
+    def pruned(self, needed: AbstractSet[str]) -> Merge:
+        """Of the attributes that are needed."""
+        return Merge(Schema(tuple(attribute for attribute in self.attributes if attribute.name in needed)))
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Each input's own, by position."""
+        return by_position(self.attributes, *inputs)
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """All."""
+        return frozenset(map(str.lower, self.attributes.names))
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes."""
+        return True
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """What stands at their places: what holds for all values holds for all inputs together."""
+        places = [self.attributes.index(name) for name in names]
+        return [tuple(schema[place].name for place in places) for schema in inputs]
+
+    @property
+    def is_associative(self) -> bool:
+        """Yes."""
+        return True
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""

@@ -16,13 +16,17 @@ Source:     Li et al. 2006, §3.2, §4.2, Theorem 3; §5.2 (eager and lazy). Tuc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from operators.expressions.dialect import attributes_in, expression
 from operators.joins.attribute_equivalence import placed, placed_schemes
 from operators.joins.chained_purge import Chain, column, parts, shapes
+from operators.joins.predicate_terms import equal_terms
 from operators.joins.punctuation_graph import Equality, JoinGraph
-from operators.state.behaviour import Slice, Tuples, together
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.completion import closed_so_far, completed
 from operators.state.deferred_punctuations import released
 from operators.state.operator_state import OperatorState
@@ -37,7 +41,7 @@ from punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class MultiwayJoin:
+class MultiwayJoin(Operator):
     """The combinations of tuples of `inputs` inputs, numbered from 0, whose attributes all have different names.
 
     Each equality names two attributes, of equal types, by their inputs' numbers and their names; together they must
@@ -80,6 +84,28 @@ class MultiwayJoin:
             if self.graph.reaches_all(i, told):
                 found += placed_schemes(schemes, {name.lower(): others for name, others in self._equal_to(i).items()})
         return tuple(dict.fromkeys(found))
+
+    def parameters(self, output: Schema) -> str:
+        """How it purges, and what is equal."""
+        return f"{self.purge}: {' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in self.equalities)}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed, and what is equal or compared."""
+        compared = attributes_in(expression(self.residual)) if self.residual else ()
+        used = {*needed, *compared, *(name for pair in self.equalities for _, name in pair)}
+        return [among(used, schema) for schema in inputs]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Each input's, by its classes."""
+        return equal_terms(inputs, self.graph.classes)
+
+    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The same."""
+        return equal_terms(inputs, self.graph.classes)
+
+    def with_residual(self, residual: str | None) -> MultiwayJoin:
+        """With another condition beside the equalities."""
+        return replace(self, residual=residual)
 
     def _equal_to(self, input_: int) -> dict[str, list[str]]:
         """For each join attribute of an input, those of the others that are equal to it."""

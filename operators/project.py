@@ -13,13 +13,17 @@ Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice, product
 
 from operators.expressions.constant_evaluation import evaluated
+from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.equal_values import takes_equals_alike
 from operators.expressions.monotone import Monotone, monotone
-from operators.state.behaviour import Slice, Tuples
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
 from punct_ns.image import image
@@ -59,7 +63,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Operator):
     """The columns, of each tuple of the input."""
 
     columns: tuple[Column, ...]
@@ -75,7 +79,7 @@ class Project:
         attributes = [(a.name, Attribute(renamed.get(a.name, a.name), a.domain)) for a in schema]
         return Project(tuple(Column(new, quoted(old), old) for old, new in attributes))
 
-    def is_identity(self, schema: Schema) -> bool:
+    def is_identity(self, *inputs: Schema) -> bool:
         """Whether each column is the input's attribute of its own place and name, and not computed; none is left out.
 
         >>> here = Schema.of(a="INT", b="INT")
@@ -84,6 +88,7 @@ class Project:
         >>> Project.renaming(here, {"a": "b", "b": "a"}).is_identity(here)
         False
         """
+        (schema,) = inputs
         return len(self.columns) == len(schema) and all(
             column.attribute == attribute
             and column.copy_of is not None
@@ -107,6 +112,42 @@ class Project:
                 if (renamed := scheme.renamed(names)) is not None:
                     found[renamed] = None
         return tuple(found)
+
+    def parameters(self, output: Schema) -> str:
+        """The columns."""
+        return ", ".join(f"{column.expression} AS `{column.attribute.name}`" for column in self.columns)
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What the columns that are needed are computed from."""
+        trees = (expression(column.expression) for column in self.pruned(needed).columns)
+        return [among((name for tree in trees for name in attributes_in(tree)), inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> Project:
+        """The columns that are needed."""
+        return Project(tuple(column for column in self.columns if column.attribute.name in needed))
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: nothing is kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The columns' expressions."""
+        return [{column.attribute.name.lower(): column.expression for column in self.columns}]
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """The copies."""
+        return frozenset(column.attribute.name.lower() for column in self.columns if column.copy_of is not None)
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """As far as the columns that are needed do not tell equal values apart."""
+        return takes_equals_alike((column.expression for column in self.pruned(needed).columns), inputs[0])
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """What the columns are copies of, or monotone in."""
+        folded = {name.lower() for name in names}
+        sources = [column.source for column in self.columns if column.attribute.name.lower() in folded]
+        return [tuple(dict.fromkeys(inputs[0].attribute(name).name for name in sources if name))]
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The columns of the new tuples, and their position where it is known."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from operators.punctuators.rule import AHEAD, ASIDE, LATE, Rule, said
-from operators.state.behaviour import Slice, Tuples
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
@@ -46,7 +46,7 @@ _COUNTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Punctuate:
+class Punctuate(Operator):
     """The input, punctuated by a rule; `ungrammatical` says what becomes of tuples that break what it has said.
 
     `fail` stops the query, `drop` counts them, `divert` keeps them as dead letters, too. A tuple that is too far ahead
@@ -72,6 +72,10 @@ class Punctuate:
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The input's and the rule's."""
         return tuple(dict.fromkeys((*inputs[0], *self.rule.promises())))
+
+    def parameters(self, output: Schema) -> str:
+        """The rule."""
+        return str(self.rule)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The new tuples, without those set aside."""

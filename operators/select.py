@@ -12,11 +12,15 @@ Source:     Tucker et al. 2003, Table 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.equal_values import takes_equals_alike
 from operators.expressions.predicate_domain import untrue
-from operators.state.behaviour import Slice, Tuples
+from operators.logical_properties import Terms, among, by_position
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -24,7 +28,7 @@ from punct_ns.scheme import Scheme
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(Operator):
     """The tuples of the input that satisfy `predicate`, Spark SQL over the input's attributes.
 
     `punctuates` says that tuples that it never selects are to be punctuated.
@@ -40,6 +44,31 @@ class Select:
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The input's."""
         return inputs[0]
+
+    def parameters(self, output: Schema) -> str:
+        """The predicate."""
+        return self.predicate
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed, and what the predicate looks at."""
+        return [needed | among(attributes_in(expression(self.predicate)), inputs[0])]
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: nothing is kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own."""
+        return by_position(inputs[0], inputs[0])
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """As far as the predicate does not tell equal values apart."""
+        return takes_equals_alike([self.predicate], inputs[0])
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """The same names; a select that punctuates says more than its input."""
+        return None if self.punctuates else [tuple(names)]
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The selected new tuples."""

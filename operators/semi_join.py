@@ -14,11 +14,15 @@ Source:     SEMANTICS of the house, after Tucker et al. 2003, Tables 3 and 4 for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
+from operators.expressions.equal_values import takes_equals_alike
 from operators.joins.attribute_equivalence import placed_schemes
 from operators.joins.equi_join import Equal
-from operators.state.behaviour import Slice, Tuples, together
+from operators.joins.predicate_terms import equal_terms_of_two
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples, together
 from operators.state.deferred_punctuations import released
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import without
@@ -32,7 +36,7 @@ from punct_ns.slices import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class SemiJoin:
+class SemiJoin(Operator):
     """The left tuples with a partner, or with `anti` those without; as `Join`, but that only left attributes go out."""
 
     left_on: tuple[str, ...]
@@ -54,6 +58,33 @@ class SemiJoin:
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
         return not self.anti and self.equal.is_described(0, inputs[0])
+
+    def parameters(self, output: Schema) -> str:
+        """Which of the two it is, and when two tuples are partners."""
+        return f"{'anti' if self.anti else 'semi'}: {self.equal.condition}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the left, and of both what partners are told by."""
+        used = self.equal.references
+        return [among((*needed, *used), inputs[0]), among(used, inputs[1])]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Both inputs'; of the right nothing else than what equals a left tuple will be anyone's partner."""
+        return equal_terms_of_two(inputs, self.equal.on)
+
+    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """Both inputs'; of an anti join, whose condition says who is no partner, the right one's alone."""
+        left, right = equal_terms_of_two(inputs, self.equal.on)
+        return [{} if self.anti else left, right]
+
+    def with_residual(self, residual: str | None) -> SemiJoin:
+        """With another condition beside the equalities."""
+        return replace(self, residual=residual)
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Of the right, R ⋉ δ(S) = R ⋉ S: of it is asked whether there is a partner."""
+        both = Schema(tuple(attribute for schema in inputs for attribute in schema))
+        return side == 1 and takes_equals_alike([self.residual] if self.residual else [], both)
 
     @property
     def equal(self) -> Equal:

@@ -15,13 +15,15 @@ Tuples leave with a position, by which whoever comes next, the sink at last, kee
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.state.behaviour import Slice, Tuples
+from operators.logical_properties import Terms, among, by_position
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, once, total
+from operators.state.sort_key import SortKey, listed, once, total
 from operators.state.tuple_log import Kept
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.prefix import covered_prefix
@@ -41,7 +43,7 @@ _EACH = 1 << 33
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Operator):
     """The tuples of the input, sorted by `keys`, the first one first; an attribute's second key decides nothing."""
 
     keys: tuple[SortKey, ...]
@@ -71,6 +73,18 @@ class Sort:
         alone = (scheme.renamed({first.attribute.lower(): first.attribute}) for scheme in inputs[0])
         kinds = {"tiles"} if first.descending else {"tiles", "prefix"}
         return tuple(dict.fromkeys(s for s in alone if s is not None and all(term.kind in kinds for term in s.terms)))
+
+    def parameters(self, output: Schema) -> str:
+        """The keys."""
+        return listed(self.keys)
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed, and the keys."""
+        return [needed | among((key.attribute for key in self.keys), inputs[0])]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own."""
+        return by_position(inputs[0], inputs[0])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples are kept."""

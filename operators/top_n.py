@@ -18,14 +18,16 @@ kept: state is bounded by n and the ties.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from operators.logical_properties import Terms, among
 from operators.state import tuple_log
-from operators.state.behaviour import Slice, Tuples
+from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, once, total
+from operators.state.sort_key import SortKey, listed, once, total
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -42,7 +44,7 @@ _RANK = own("rank")
 
 
 @dataclass(frozen=True, slots=True)
-class TopN:
+class TopN(Operator):
     """The tuples whose rank among those that agree on `groups`, by `keys`, is `n` at the most.
 
     `number` is the attribute that the rank becomes, behind the input's; None where nobody asks for it.
@@ -75,6 +77,27 @@ class TopN:
         """Those on groups alone, and those whose other terms tile what they speak of."""
         groups = {name.lower(): name for name in self.groups}
         return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
+
+    def parameters(self, output: Schema) -> str:
+        """The groups, how many of each, and the order."""
+        return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {listed(self.keys)}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the input, and what it groups and orders by."""
+        return [among((*needed, *self.groups, *(key.attribute for key in self.keys)), inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> TopN:
+        """Without the rank as an attribute where nobody needs it."""
+        return self if self.number is None or self.number.name in needed else replace(self, number=None)
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The groups: what looks at them alone selects whole ones."""
+        return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
+
+    @property
+    def grouping(self) -> Sequence[str]:
+        """The groups, whatever it orders by."""
+        return self.groups
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples compete with those that are kept of their groups."""

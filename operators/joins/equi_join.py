@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from operators.expressions.dialect import attributes_in, expression
 from operators.state.behaviour import Slice, Tuples, together
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
@@ -49,6 +50,11 @@ class Equal:
         """When two tuples are partners, as Spark SQL; a null key has none."""
         tests = [f"{quoted(mine)} = {quoted(theirs)}" for mine, theirs in zip(*self.on, strict=True)]
         return " AND ".join([*tests, *([f"({self.residual})"] if self.residual else [])])
+
+    @cached_property
+    def references(self) -> tuple[str, ...]:
+        """The attributes that tell partners, of both sides."""
+        return (*self.left, *self.right, *(attributes_in(expression(self.residual)) if self.residual else ()))
 
     def keys(self, side: int, state: OperatorState) -> Schema:
         """The join attributes of a side."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from operators.logical_properties import LogicalProperties
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -45,8 +46,13 @@ class Slice:
     punctuations: tuple[Punctuation, ...] = ()
 
 
-class Operator(Protocol):
-    """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice."""
+class Operator(LogicalProperties, Protocol):
+    """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
+
+    What the optimizer knows of it are its logical properties, which have answers that are right for any operator.
+    """
+
+    __slots__ = ()
 
     def schema(self, *inputs: Schema) -> Schema:
         """The attributes of the output tuples. Pure."""

@@ -38,6 +38,15 @@ class SortKey:
         return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
 
 
+def listed(keys: Sequence[SortKey]) -> str:
+    """The keys in a line.
+
+    >>> listed([SortKey("hour"), SortKey("min", descending=True)])
+    'hour, min DESC'
+    """
+    return ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)
+
+
 def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
     """The keys without those of an attribute that is a key already: they decide nothing.
 

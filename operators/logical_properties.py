@@ -1,0 +1,133 @@
+"""Logical properties of an operator: what the optimizer may know of it without knowing which one it is.
+
+The rules of `xmlstream.optimizer` ask these and nothing else. Each has an answer that is right for any operator: all
+attributes are required, no predicate passes, duplicates are told apart, nothing is looked through. So an operator that
+says nothing is never wrong, only never cheaper; one that says more says it in its own module, beside `schema` and
+`schemes`. All of it is pure: parameters and schemas in, names and Spark SQL out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol, Self, TypeAlias
+
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+
+Terms: TypeAlias = Mapping[str, str]
+"""What attributes of an output are in terms of an input: Spark SQL, by their names in lower case."""
+
+
+class LogicalProperties(Protocol):
+    """What an operator requires of its inputs, hands on of them, and lets pass; `inputs` are their schemas."""
+
+    __slots__ = ()
+
+    def parameters(self, output: Schema) -> str:
+        """Its parameters in a line, as `explain` shows them: by default the attributes of its output."""
+        return ", ".join(output.names)
+
+    # Column pruning.
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """For each input the attributes without which those needed of the output cannot be made, nor state be right."""
+        return [frozenset(schema.names) for schema in inputs]
+
+    def pruned(self, needed: AbstractSet[str]) -> Self:
+        """The operator that puts out no attribute that is not needed, as far as it makes them itself."""
+        return self
+
+    @property
+    def exact_inputs(self) -> bool:
+        """Whether inputs must have what is required and no more: it keeps whole tuples, or takes them by position."""
+        return True
+
+    def is_identity(self, *inputs: Schema) -> bool:
+        """Whether over these inputs it changes nothing, neither tuples nor punctuations."""
+        return False
+
+    # Pushing predicates down.
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """For each input the terms in which it can be asked instead what is asked of the output's tuples.
+
+        What looks at attributes that have terms, and is never an error, selects of the input exactly those tuples
+        without which the output is what it would select of the output. It is asked of all inputs that have terms.
+        """
+        return [{} for _ in inputs]
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """The output's attributes, in lower case, that are an input's, where each of its tuples is in the output.
+
+        What looks at them alone may be an error, too: it is one of the output's tuples or of the input's alike.
+        """
+        return frozenset()
+
+    @property
+    def residual(self) -> str | None:
+        """A condition of its own over the attributes of all inputs, parts of which inputs may be asked instead."""
+        return None
+
+    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """For each input the terms in which it can be asked what the residual condition asks."""
+        return [{} for _ in inputs]
+
+    def with_residual(self, residual: str | None) -> Self:
+        """The operator with another residual condition."""
+        return self
+
+    # Eliminating distincts.
+
+    @property
+    def eliminates_duplicates(self) -> bool:
+        """Whether it is δ, and nothing else."""
+        return False
+
+    def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Whether what is needed of the output is the same however often a tuple of that input comes."""
+        return False
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Whether of duplicates of an input nothing comes but duplicates, and no state."""
+        return False
+
+    # Taking out punctuations that help nobody.
+
+    @property
+    def grouping(self) -> Sequence[str] | None:
+        """The grouping of interest (Tucker et al. 2007, §3.1), where no other punctuations help than those on it."""
+        return None
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """For each input the attributes whose punctuations become those on the named ones; None if not only they do.
+
+        An operator that answers commutes with describe (Tucker et al. 2007, §7).
+        """
+        return None
+
+    # Flattening.
+
+    @property
+    def is_associative(self) -> bool:
+        """Whether one over inputs and one of its kind over others is one over all of them."""
+        return False
+
+
+def among(names: Iterable[str], schema: Schema) -> frozenset[str]:
+    """Those of a schema's attributes that bear one of the names, whatever its case.
+
+    >>> among(["HOUR", "day"], Schema.of(hour="INT", min="INT"))
+    frozenset({'hour'})
+    """
+    folded = {name.lower() for name in names}
+    return frozenset(name for name in schema.names if name.lower() in folded)
+
+
+def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
+    """The terms of each input for an output whose attributes are its own, one by one.
+
+    >>> by_position(Schema.of(Hour="INT"), Schema.of(h="INT"))
+    [{'hour': '`h`'}]
+    """
+    return [{own.lower(): quoted(name) for own, name in zip(output.names, i.names, strict=True)} for i in inputs]
