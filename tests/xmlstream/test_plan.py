@@ -13,8 +13,10 @@ from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
+from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.column_pruning import prune_columns
-from xmlstream.optimizer.rules import RULES, collapse_projections, flatten_merges, optimized
+from xmlstream.optimizer.flatten_merges import flatten_merges
+from xmlstream.optimizer.rules import RULES, optimized
 from xmlstream.plan.nodes import Node, Scan, names, plain, topological
 from xmlstream.plan.plan_text import tree
 from xmlstream.sql.analysis import NamesOnly

@@ -15,8 +15,9 @@ from operators.punctuate import Punctuate
 from operators.punctuators.roster import ByRoster
 from operators.select import Select
 from operators.sort import Sort
+from operators.state.behaviour import Operator
 from operators.state.sort_key import SortKey
-from xmlstream.plan.nodes import Node, Operator
+from xmlstream.plan.nodes import Node
 from xmlstream.runtime.runner import Settings, run
 from xmlstream.runtime.sealed import unseal
 from xmlstream.sink.xml_sink import Target

@@ -1,23 +1,24 @@
-"""Where punctuations that will help nobody above are taken out, or built up, early (Tucker et al. 2007, §7).
+"""Insertion of describe, where punctuations that will help nobody above are taken out, or built up, early.
 
-A group_by or a top_n asks for nothing but what describes its keys, its grouping of interest. So a describe beneath it
-changes no result; and it is equivalent to one beneath the select, merge or project under that, in the terms of each
-input, since "for all values of the attributes not asked for" distributes over what holds for all inputs together. Every
-attribute that is not asked for is watched: what describes the keys only together with others is never lost.
+An operator with a grouping of interest asks for nothing but what describes it (Tucker et al. 2007, §3.1, §7). So a
+describe beneath it changes no result; and it is equivalent to one beneath the operators under that, in the terms of
+each input, as far as those tell the lineage of their attributes: "for all values of the attributes not asked for"
+distributes over what holds for all inputs together. Every attribute that is not asked for is watched: what describes
+the keys only together with others is never lost.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from operators.describe import Describe
-from operators.group_by import GroupBy
-from operators.merge import Merge
-from operators.project import Project
-from operators.select import Select
-from operators.top_n import TopN
-from xmlstream.plan.nodes import Node, topological
+from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.plan.nodes import Node
+
+_Names: TypeAlias = Sequence[str] | None
+"""Attributes to describe; None where nobody asks for that."""
 
 
 def describe_keys(root: Node) -> Node:
@@ -25,43 +26,36 @@ def describe_keys(root: Node) -> Node:
 
     Only where a scheme promises punctuations that restrict something else: without them there is nothing to take out.
     """
-    order = topological(root)
-    uses = Counter(below for node in order for below in node.inputs)
-    done: dict[Node, Node] = {}
-    for node in order:
-        match node:
-            case Node(GroupBy(keys=keys) | TopN(groups=keys), (below,)):
-                inputs: tuple[Node, ...] = (_described(below, keys, uses, done),)
-            case _:
-                inputs = tuple(done[below] for below in node.inputs)
-        done[node] = node if inputs == node.inputs else Node(node.operator, inputs, node.label)
-    return done[root]
+    uses = readers(root)
+    asked = top_down(root, None, lambda node, names: _asks(node, names, uses), lambda one, _: one)
+
+    def described(node: Node, inputs: tuple[Node, ...]) -> Node:
+        asks = _asks(node, asked[node], uses)
+        edges = zip(node.inputs, inputs, asks, strict=True)
+        return over(node, [new if _lineage(n, names, uses) else _described(n, new, names) for n, new, names in edges])
+
+    return bottom_up(root, described)
 
 
-def _described(node: Node, names: Sequence[str], uses: Mapping[Node, int], done: Mapping[Node, Node]) -> Node:
-    """The node, with those of its punctuations that describe the names."""
-    folded = {name.lower() for name in names}
-    if uses[node] == 1:
-        below = _asked(node, folded)
-        if below is not None:
-            inputs = [_described(n, asked, uses, done) for n, asked in zip(node.inputs, below, strict=True)]
-            return Node(node.operator, tuple(inputs), node.label)
-    if all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):
-        return done[node]
+def _asks(node: Node, names: _Names, uses: Counter[Node]) -> Sequence[_Names]:
+    """What a node asks its inputs to describe: its grouping, or what it is asked itself, in their terms."""
+    if node.operator.grouping is not None:
+        return [node.operator.grouping]
+    return _lineage(node, names, uses) or [None for _ in node.inputs]
+
+
+def _lineage(node: Node, names: _Names, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
+    """What is to be described of the inputs instead; None for a node that describe does not commute with."""
+    if names is None or uses[node] > 1 or node.operator.grouping is not None:
+        return None
+    return node.operator.lineage(names, *(below.schema for below in node.inputs))
+
+
+def _described(node: Node, new: Node, names: _Names) -> Node:
+    """What a node has become, with those of its punctuations that describe the names."""
+    folded = {name.lower() for name in names or ()}
+    if names is None or all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):
+        return new
     described = tuple(name for name in node.schema.names if name.lower() in folded)
     watched = tuple(name for name in node.schema.names if name.lower() not in folded)
-    return Node(Describe(described, watched), (done[node],), "describe")
-
-
-def _asked(node: Node, names: set[str]) -> list[Sequence[str]] | None:
-    """The attributes of each input to describe instead; None for a node that describe does not commute with."""
-    match node.operator:
-        case Select(punctuates=False):
-            return [[name for name in node.schema.names if name.lower() in names]]
-        case Merge():
-            places = [i for i, name in enumerate(node.schema.names) if name.lower() in names]
-            return [[below.schema[i].name for i in places] for below in node.inputs]
-        case Project(columns):
-            sources = [column.source for column in columns if column.attribute.name.lower() in names]
-            return [list(dict.fromkeys(node.inputs[0].schema.attribute(name).name for name in sources if name))]
-    return None
+    return Node(Describe(described, watched), (new,), "describe")

@@ -1,82 +1,72 @@
-"""Predicates as parts that must all be true, each in the terms of the node whose tuples it is asked of."""
+"""Predicates as conjuncts, each rewritten over the attributes of the input whose tuples it is asked of instead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, named, render
-from operators.select import Select
-from xmlstream.plan.nodes import Node, Operator, Results, Scan, Static
-
-Terms = Mapping[str, exp.Expr]
-"""What attributes of a node are to one of its inputs, by their names in lower case."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parted:
-    """Where the parts of a predicate that is asked of a node's tuples are asked instead.
-
-    Attributes:
-        operator: The node's; None where nothing is left of it.
-        below: The parts that go to each input.
-        above: The parts that stay.
-    """
-
-    operator: Operator | Scan | Static | Results | None
-    below: Sequence[Sequence[exp.Expr]]
-    above: Sequence[exp.Expr] = ()
+from operators.expressions.dialect import StreamSql, attributes_in, expression, render
+from operators.expressions.throwable import cannot_fail
+from operators.logical_properties import Terms
+from punct_ns.schema import Schema
 
 
 def divided(
-    parts: Sequence[exp.Expr], terms: Sequence[Terms], goes: Callable[[exp.Expr], bool]
+    parts: Sequence[exp.Expr],
+    terms: Sequence[Terms],
+    schemas: Sequence[Schema],
+    passed: AbstractSet[str] = frozenset(),
 ) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
-    """The parts for each input that has terms for them, and those that no input has, or that do not go."""
+    """The parts for each input that has terms for them, and those that stay.
+
+    What may be an error stays, unless it looks at nothing but what is `passed` through and nothing else stays, on which
+    it may rely.
+    """
     below: list[list[exp.Expr]] = [[] for _ in terms]
     above: list[exp.Expr] = []
-    for part in parts:
-        found = [in_terms(part, of) if goes(part) else None for of in terms]
-        if all(translated is None for translated in found):
+    found = [[in_terms(part, of) for of in terms] for part in parts]
+    sure = [_is_sure(translated, schemas) for translated in found]
+    all_go = all(is_sure or _is_within(part, passed) for part, is_sure in zip(parts, sure, strict=True))
+    for part, translated, is_sure in zip(parts, found, sure, strict=True):
+        if not (is_sure or all_go):
             above.append(part)
-        for i, translated in enumerate(found):
-            below[i] += [] if translated is None else [translated]
+            continue
+        for i, one in enumerate(translated):
+            below[i] += [] if one is None else [one]
     return below, above
 
 
-def by_position(node: Node) -> list[Terms]:
-    """The node's attributes as each input calls them, which has as many."""
-    return [
-        {own.lower(): named(name) for own, name in zip(node.schema.names, below.schema.names, strict=True)}
-        for below in node.inputs
-    ]
+def _is_sure(translated: Sequence[exp.Expr | None], schemas: Sequence[Schema]) -> bool:
+    """Whether an input can be asked, and it is never an error."""
+    there = [cannot_fail(one, schema) for one, schema in zip(translated, schemas, strict=True) if one is not None]
+    return bool(there) and all(there)
 
 
-def looks_at(part: exp.Expr) -> set[str]:
-    """The names of the attributes that it looks at, in lower case."""
-    return {column.name.lower() for column in part.find_all(exp.Column)}
+def _is_within(part: exp.Expr, names: AbstractSet[str]) -> bool:
+    """Whether the part looks at attributes, and at none but these."""
+    return bool(looked_at := _looks_at(part)) and looked_at <= names
 
 
 def in_terms(part: exp.Expr, terms: Terms) -> exp.Expr | None:
     """The part in other terms; None where it looks at something that has none, or at nothing at all."""
-    names = looks_at(part)
+    names = _looks_at(part)
     if not names or not names <= terms.keys():
         return None
 
     def translated(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        term = terms[node.name.lower()].copy()
+        term = expression(terms[node.name.lower()])
         return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
 
     return part.copy().transform(translated, copy=False)
 
 
-def selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
-    """The node's tuples for which all parts are true."""
-    text = conjunction(parts)
-    return node if text is None else Node(Select(text), (node,), "select")
+def _looks_at(part: exp.Expr) -> set[str]:
+    """The names of the attributes that it looks at, in lower case."""
+    return {name.lower() for name in attributes_in(part)}
 
 
 def conjunction(parts: Sequence[exp.Expr]) -> str | None:

@@ -1,19 +1,13 @@
-"""Predicates as near to the sources as they come: what a select will not let through is not joined, merged or kept.
+"""Pushes predicates down: what a select will not let through is not joined, merged or kept.
 
-A predicate is taken apart at its ANDs. Each part goes below an operator if it selects there what it would select above:
+A predicate is taken apart at its ANDs. Each part goes below an operator if it selects there what it would select above;
+an operator says in which terms its inputs can be asked (`predicate_terms`), and a join what of its own residual
+condition they can be asked, too. A select goes wholly: all that it asks, its input is asked.
 
-    project                 in the terms of its input; what is computed, only as long as it cannot fail
-    merge                   to every input, by position
-    distinct, sort          to the input
-    group_by, top_n         to the input, if it looks at nothing but what the groups are made by
-    intersect, difference   to both inputs: a tuple that it does not select equals none that it does
-    describe                to the input
-    joins                   see `pushdown_joins`
-
-What can fail (see `infallible`) goes no lower than where it is computed for those tuples for which it was computed
-before: through selects, merges, describes and renamings. Nothing goes below `punctuate`, which judges the stream as it
-comes, and nothing in front of a source's grammar check, which is the source's own. A node that two others use keeps its
-tuples for both, and nothing goes below it.
+What can be an error goes no lower than where it is computed for those tuples for which it was computed before: through
+selects, and through what hands on all tuples, as far as it looks at what passes through. Nothing goes below
+`punctuate`, which judges the stream as it comes, and nothing in front of a source's grammar check, which is the
+source's own. A node that two others use keeps its tuples for both, and nothing goes below it.
 
 No punctuation is lost by that: a select hands on all of them, and the fewer tuples an operator keeps, the more it lets
 out. A select that punctuates what it never selects stays where it was put.
@@ -21,94 +15,72 @@ out. A select that punctuates what it never selects stays where it was put.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import add
 
 from sqlglot import exp
 
-from operators.describe import Describe
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.expressions.dialect import expression, named
+from operators.expressions.dialect import expression
 from operators.expressions.references import conjuncts
-from operators.expressions.throwable import cannot_fail
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.merge import Merge
-from operators.multiway_join import MultiwayJoin
-from operators.project import Column, Project
 from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.sort import Sort
-from operators.top_n import TopN
-from punct_ns.schema import Schema
-from xmlstream.optimizer.predicates import Parted, by_position, divided, in_terms, looks_at, selected
-from xmlstream.optimizer.push_down_joins import at_join
-from xmlstream.plan.nodes import Node, topological
+from xmlstream.optimizer.predicates import conjunction, divided
+from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.plan.nodes import AnyOperator, Node
 
 
 def push_predicates(root: Node) -> Node:
     """The plan with each part of each predicate as low as it can be; one select above another becomes one."""
-    order = topological(root)
-    uses = Counter(below for node in order for below in node.inputs)
-    asked: dict[Node, list[exp.Expr]] = {node: [] for node in order}
-    found: dict[Node, Parted] = {}
-    # From the root on, so that all is asked of a node before it is looked at; a node of two uses is asked nothing.
-    for node in reversed(order):
-        found[node] = _parted(node, asked[node])
-        for below, parts in zip(node.inputs, found[node].below, strict=True):
-            if uses[below] == 1:
-                asked[below] += parts
-    done: dict[Node, Node] = {}
-    for node in order:
-        operator = found[node].operator
-        inputs = tuple(
-            done[below] if uses[below] == 1 else selected(done[below], parts)
-            for below, parts in zip(node.inputs, found[node].below, strict=True)
-        )
-        if operator is None:
-            done[node] = inputs[0]
-        else:
-            same = operator == node.operator and inputs == node.inputs
-            done[node] = selected(node if same else Node(operator, inputs, node.label), found[node].above)
-    return done[root]
+    uses = readers(root)
+    found: dict[Node, _Parted] = {}
+
+    def asks(node: Node, asked: list[exp.Expr]) -> list[list[exp.Expr]]:
+        parted = found[node] = _parted(node, asked)
+        # A node of two uses is asked nothing.
+        return [parts if uses[below] == 1 else [] for below, parts in zip(node.inputs, parted.below, strict=True)]
+
+    def pushed(node: Node, inputs: tuple[Node, ...]) -> Node:
+        parted = found[node]
+        edges = zip(node.inputs, inputs, parted.below, strict=True)
+        inputs = tuple(new if uses[below] == 1 else _selected(new, parts) for below, new, parts in edges)
+        return inputs[0] if parted.operator is None else _selected(over(node, inputs, parted.operator), parted.above)
+
+    nothing: list[exp.Expr] = []
+    top_down(root, nothing, asks, add)
+    return bottom_up(root, pushed)
 
 
-def _parted(node: Node, asked: Sequence[exp.Expr]) -> Parted:
+@dataclass(frozen=True, slots=True)
+class _Parted:
+    """Where the parts of a predicate that is asked of a node's tuples are asked instead.
+
+    Attributes:
+        operator: The node's; None where nothing is left of it.
+        below: The parts that go to each input.
+        above: The parts that stay.
+    """
+
+    operator: AnyOperator | None
+    below: Sequence[list[exp.Expr]]
+    above: Sequence[exp.Expr] = ()
+
+
+def _parted(node: Node, asked: list[exp.Expr]) -> _Parted:
     """What is asked of a node's tuples as what is asked of its inputs' tuples, as far as that comes to the same."""
     operator = node.operator
-    match operator:
-        case Select(predicate, punctuates=False):
-            return Parted(None, [[*conjuncts(expression(predicate)), *asked]])
-        case Join() | SemiJoin() | MultiwayJoin():
-            return at_join(node, operator, asked)
-        case Project(columns):
-            below, above = _below_project(asked, columns, node.inputs[0].schema)
-        case Merge() | Describe():
-            # Its tuples are those of its inputs: what can fail fails there or here. But it may rely on what is before.
-            all_go = all(map(looks_at, asked))
-            below, above = divided(asked, by_position(node), lambda part: all_go or cannot_fail(part, node.schema))
-        case Distinct() | Sort() | Intersect() | Difference() | Select():
-            below, above = divided(asked, by_position(node), lambda part: cannot_fail(part, node.schema))
-        case GroupBy(keys=keys) | TopN(groups=keys):
-            made_by = {key.lower(): named(node.inputs[0].schema.attribute(key).name) for key in keys}
-            below, above = divided(asked, [made_by], lambda part: cannot_fail(part, node.schema))
-        case _:
-            below, above = [[] for _ in node.inputs], list(asked)
-    return Parted(operator, below, above)
+    if isinstance(operator, Select) and not operator.punctuates:
+        return _Parted(None, [[*conjuncts(expression(operator.predicate)), *asked]])
+    own = conjuncts(expression(operator.residual)) if operator.residual else []
+    if not (own or asked):
+        return _Parted(operator, [[] for _ in node.inputs])
+    schemas = [below.schema for below in node.inputs]
+    first, rest = divided(own, operator.residual_terms(*schemas), schemas)
+    then, above = divided(asked, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
+    operator = operator.with_residual(conjunction(rest)) if len(rest) < len(own) else operator
+    return _Parted(operator, list(map(add, first, then)), above)
 
 
-def _below_project(
-    asked: Sequence[exp.Expr], columns: Sequence[Column], schema: Schema
-) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
-    terms = {column.attribute.name.lower(): expression(column.expression) for column in columns}
-    copies = {column.attribute.name.lower() for column in columns if column.copy_of is not None}
-
-    def is_sure(part: exp.Expr) -> bool:
-        # What is computed is then computed twice, which costs little where it cannot fail.
-        translated = in_terms(part, terms)
-        return translated is not None and cannot_fail(translated, schema)
-
-    all_go = all(is_sure(part) or (looks_at(part) and looks_at(part) <= copies) for part in asked)
-    return divided(asked, [terms], lambda part: all_go or is_sure(part))
+def _selected(node: Node, parts: Sequence[exp.Expr]) -> Node:
+    """The node's tuples for which all parts are true."""
+    predicate = conjunction(parts)
+    return node if predicate is None else Node(Select(predicate), (node,), "select")

@@ -9,23 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.describe import Describe
-from operators.difference import Difference
-from operators.distinct import Distinct
-from operators.group_by import GroupBy
-from operators.intersect import Intersect
-from operators.join import Join
-from operators.merge import Merge
-from operators.multiway_join import MultiwayJoin
-from operators.project import Column, Project
-from operators.punctuate import Punctuate
-from operators.select import Select
-from operators.semi_join import SemiJoin
-from operators.sort import Sort
-from operators.top_n import TopN
+from operators.logical_properties import LogicalProperties
+from operators.state.behaviour import Operator
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -35,12 +24,9 @@ from sources.xml.options.source import SourceOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Unary: TypeAlias = Select | Project | Distinct | GroupBy | TopN | Sort | Describe | Punctuate
-Operator: TypeAlias = Unary | Merge | Join | SemiJoin | MultiwayJoin | Intersect | Difference
-
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(LogicalProperties):
     """A source, where a plan begins.
 
     `options.columns` are the attributes whose values are read; punctuations speak of the whole schema.
@@ -49,9 +35,33 @@ class Scan:
     name: str
     options: SourceOptions
 
+    def parameters(self, output: Schema) -> str:
+        """Where it is, and what is read of it."""
+        return f"{self.options.path} ({', '.join(self.options.columns)})"
+
+    def pruned(self, needed: AbstractSet[str]) -> Scan:
+        """The source with what is needed and what its punctuations promise to speak of; all without a promise.
+
+        They may then speak of any attribute, and together cover one that nobody asks for, which closes what is beside
+        it. A tuple that breaks such a punctuation would go unseen if that attribute were not read. To promise that they
+        speak of none is a promise: `schemes ''`, or the end of a section alone.
+        """
+        options = self.options
+        promised = {name.lower() for scheme in options.schemes for name in scheme.attributes}
+        columns = [name for name in options.schema.names if name in needed or name.lower() in promised]
+        columns = columns or [options.schema.names[0]]
+        # The option is a list with commas in it.
+        if (
+            not options.has_promise
+            or tuple(columns) == options.columns
+            or any("," in name or name != name.strip() for name in columns)
+        ):
+            return self
+        return Scan(self.name, options.replace(columns=",".join(columns)))
+
 
 @dataclass(frozen=True, slots=True)
-class Static:
+class Static(LogicalProperties):
     """A static input, read once: files of one of Spark's formats, or a frame."""
 
     name: str
@@ -60,19 +70,31 @@ class Static:
     options: tuple[tuple[str, str], ...] = ()
     frame: DataFrame | None = None
 
+    def parameters(self, output: Schema) -> str:
+        """Where it is, and its attributes."""
+        return f"{dict(self.options).get('path', 'a DataFrame')} ({', '.join(output.names)})"
+
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class Results(LogicalProperties):
     """The end of a plan that has several results: its inputs, under these names."""
 
     names: tuple[str, ...]
+
+    def parameters(self, output: Schema) -> str:
+        """What the results are called."""
+        return ", ".join(self.names)
+
+
+AnyOperator: TypeAlias = Operator | Scan | Static | Results
+"""What a node can be: an operator, or an end of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operator over its inputs, or a source without any; `label` is what metrics call it."""
 
-    operator: Operator | Scan | Static | Results
+    operator: AnyOperator
     inputs: tuple[Node, ...]
     label: str
     schema: Schema = field(init=False, repr=False, compare=False)
@@ -100,12 +122,6 @@ class Node:
 
     def __hash__(self) -> int:
         return self._hash
-
-
-def projected(node: Node, columns: Sequence[Column]) -> Node:
-    """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
-    operator = Project(tuple(columns))
-    return node if operator.is_identity(node.schema) else Node(operator, (node,), "project")
 
 
 def results(root: Node) -> tuple[Node, ...]:

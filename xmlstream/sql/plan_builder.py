@@ -16,11 +16,13 @@ from operators.merge import Merge
 from operators.project import Column
 from operators.select import Select
 from operators.sort import Sort
+from operators.state.behaviour import Operator
 from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
-from xmlstream.plan.nodes import Node, Operator, projected
+from xmlstream.plan.nodes import Node
+from xmlstream.plan.projection import projected
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Field, Relation

@@ -1,0 +1,52 @@
+"""Collapsing of projections: one over another is one, with the expressions of the lower in those of the upper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from operators.expressions.dialect import expression, render
+from operators.project import Column, Project
+from punct_ns.schema import Schema
+from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.plan.nodes import Node
+
+
+def collapse_projections(root: Node) -> Node:
+    """Two projections, one on the other, are one, as long as nothing is computed twice."""
+
+    def collapsed(node: Node, inputs: tuple[Node, ...]) -> Node:
+        match over(node, inputs):
+            case Node(Project(columns), (Node(Project(below), inputs, _),), label) if _substitutable(columns, below):
+                return Node(Project(_substituted(columns, below, inputs[0].schema)), inputs, label)
+            case same:
+                return same
+
+    return bottom_up(root, collapsed)
+
+
+def _substitutable(columns: Iterable[Column], below: Iterable[Column]) -> bool:
+    """Whether nothing that is computed below is used more than once."""
+    computed = {column.attribute.name for column in below if column.copy_of is None}
+    trees = [expression(column.expression) for column in columns]
+    used = [column.name for tree in trees for column in tree.find_all(exp.Column) if column.name in computed]
+    return len(used) == len(set(used))
+
+
+def _substituted(columns: Iterable[Column], below: Iterable[Column], schema: Schema) -> tuple[Column, ...]:
+    sources = {column.attribute.name: column for column in below}
+
+    def substituted(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column):
+            tree = expression(sources[node.name].expression)
+            return tree if isinstance(tree, exp.Column) or node.parent is None else exp.paren(tree, copy=False)
+        return node
+
+    result = []
+    for column in columns:
+        tree = expression(column.expression).transform(substituted, copy=False)
+        copy_of = sources[column.copy_of].copy_of if column.copy_of else None
+        attribute, text = column.attribute, render(tree)
+        result.append(Column(attribute, text, copy_of) if copy_of else Column.computed(attribute, text, schema))
+    return tuple(result)

@@ -1,0 +1,22 @@
+"""Flattening of associative operators: R ⊎ (S ⊎ T) as one operator over R, S and T."""
+
+from __future__ import annotations
+
+from xmlstream.optimizer.rewrite import bottom_up, over, readers
+from xmlstream.plan.nodes import Node
+
+
+def flatten_merges(root: Node) -> Node:
+    """A merge of merges is one merge, but for those that are used twice: they stay one part of the plan."""
+    uses = readers(root)
+
+    def flattened(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if not node.operator.is_associative:
+            return over(node, inputs)
+        spliced: list[Node] = []
+        for below, new in zip(node.inputs, inputs, strict=True):
+            is_one_of_its_kind = isinstance(below.operator, type(node.operator)) and uses[below] == 1
+            spliced += new.inputs if is_one_of_its_kind else (new,)
+        return over(node, spliced)
+
+    return bottom_up(root, flattened)

@@ -1,0 +1,20 @@
+"""Projections as nodes of a plan, but for those that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from operators.project import Column, Project
+from punct_ns.slices import quoted
+from xmlstream.plan.nodes import Node
+
+
+def projected(node: Node, columns: Sequence[Column]) -> Node:
+    """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
+    operator = Project(tuple(columns))
+    return node if operator.is_identity(node.schema) else Node(operator, (node,), "project")
+
+
+def narrowed(node: Node, names: Sequence[str]) -> Node:
+    """The node with these of its attributes and no others."""
+    return projected(node, [Column(node.schema.attribute(name), quoted(name), name) for name in names])
