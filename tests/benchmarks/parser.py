@@ -20,7 +20,7 @@ from lxml import etree
 from sources.generators.sensors import generate
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
 
@@ -31,7 +31,7 @@ SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 def ours(path: Path) -> int:
     """The parser of this project, to typed record batches."""
     options = SourceOptions.parse({"path": str(path), "rowTag": "tempdata", "schema": SCHEMA})
-    whole = Range(str(path), 0, 0, path.stat().st_size, ends="root")
+    whole = ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")
     tuples = 0
     for parsed in XmlParser(options).parse(whole):
         assert not parsed.malformed

@@ -16,7 +16,7 @@ from sources.xml.parser.malformed import Malformed
 from sources.xml.parser.range_parser import XmlParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from tests.oracles.xml_oracle import Item
@@ -72,10 +72,10 @@ def source(path: Path, **options: str) -> SourceOptions:
     )
 
 
-def in_slices(options: SourceOptions, budget: int | None) -> list[Range]:
+def in_slices(options: SourceOptions, budget: int | None) -> list[ByteRange]:
     """The ranges of a source, slice by slice."""
     planner = Planner(options, Documents(options, log=False))
-    at, ranges = Offset(), list[Range]()
+    at, ranges = Offset(), list[ByteRange]()
     while True:
         after, more = planner.advance(at, planner.sizes(at), budget)
         if after == at:
@@ -84,7 +84,7 @@ def in_slices(options: SourceOptions, budget: int | None) -> list[Range]:
         ranges += more
 
 
-def read(options: SourceOptions, ranges: list[Range]) -> Read:
+def read(options: SourceOptions, ranges: list[ByteRange]) -> Read:
     """The items of ranges; positions must increase."""
     found, last, parser = Read(), -1, XmlParser(options)
     for range_ in ranges:
@@ -109,8 +109,8 @@ def read(options: SourceOptions, ranges: list[Range]) -> Read:
 def read_cut(path: Path, cuts: Cuts, **options: str) -> Read:
     """What a document says if it is cut so; of a source as `source` has it, where the options say nothing else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges_module, "PIECE", cuts.piece)
-        patch.setattr(scan_module, "WINDOW", cuts.window)
+        patch.setattr(ranges_module, "CHUNK_BYTES", cuts.piece)
+        patch.setattr(scan_module, "SCAN_WINDOW", cuts.window)
         patch.setattr(scan_module, "SMALLEST_WINDOW", cuts.smallest_window)
         cut = source(path, follow="false", maxBytesPerPartition=cuts.partition, **options)
         return read(cut, in_slices(cut, cuts.budget))

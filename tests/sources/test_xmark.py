@@ -200,8 +200,8 @@ def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     path.write_text(XMark(seed, **{kind: int(count * size) for kind, count in counts.items()}).document())
     names = random.sample(list(xmark.STREAMS), random.randint(2, len(xmark.STREAMS)))
     alone = [read_all(stream(path, name))[0] for name in names]
-    monkeypatch.setattr(ranges_module, "PIECE", random.choice([1, 1000, 1 << 20]))
-    monkeypatch.setattr(scan_module, "WINDOW", random.choice([100, 5000, 1 << 20]))
+    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 1000, 1 << 20]))
+    monkeypatch.setattr(scan_module, "SCAN_WINDOW", random.choice([100, 5000, 1 << 20]))
     first, *others = (stream(path, name, maxBytesPerPartition=random.choice(["1", "5k"])) for name in names)
     together = first.replace(beside=xmark_beside(others))
     for (rows, closed), (expected, all_closed) in zip(

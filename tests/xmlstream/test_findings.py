@@ -17,7 +17,7 @@ from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
-from sources.xml.splits.unfinished import waiting
+from sources.xml.splits.unfinished import waiting_note
 from xmlstream.cli import progress
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def held(tmp_path: Path) -> Path:
 def test_an_unfinished_document_holds_back_those_behind_it_and_a_note_says_so(held: Path) -> None:
     _, found = read_to_its_end(held)
     assert {name for name, _, _ in found} == {"1.xml", "2.xml"}
-    note = waiting(held / "_log")
+    note = waiting_note(held / "_log")
     assert note is not None
     assert (note.documents, note.unfinished, note.behind) == (4, str(held / "2.xml"), 2)
 
@@ -155,7 +155,7 @@ def test_an_unfinished_document_is_passed_over_once_it_is_old_and_stays_so(held:
     assert max(last for name, _, last in ranges if name == "2.xml") == max(
         last for name, _, last in found if name == "2.xml"
     )
-    note = waiting(held / "_log")
+    note = waiting_note(held / "_log")
     assert note is not None
     assert (note.unfinished, note.passed) == (str(held / "4.xml"), (str(held / "2.xml"),))
 

@@ -17,7 +17,7 @@ from punct_ns.scheme import Scheme, Term
 from sources.xml.options.source import SourceOptions
 from sources.xml.options.structure import local_tag
 from sources.xml.parser.findings import Findings
-from sources.xml.splits.unfinished import Waiting, waiting
+from sources.xml.splits.unfinished import Waiting, waiting_note
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.runtime.metrics import counted
 
@@ -85,7 +85,7 @@ class Noticed:
         """What there is to say."""
         said: list[Finding] = []
         for name, options in self.sources.items():
-            said += of_source(name, self.found.get(name, Findings()), options, waiting(self.logs / name))
+            said += of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
         for name, diverts in self.diverts.items():
             said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
         return said

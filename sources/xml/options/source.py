@@ -154,10 +154,10 @@ class SourceOptions:
         return source
 
     @property
-    def uncut(self) -> frozenset[bytes]:
+    def unsplit(self) -> frozenset[bytes]:
         """Local names of the elements that no cut lies in."""
         names = {self.row_tag.rpartition("}")[2].encode(), self.unit_tag.encode()} - {b""}
-        return frozenset(names).union(*(other.uncut for other in self.beside))
+        return frozenset(names).union(*(other.unsplit for other in self.beside))
 
     @property
     def is_merged(self) -> bool:

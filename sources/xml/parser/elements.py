@@ -15,7 +15,7 @@ from sources.xml.options.arrays import LACKING, SEPARATOR, element_of, keep_plac
 from sources.xml.options.source import SourceOptions
 from sources.xml.options.structure import MANY_TAGS, LeafTree, below, flat_leaves, leaf_tree, local_tag, mark_arrays
 from sources.xml.parser.text import XSI, UnreadableError, attribute_of, of_ancestor, own_text, text_of
-from sources.xml.splits.namespaces import namespace_of, stray
+from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
 _NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
@@ -134,7 +134,7 @@ class ItemReader:
             StrayError: It is of another namespace than the tuples.
         """
         if self._kind(element) == "stray":
-            raise StrayError(stray(self.local, self._namespace or "", namespace_of(str(element.tag))))
+            raise StrayError(stray_reason(self.local, self._namespace or "", namespace_of(str(element.tag))))
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)

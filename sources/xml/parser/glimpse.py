@@ -10,8 +10,8 @@ from lxml import etree
 
 from punct_ns.errors import InputError
 from sources.xml.options.structure import local_tag
-from sources.xml.splits.byte_ranges import Range
-from sources.xml.splits.prolog import open_document
+from sources.xml.splits.byte_ranges import ByteRange
+from sources.xml.splits.documents import open_document
 
 MUCH, LITTLE = 1 << 16, 1 << 13
 """Bytes that are looked at."""
@@ -23,7 +23,7 @@ Steps = tuple[str, ...]
 """Where an element or an XML attribute is: names as lxml has them, an attribute's after `@`."""
 
 
-def glimpse(range_: Range, encoding: str | None, length: int) -> frozenset[Steps]:
+def glimpse(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
     """The paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
     return _glimpse(range_.path, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
 

@@ -29,8 +29,8 @@ from sources.xml.parser.sections import Ended, SectionWalk
 from sources.xml.parser.structural_punctuations import Derivation, Places, Said
 from sources.xml.parser.templates.template_scan import Peeled
 from sources.xml.parser.text import UnreadableError
-from sources.xml.splits.prolog import parse_content
-from sources.xml.splits.split_points import Piece, pieces
+from sources.xml.splits.split_points import Fragment, fragments
+from sources.xml.splits.tags import parse_content
 
 
 class ItemParser:
@@ -124,7 +124,7 @@ class ItemParser:
         tuples, punctuations, malformed, void, count = Rows(), Rows(), list[Malformed](), Counter[str](), 0
         ended: list[Ended] = []
         numbers: dict[int, int] = {}
-        for piece in pieces(text.content, text.open, text.after, self.item):
+        for piece in fragments(text.content, text.open, text.after, self.item):
             content = text.content[piece.start : piece.end]
             try:
                 root = parse_content(content, piece.open, piece.after)
@@ -258,7 +258,7 @@ def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, Column
     return {index: column for index, column in columns.items() if not column.takes_all}
 
 
-def _number(numbers: dict[int, int], piece: Piece) -> int:
+def _number(numbers: dict[int, int], piece: Fragment) -> int:
     """Which tuple of its parent a piece is."""
     numbers[piece.parent] = numbers.get(piece.parent, 0) + 1
     return numbers[piece.parent]
@@ -266,13 +266,13 @@ def _number(numbers: dict[int, int], piece: Piece) -> int:
 
 def _wrong(wrong: Mapping[int, str], tuples: Texts, text: Content, item: bytes) -> Iterator[Malformed]:
     """Tuples that were read but have values not of their types."""
-    found = text.pieces(item)
+    found = text.fragments(item)
     for row, reason in wrong.items():
         piece = found[int(tuples.start[row])]
         yield _malformed(int(tuples.ordinal[row]), text, piece, "tuple", reason)
 
 
-def _malformed(ordinal: int, text: Content, piece: Piece, kind: Kind, reason: str) -> Malformed:
+def _malformed(ordinal: int, text: Content, piece: Fragment, kind: Kind, reason: str) -> Malformed:
     raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
     return Malformed(
         ordinal,

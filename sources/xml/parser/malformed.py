@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from punct_ns.errors import MalformedInput
 from punct_ns.slices import POSITION_SHOWN
-from sources.xml.splits.prolog import HEAD_LIMIT, Charset, FlawError, head_of, open_document
+from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.documents import open_document
+from sources.xml.splits.prolog import PROLOG_LIMIT, prolog_of
 
 Kind = Literal["document", "tuple", "punctuation"]
 
@@ -69,12 +71,12 @@ def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> li
     """
     with open_document(path) as file:
         try:
-            head = head_of(file, HEAD_LIMIT, complete=False, encoding=encoding)
+            head = prolog_of(file, PROLOG_LIMIT, complete=False, encoding=encoding)
         except FlawError:
             head = None
         charset = head.charset if head is not None else Charset()
         file.seek(charset.mark)
-        if charset.cuttable:
+        if charset.splittable:
             return list(_places(file, charset.mark, offsets, charset.codec))
         text = file.read().decode(charset.codec, "replace").encode()
         return list(_places(BytesIO(text), 0, offsets, "utf-8"))

@@ -19,7 +19,7 @@ from sources.xml.parser.findings import Findings, few
 from sources.xml.parser.glimpse import LITTLE, MUCH, elements, glimpse, leaves
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.parsed import Parsed
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 pc: Any = pyarrow.compute
 
@@ -41,7 +41,7 @@ class Noticing:
         self._had.update(parsed.had)
         self._void += parsed.void
 
-    def findings(self, ranges: Sequence[Range], said: Counter[str]) -> Findings:
+    def findings(self, ranges: Sequence[ByteRange], said: Counter[str]) -> Findings:
         """What was noticed in ranges, their punctuations having been such (`restrictions`)."""
         found = Findings(
             bytes=sum(range_.end - range_.start for range_ in ranges),
@@ -54,7 +54,7 @@ class Noticing:
         )
         return found + self._missed(found, ranges[0]) if ranges else found
 
-    def _missed(self, found: Findings, range_: Range) -> Findings:
+    def _missed(self, found: Findings, range_: ByteRange) -> Findings:
         """What is there instead of what is not."""
         is_silent = bool(found.tuples and self._options.schemes) and not (found.said or found.void)
         if not (found.is_nothing or found.missing or is_silent):

@@ -80,7 +80,7 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
     text = parsed.text
     if not rows or text is None:
         return
-    pieces = text.pieces(stream.item)
+    pieces = text.fragments(stream.item)
     if not pieces.keys() >= set(parsed.starts[rows].tolist()):
         parsed = stream.one_by_one(text)
     for row in rows:

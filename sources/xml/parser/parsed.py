@@ -11,8 +11,8 @@ import pyarrow as pa
 from lxml import etree
 
 from sources.xml.parser.malformed import Malformed
-from sources.xml.splits.prolog import parse_content
-from sources.xml.splits.split_points import Piece, pieces
+from sources.xml.splits.split_points import Fragment, fragments
+from sources.xml.splits.tags import parse_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class Content:
             return self.offset + offset
         return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
 
-    def pieces(self, item: bytes) -> dict[int, Piece]:
+    def fragments(self, item: bytes) -> dict[int, Fragment]:
         """Its items and what stands between them, by where they begin."""
-        return {piece.start: piece for piece in pieces(self.content, self.open, self.after, item)}
+        return {piece.start: piece for piece in fragments(self.content, self.open, self.after, item)}
 
     def tree(self) -> etree._Element | etree.XMLSyntaxError:
         """The content parsed, or why it is not well-formed."""

@@ -14,8 +14,9 @@ from sources.xml.parser.malformed import Malformed
 from sources.xml.parser.memory_tuning import keep_heap
 from sources.xml.parser.parsed import Content, Parsed
 from sources.xml.parser.templates.template_scan import Peeler
-from sources.xml.splits.byte_ranges import Feed, Range
-from sources.xml.splits.prolog import FlawError, open_document
+from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
+from sources.xml.splits.charset import FlawError
+from sources.xml.splits.documents import open_document
 
 __all__ = ["Parsed", "XmlParser"]
 
@@ -35,7 +36,7 @@ class XmlParser:
         self.tuple_schema = self.streams[0].tuple_schema
         self.punctuation_schema = self.streams[0].punctuation_schema
 
-    def parse(self, range_: Range) -> Iterator[Parsed]:
+    def parse(self, range_: ByteRange) -> Iterator[Parsed]:
         """The items of a range, piece by piece; nothing is raised for bad input.
 
         The reading ends where the document turns out not to be well-formed; in mode FAILFAST with the first piece in
@@ -44,7 +45,7 @@ class XmlParser:
         for parsed, *_ in self.parse_all(range_):
             yield parsed
 
-    def parse_all(self, range_: Range) -> Iterator[list[Parsed]]:
+    def parse_all(self, range_: ByteRange) -> Iterator[list[Parsed]]:
         """The same of the source and of each beside it."""
         keep_heap()
         at = [range_.base + range_.start] * len(self.streams)
@@ -70,22 +71,24 @@ class XmlParser:
         if range_.close:
             yield [stream.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
-    def _texts(self, range_: Range) -> Iterator[tuple[Content, list[Items]]]:
-        if range_.start == range_.end and range_.ends == "cut":
+    def _texts(self, range_: ByteRange) -> Iterator[tuple[Content, list[Items]]]:
+        if range_.start == range_.end and range_.ends == "split":
             return
         with open_document(range_.path) as file:
-            feed = Feed(file, range_, self._options.uncut, self._options.encoding, self._options.max_item_bytes)
+            reader = ChunkReader(
+                file, range_, self._options.unsplit, self._options.encoding, self._options.max_item_bytes
+            )
             while True:
-                content, open_, offset = feed.items() if self._peeler else b"", feed.open, feed.offset
+                content, open_, offset = reader.items() if self._peeler else b"", reader.open, reader.offset
                 found = self._regular(content, open_)
                 if found is not None:
-                    feed.take()
-                    yield Content(content, open_, open_, range_.path, offset, feed.codec), found
+                    reader.take()
+                    yield Content(content, open_, open_, range_.path, offset, reader.codec), found
                     continue
-                piece = feed.text()
-                if piece is None:
+                chunk = reader.chunk()
+                if chunk is None:
                     return
-                text = Content(piece.content, piece.open, piece.after, range_.path, piece.offset, feed.codec)
+                text = Content(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
                 root = text.tree()
                 yield text, [stream.items(text, root) for stream in self.streams]
 

@@ -49,7 +49,7 @@ class SectionWalk:
         """Items and ends, in document order.
 
         Args:
-            root: Of the piece, among the elements open before and after it (`head.parse_content`).
+            root: Of the piece, among the elements open before and after it (`parse_content`).
             open_after: How many of them are open behind it: their end tags are none of the piece's.
         """
         if not self._ends:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql.datasource import InputPartition
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
@@ -23,13 +23,13 @@ class Task(InputPartition):
         reader: which of the sources that are read side by side has them.
     """
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[ByteRange, ...]
     reader: int = 0
 
     @staticmethod
-    def of(ranges: Sequence[Range], size: int, reader: int = 0) -> list[Task]:
+    def of(ranges: Sequence[ByteRange], size: int, reader: int = 0) -> list[Task]:
         """Tasks of about `size` bytes each; what is small is read together."""
-        tasks: list[list[Range]] = [[]]
+        tasks: list[list[ByteRange]] = [[]]
         taken = 0
         for range_ in ranges:
             length = range_.end - range_.start
@@ -48,7 +48,7 @@ class Slicing:
         self._options = options
         self._planner = Planner(options, Documents(options, log=True))
         self._sizes: list[int] | None = None
-        self._planned: tuple[Offset, Offset, list[Range]] | None = None
+        self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
     def settle(self) -> None:
         """What is there now is all there is."""
@@ -65,7 +65,7 @@ class Slicing:
             self._planner.look(after, sizes, is_slice=bool(ranges))
         return after
 
-    def _is_short(self, start: Offset, after: Offset, ranges: Sequence[Range], budget: int | None) -> bool:
+    def _is_short(self, start: Offset, after: Offset, ranges: Sequence[ByteRange], budget: int | None) -> bool:
         """Whether a slice takes less than it might, there being no more."""
         left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
         if after.document - start.document == self._options.max_files_per_slice:

@@ -11,10 +11,10 @@ from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import as_error
 from sources.xml.parser.range_parser import Parsed, XmlParser
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 
-def rows(ranges: tuple[Range, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The items of ranges, in batches of a schema that names any of the attributes, `_position` and `_punctuation`.
 
     Without `_punctuation` in the schema there are tuples only.

@@ -23,11 +23,11 @@ from sources.xml.parser.noticing import Noticing, restrictions
 from sources.xml.parser.parsed import Parsed
 from sources.xml.parser.range_parser import XmlParser
 from sources.xml.spark.staged_rows import StagedRange, to_ipc
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.part import Part
 
 
-def stage(ranges: Iterable[Range], options: SourceOptions) -> list[dict[str, Any]]:
+def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
     """Parse ranges, write their tuples to a Parquet file in the stage's directory, and say so as a staged row.
 
     There is a file and a row for the source and for each of those beside it. Nothing is raised for bad input: it is all

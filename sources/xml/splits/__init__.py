@@ -1,1 +1,1 @@
-"""Where documents may be split, and how far a slice goes: byte ranges, found without parsing."""
+"""Split points and byte ranges of documents, found without parsing, and the slices that a planner makes of them."""

@@ -1,4 +1,4 @@
-"""Ranges of a document: what one task parses, and the text of it piece by piece."""
+"""Byte ranges of a document, each parsed by one task, and the reader that hands out their text chunk by chunk."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import codecs
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from sources.xml.splits.prolog import Charset, FlawError, head_of
-from sources.xml.splits.split_points import Cut, Names, last_cut, last_item_end
+from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.prolog import prolog_of
+from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
 
-PIECE = 1 << 21
+CHUNK_BYTES = 1 << 21
 """Bytes that are read and parsed at once, unless an item is longer."""
 
-Ending = Literal["cut", "root", "unfinished"]
+RangeEnd = Literal["split", "root", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """A part of a document between two cuts.
+class ByteRange:
+    """A part of a document between two split points.
 
     Attributes:
         path: The document.
         base: Position of its first byte in the source.
-        start: Offset of the first byte; 0 is before the document's head.
+        start: Offset of the first byte; 0 is before the document's prolog.
         end: Offset behind the last one.
         open: Start tags of the elements open at the start, the root first; none at 0.
-        ends: What stands at the end: a cut; the end of the document, its root closed; or nothing that could, because
-            the document is unfinished or not well-formed.
+        ends: What stands at the end: a split point; the end of the document, its root closed; or nothing that could,
+            because the document is unfinished or not well-formed.
         close: Whether nothing ever comes after it in the source (an all-wildcard punctuation).
-        namespaces: Those of the source's first tuple, and of the first of each beside it (`namespaces.FirstTuples`).
+        namespaces: Those of the source's first tuple, and of the first of each beside it (`TupleNamespaces`).
     """
 
     path: str
@@ -36,17 +37,17 @@ class Range:
     start: int
     end: int
     open: tuple[str, ...] = ()
-    ends: Ending = "cut"
+    ends: RangeEnd = "split"
     close: bool = False
     namespaces: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A well-cut piece of a document, in UTF-8.
+class Chunk:
+    """A part of a range that is parsed at once, in UTF-8.
 
     Attributes:
-        content: From one cut to another.
+        content: From one split point to another.
         offset: Where it begins in the document (for a document that is read whole: in its UTF-8 form).
         open: Start tags of the elements open there.
         after: Start tags of those open behind it.
@@ -58,34 +59,36 @@ class Text:
     after: tuple[bytes, ...]
 
 
-class Feed:
-    """The content of a range, from one cut to the next."""
+class ChunkReader:
+    """Reads a range chunk by chunk, each from one split point to another."""
 
-    def __init__(self, file: BinaryIO, range_: Range, uncut: Names, encoding: str | None, limit: int) -> None:
-        """Begin at the range's start, behind the document's head.
+    def __init__(
+        self, file: BinaryIO, range_: ByteRange, unsplit: ElementNames, encoding: str | None, limit: int
+    ) -> None:
+        """Begin at the range's start, behind the document's prolog.
 
         Args:
             file: The document.
             range_: What to read of it.
-            uncut: Local names of the elements that no piece ends in.
+            unsplit: Local names of the elements that no chunk ends in.
             encoding: What the document is encoded in, whatever it says.
             limit: The longest item, in bytes.
 
         Raises:
-            FlawError: The document has no readable head.
+            FlawError: The document has no readable prolog.
         """
-        head = head_of(file, range_.end, complete=True, encoding=encoding)
-        assert head is not None
-        self._charset = head.charset if head.charset.cuttable else Charset()
-        self._source = _Bytes(file, range_, head.charset)
-        self._uncut, self._limit, self._ends = uncut, limit, range_.ends
+        prolog = prolog_of(file, range_.end, complete=True, encoding=encoding)
+        assert prolog is not None
+        self._charset = prolog.charset if prolog.charset.splittable else Charset()
+        self._source = _Bytes(file, range_, prolog.charset)
+        self._unsplit, self._limit, self._ends = unsplit, limit, range_.ends
         self._ahead = b""
         if range_.start == 0:
-            self._source.skip(head.content)
-            root = head.root.decode().encode(self._charset.codec)
-            self._cut = Cut(head.content, () if head.empty else (root,))
+            self._source.skip(prolog.content)
+            root = prolog.root.decode().encode(self._charset.codec)
+            self._point = SplitPoint(prolog.content, () if prolog.empty else (root,))
         else:
-            self._cut = Cut(range_.start, tuple(tag.encode(self._charset.codec) for tag in range_.open))
+            self._point = SplitPoint(range_.start, tuple(tag.encode(self._charset.codec) for tag in range_.open))
         self._done = False
 
     @property
@@ -96,22 +99,22 @@ class Feed:
     @property
     def offset(self) -> int:
         """Where in the document the next content begins."""
-        return self._cut.offset
+        return self._point.offset
 
     @property
     def open(self) -> tuple[bytes, ...]:
         """Start tags of the elements open there, in UTF-8."""
-        return tuple(map(self._charset.utf8, self._cut.open))
+        return tuple(map(self._charset.utf8, self._point.open))
 
     def items(self) -> bytes:
         """What is ahead, in UTF-8, up to what looks like the end of an item; nothing if there is none.
 
-        The content has not been proven to end in a cut there. It stays ahead until it is taken.
+        The content has not been proven to end in a split point there. It stays ahead until it is taken.
         """
-        if not self._cut.open:
+        if not self._point.open:
             return b""
         self._read_ahead()
-        self._taken = last_item_end(self._ahead, self._uncut)
+        self._taken = last_item_end(self._ahead, self._unsplit)
         try:
             return self._charset.utf8(self._ahead[: self._taken])
         except FlawError:
@@ -119,13 +122,13 @@ class Feed:
 
     def take(self) -> None:
         """Go on behind what `items` gave."""
-        self._cut = Cut(self._cut.offset + self._taken, self._cut.open)
+        self._point = SplitPoint(self._point.offset + self._taken, self._point.open)
         self._ahead = self._ahead[self._taken :]
 
-    def text(self) -> Text | None:
-        """The next piece to a proven cut; None at the end.
+    def chunk(self) -> Chunk | None:
+        """The next chunk, up to a proven split point; None at the end.
 
-        What stands behind the root, and what is not finished, are pieces too: the parser says what is wrong with them.
+        What stands behind the root, and what is not finished, are chunks too: the parser says what is wrong with them.
 
         Raises:
             FlawError: The document cannot be read on; its offset is one of the document.
@@ -133,41 +136,41 @@ class Feed:
         if self._done:
             return None
         more = True
-        while self._cut.open:
-            found = last_cut(self._ahead, self._cut, self._uncut) if self._ahead else self._cut
-            if found != self._cut:
-                return self._piece(found.offset - self._cut.offset, found)
+        while self._point.open:
+            found = last_split_point(self._ahead, self._point, self._unsplit) if self._ahead else self._point
+            if found != self._point:
+                return self._chunk(found.offset - self._point.offset, found)
             if len(self._ahead) > self._limit:
-                raise FlawError(f"an element of more than {self._limit} bytes", self._cut.offset)
+                raise FlawError(f"an element of more than {self._limit} bytes", self._point.offset)
             if not more:
                 break
             more = self._read_ahead(at_least=2 * len(self._ahead))
         self._done = True
-        while self._read_ahead(at_least=len(self._ahead) + PIECE):
+        while self._read_ahead(at_least=len(self._ahead) + CHUNK_BYTES):
             if len(self._ahead) > self._limit:
-                raise FlawError(f"more than {self._limit} bytes behind the root", self._cut.offset)
+                raise FlawError(f"more than {self._limit} bytes behind the root", self._point.offset)
         if self._source.flaw is not None:
             raise self._source.flaw
-        after = Cut(self._cut.offset + len(self._ahead), self._cut.open if self._ends == "cut" else ())
-        return None if after == self._cut else self._piece(len(self._ahead), after)
+        after = SplitPoint(self._point.offset + len(self._ahead), self._point.open if self._ends == "split" else ())
+        return None if after == self._point else self._chunk(len(self._ahead), after)
 
-    def _piece(self, length: int, after: Cut) -> Text:
+    def _chunk(self, length: int, after: SplitPoint) -> Chunk:
         try:
             content = self._charset.utf8(self._ahead[:length])
         except FlawError as flaw:
             # What stands before it is read all the same.
-            found = last_cut(self._ahead[: flaw.offset], self._cut, self._uncut)
-            if found == self._cut:
-                raise FlawError(flaw.reason, self._cut.offset + flaw.offset) from None
+            found = last_split_point(self._ahead[: flaw.offset], self._point, self._unsplit)
+            if found == self._point:
+                raise FlawError(flaw.reason, self._point.offset + flaw.offset) from None
             self._done = False
-            return self._piece(found.offset - self._cut.offset, found)
-        piece = Text(content, self._cut.offset, self.open, tuple(map(self._charset.utf8, after.open)))
-        self._cut, self._ahead = after, self._ahead[length:]
-        return piece
+            return self._chunk(found.offset - self._point.offset, found)
+        chunk = Chunk(content, self._point.offset, self.open, tuple(map(self._charset.utf8, after.open)))
+        self._point, self._ahead = after, self._ahead[length:]
+        return chunk
 
     def _read_ahead(self, at_least: int = 0) -> bool:
         """Whether there was more to read."""
-        wanted = max(PIECE, at_least) - len(self._ahead)
+        wanted = max(CHUNK_BYTES, at_least) - len(self._ahead)
         more = self._source.read(wanted) if wanted > 0 else b""
         self._ahead += more
         return bool(more)
@@ -180,11 +183,11 @@ class _Bytes:
         flaw: What stands behind the last of them, if that is no text of the document's encoding.
     """
 
-    def __init__(self, file: BinaryIO, range_: Range, charset: Charset) -> None:
+    def __init__(self, file: BinaryIO, range_: ByteRange, charset: Charset) -> None:
         self._file = file
         self._left = range_.end - range_.start
         self._codec = charset.codec
-        self._decoder = None if charset.cuttable else codecs.getincrementaldecoder(charset.codec)()
+        self._decoder = None if charset.splittable else codecs.getincrementaldecoder(charset.codec)()
         self._decoded = 0
         self._ready = b""
         self.flaw: FlawError | None = None
@@ -194,7 +197,7 @@ class _Bytes:
 
     def skip(self, length: int) -> None:
         """Pass over so many bytes at the beginning."""
-        while len(self._ready) < length and (more := self._more(PIECE)):
+        while len(self._ready) < length and (more := self._more(CHUNK_BYTES)):
             self._ready += more
         self._ready = self._ready[length:]
 

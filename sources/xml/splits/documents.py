@@ -1,4 +1,4 @@
-"""The documents of a source, in the order in which they are its stream.
+"""The documents of a source, found and opened, in the order in which they are its stream.
 
 A source is a file, a directory or a glob. The order is by name among the documents found together; those found later
 come after. What was found first cannot be told from the names, so a stream over many documents records it in a log.
@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
+from typing import BinaryIO
 
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.local_paths import divided, local_path, pattern_of
 from sources.xml.options.source import SourceOptions, structure_of_many
 
-LOG = "documents.jsonl"
+DOCUMENT_LOG = "documents.jsonl"
 
 
 class Documents:
@@ -44,7 +45,7 @@ class Documents:
                     f"a stream over {options.path} needs the option documentLog",
                     hint="a directory that keeps in which order its documents were found",
                 )
-            self._log = Path(local_path(options.document_log)) / LOG
+            self._log = Path(local_path(options.document_log)) / DOCUMENT_LOG
             self._root = divided(self._path)[0]
             # By names below it, since it may be called otherwise the next time, or be moved.
             self.paths = [str(self._root / name) for name in _recorded(self._log)]
@@ -72,6 +73,18 @@ class Documents:
             _record(self._log, [os.path.relpath(path, self._root) for path in found])
         self.paths += found
         return self.paths
+
+
+def open_document(path: str) -> BinaryIO:
+    """The bytes of a document.
+
+    Raises:
+        InputError: It cannot be opened.
+    """
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _is_document(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""In which namespace a source has its tuples: that of the first, and all who read a part of it hold others against it.
+"""The namespace of a source's tuples: that of the first tuple, which every task that reads a part is told.
 
 A plain `rowTag` stands for one namespace, whichever the documents use. An element of the same name in another one is no
 tuple: it may be a punctuation whose namespace is almost right, or of another vocabulary.
@@ -13,15 +13,16 @@ from lxml import etree
 
 from sources.xml.options.source import SourceOptions
 from sources.xml.options.structure import local_tag
-from sources.xml.splits.prolog import Charset, FlawError, parse_content
-from sources.xml.splits.split_points import Cut, Tags
+from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.split_points import SplitPoint, Tags
+from sources.xml.splits.tags import parse_content
 
 _FIRST = 1 << 16
 """Bytes that are looked through at first, for most documents begin with a tuple."""
 
 
-class FirstTuples:
-    """Looks for the first tuple of a source, and of each beside it, while documents are cut.
+class TupleNamespaces:
+    """Looks for the namespace of the first tuple of a source, and of each beside it, while documents are scanned.
 
     Attributes:
         known: Their namespaces, the empty text for none; None where no tuple has come. Nothing at all if no source has
@@ -32,20 +33,20 @@ class FirstTuples:
         self._sources = (options, *options.beside)
         self.known = known
 
-    def look(self, text: bytes, cut: Cut, charset: Charset) -> None:
-        """Look through what stands between two cuts, the first of which is given."""
+    def look(self, text: bytes, point: SplitPoint, charset: Charset) -> None:
+        """Look through what stands between two split points, the first of which is given."""
         known = list(self.known or [None] * len(self._sources))
         for number, source in enumerate(self._sources):
             if known[number] is None and "}" not in source.row_tag:
-                known[number] = _first(text, cut, charset, source)
+                known[number] = _first(text, point, charset, source)
         if any(namespace is not None for namespace in known):
             self.known = tuple(known)
 
 
-def stray(local: str, known: str, other: str) -> str:
+def stray_reason(local: str, known: str, other: str) -> str:
     """What is wrong with an element of another namespace, and what can be said.
 
-    >>> stray("bid", "", "urn:x")
+    >>> stray_reason("bid", "", "urn:x")
     "bid is an element of two namespaces, of none and of 'urn:x': say rowTag '{}bid' or '{urn:x}bid'"
     """
     one, two = (f"'{uri}'" if uri else "none" for uri in (known, other))
@@ -64,13 +65,13 @@ def namespace_of(tag: str) -> str:
     return tag[1:].partition("}")[0] if tag.startswith("{") else ""
 
 
-def _first(text: bytes, cut: Cut, charset: Charset, source: SourceOptions) -> str | None:
+def _first(text: bytes, point: SplitPoint, charset: Charset, source: SourceOptions) -> str | None:
     name = source.row_tag.encode(charset.codec, "replace")
     called = re.compile(rb"<(?:[^\s<>/:!?\"'=]+:)?" + re.escape(name) + rb"(?=[\s/>])")
     length = _FIRST
     while name in text:
         part = text[:length]
-        if called.search(part) and (found := _in_part(part, called, cut, charset, source)) is not None:
+        if called.search(part) and (found := _in_part(part, called, point, charset, source)) is not None:
             return found
         if length >= len(text):
             break
@@ -78,15 +79,17 @@ def _first(text: bytes, cut: Cut, charset: Charset, source: SourceOptions) -> st
     return None
 
 
-def _in_part(text: bytes, called: re.Pattern[bytes], cut: Cut, charset: Charset, source: SourceOptions) -> str | None:
-    tags = Tags.of(text, len(cut.open))
+def _in_part(
+    text: bytes, called: re.Pattern[bytes], point: SplitPoint, charset: Charset, source: SourceOptions
+) -> str | None:
+    tags = Tags.of(text, len(point.open))
     for start in called.finditer(text):
         index = int(np.searchsorted(tags.start, start.start()))
         if index == len(tags.start) or tags.start[index] != start.start():
             continue  # in a comment or the like, or not finished
         tag = text[tags.start[index] : tags.end[index]]
         empty = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
-        open_ = [outer for _, outer in tags.open_at(index - 1, text, cut)]
+        open_ = [outer for _, outer in tags.open_at(index - 1, text, point)]
         try:
             root = parse_content(charset.utf8(empty), tuple(map(charset.utf8, open_)), tuple(map(charset.utf8, open_)))
         except (etree.XMLSyntaxError, FlawError):

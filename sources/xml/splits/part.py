@@ -1,4 +1,4 @@
-"""How a part of a source was read, so that it can be read again: more of it, or a tuple as it stands there."""
+"""A part of a source together with the options it was read by, so that it can be read again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Part:
 
     options: SourceOptions
     stream: int
-    ranges: tuple[Range, ...]
+    ranges: tuple[ByteRange, ...]
 
     @property
     def source(self) -> SourceOptions:
@@ -44,7 +44,7 @@ class Part:
     def of(text: str) -> Part:
         """What `text` gave."""
         known = json.loads(text)
-        ranges = (Range(**{**range_, "open": tuple(range_["open"])}) for range_ in known["ranges"])
+        ranges = (ByteRange(**{**range_, "open": tuple(range_["open"])}) for range_ in known["ranges"])
         return Part(SourceOptions.parse(known["options"]), known["stream"], tuple(ranges))
 
 

@@ -1,4 +1,4 @@
-"""How far a slice of a source goes, and which ranges it consists of."""
+"""The planner of slices: how far the next slice of a source goes, and which byte ranges it consists of."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from punct_ns.errors import InputError
 from sources.xml.options.source import SourceOptions
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.split_scan import Place, scan, split
+from sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 from sources.xml.splits.unfinished import Unfinished
 
 GONE = -1
@@ -25,10 +25,10 @@ class Offset:
     Attributes:
         document: Which of its documents comes next, or is being read.
         base: Position of the first byte of that document.
-        byte: Offset in it, a proven cut; 0 is before its head.
+        byte: Offset in it, a proven split point; 0 is before its prolog.
         open: Start tags of the elements open there, the root first.
         closed: Whether the source has ended for good.
-        namespaces: Those of the tuples that were read (`namespaces.FirstTuples`).
+        namespaces: Those of the tuples that were read (`TupleNamespaces`).
     """
 
     document: int = 0
@@ -73,7 +73,7 @@ class Planner:
         read = start.document
         return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
 
-    def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[Range]]:
+    def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
 
         Args:
@@ -81,7 +81,7 @@ class Planner:
             sizes: How much of each document is there.
             budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
         """
-        at, ranges, files, ended = start, list[Range](), 0, False
+        at, ranges, files, ended = start, list[ByteRange](), 0, False
         skips = self._options.unfinished == "skip"
         settled = not self._options.follow and not self._options.keep_open and not skips
         while not at.closed and at.document < len(sizes):
@@ -91,7 +91,9 @@ class Planner:
             left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
-            found = scan(self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled)
+            found = scan_splits(
+                self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled
+            )
             ranges += found.ranges
             at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
@@ -112,19 +114,19 @@ class Planner:
             return at, _in_namespaces(ranges, at)
         return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
 
-    def ranges(self, start: Offset, end: Offset) -> list[Range]:
+    def ranges(self, start: Offset, end: Offset) -> list[ByteRange]:
         """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
-        at, ranges = start, list[Range]()
+        at, ranges = start, list[ByteRange]()
         while at.document < end.document:
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
                 continue
             place = self._place(at)
-            found = scan(place, self._present(at, _size(place.path)), None, self._options, settled=True)
+            found = scan_splits(place, self._present(at, _size(place.path)), None, self._options, settled=True)
             ranges += found.ranges
             at = at.next(found.byte)
         if end.byte > at.byte:
-            ranges += split(replace(self._place(at), base=end.base), end.byte, self._options)
+            ranges += split_range(replace(self._place(at), base=end.base), end.byte, self._options)
         return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
 
     def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
@@ -149,10 +151,10 @@ class Planner:
         if not self._documents.single:
             self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
 
-    def _passed(self, at: Offset, end: int, ranges: list[Range]) -> Offset:
+    def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """The document behind one that is passed over, whose ranges up to its last byte are added."""
         if end > at.byte:
-            ranges += split(self._place(at), end, self._options)
+            ranges += split_range(self._place(at), end, self._options)
         return at.next(end)
 
     def _present(self, at: Offset, size: int) -> int:
@@ -160,17 +162,17 @@ class Planner:
             raise InputError(f"{self._documents.paths[at.document]} is gone, and was not read to its end")
         return size
 
-    def _place(self, at: Offset) -> Place:
-        return Place(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
+    def _place(self, at: Offset) -> ScanOrigin:
+        return ScanOrigin(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
 
-    def _with_end(self, at: Offset, ranges: list[Range]) -> list[Range]:
+    def _with_end(self, at: Offset, ranges: list[ByteRange]) -> list[ByteRange]:
         """The ranges, and the end of the source behind them."""
         if ranges:
             return [*ranges[:-1], replace(ranges[-1], close=True)]
-        return [Range(self._options.path, at.base, at.byte, at.byte, close=True)]
+        return [ByteRange(self._options.path, at.base, at.byte, at.byte, close=True)]
 
 
-def _in_namespaces(ranges: list[Range], at: Offset) -> list[Range]:
+def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
     """The ranges, with what is known of their tuples' namespaces: what the first of them has holds for all."""
     return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
 

@@ -1,34 +1,25 @@
-"""The head of a document: its encoding, what stands before the root, and the root's start tag."""
+"""The prolog of a document: XML declaration, comments and instructions, up to and with the root's start tag."""
 
 from __future__ import annotations
 
 import codecs
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 from lxml import etree
 
-from punct_ns.errors import InputError
+from sources.xml.splits.charset import XML_DECLARATION, Charset, FlawError, charset_of, decoded_start
+from sources.xml.splits.tags import on_one_line, safe_parser, tag_name
 
-HEAD_LIMIT = 1 << 20
+PROLOG_LIMIT = 1 << 20
 """Bytes within which the root's start tag must end."""
 
 _SHORT = 1 << 12  # bytes within which it mostly ends
 
 
-class FlawError(Exception):
-    """What is wrong with a piece of text, and at which byte of it."""
-
-    def __init__(self, reason: str, offset: int) -> None:
-        super().__init__(reason, offset)
-        self.reason = reason
-        self.offset = offset
-
-
 @dataclass(frozen=True, slots=True)
-class Head:
+class Prolog:
     """What a document begins with.
 
     Attributes:
@@ -44,58 +35,21 @@ class Head:
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Charset:
-    """How the bytes of a document become UTF-8.
-
-    Attributes:
-        codec: Name of Python's codec.
-        mark: Length of the byte order mark.
-        cuttable: Whether any piece between two ASCII characters can be read by itself; otherwise the document is read
-            from its start, and offsets count bytes of its UTF-8 form.
-    """
-
-    codec: str = "utf-8"
-    mark: int = 0
-    cuttable: bool = True
-
-    def utf8(self, piece: bytes) -> bytes:
-        """A piece of a cuttable document in UTF-8; FlawError where it holds what the encoding has not."""
-        if self.codec == "utf-8":
-            return piece
-        try:
-            return piece.decode(self.codec).encode()
-        except UnicodeDecodeError as error:
-            raise FlawError(f"byte 0x{piece[error.start]:02X} is no character of {self.codec}", error.start) from None
-
-
-def open_document(path: str) -> BinaryIO:
-    """The bytes of a document.
-
-    Raises:
-        InputError: It cannot be opened.
-    """
-    try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
-
-
-def head_of(file: BinaryIO, size: int, *, complete: bool, encoding: str | None) -> Head | None:
-    """The head of a document of which `size` bytes are there; as `read_head`."""
+def prolog_of(file: BinaryIO, size: int, *, complete: bool, encoding: str | None) -> Prolog | None:
+    """The prolog of a document of which `size` bytes are there; as `read_prolog`."""
     start = file.read(min(_SHORT, size))
     if len(start) < size:
         try:
-            if head := read_head(start, complete=False, encoding=encoding):
-                return head
+            if prolog := read_prolog(start, complete=False, encoding=encoding):
+                return prolog
         except FlawError:
             pass  # the rest may show it in another light
-        start += file.read(min(HEAD_LIMIT, size) - len(start))
-    return read_head(start, complete=complete, encoding=encoding)
+        start += file.read(min(PROLOG_LIMIT, size) - len(start))
+    return read_prolog(start, complete=complete, encoding=encoding)
 
 
-def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head | None:
-    """Read the head of a document; None if the root's start tag has not come yet.
+def read_prolog(start: bytes, complete: bool, encoding: str | None = None) -> Prolog | None:
+    """Read the prolog of a document; None if the root's start tag has not come yet.
 
     Args:
         start: The document from its first byte on, HEAD_LIMIT bytes of it if it has so many.
@@ -105,109 +59,32 @@ def read_head(start: bytes, complete: bool, encoding: str | None = None) -> Head
     Raises:
         FlawError: The document cannot begin so: not well-formed, a DOCTYPE, an encoding that is not known.
     """
-    charset = _charset(start, encoding)
-    # A cuttable document's markup is ASCII as it stands.
-    text = start[charset.mark :] if charset.cuttable else _decoded(start[charset.mark :], charset.codec)
+    charset = charset_of(start, encoding)
+    # A splittable document's markup is ASCII as it stands.
+    text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
     at = _after_declaration(text)
     while (token := _MISC.match(text, at)) is not None:
         at = token.end()
     tag = _START_TAG.match(text, at)
     if tag is None:
-        _check_unfinished(text, at, complete or len(start) >= HEAD_LIMIT)
+        _check_unfinished(text, at, complete or len(start) >= PROLOG_LIMIT)
         return None
-    root = charset.utf8(tag[0]) if charset.cuttable else tag[0]
-    root = one_line(root)
+    root = charset.utf8(tag[0]) if charset.splittable else tag[0]
+    root = on_one_line(root)
     empty = root.endswith(b"/>")
     root = root[:-2] + b">" if empty else root
-    _check(charset.utf8(text[: tag.start()]) if charset.cuttable else text[: tag.start()], root)
-    return Head(charset, root, tag.end() + (charset.mark if charset.cuttable else 0), empty)
+    _check(charset.utf8(text[: tag.start()]) if charset.splittable else text[: tag.start()], root)
+    return Prolog(charset, root, tag.end() + (charset.mark if charset.splittable else 0), empty)
 
 
-def _decoded(start: bytes, codec: str) -> bytes:
-    """The beginning as far as it is text of the encoding, in UTF-8."""
-    decoder = codecs.getincrementaldecoder(codec)()
-    try:
-        return decoder.decode(start).encode()
-    except UnicodeDecodeError as error:
-        return start[: error.start].decode(codec).encode()
-
-
-_BLANK = rb"[ \t\r\n]"
-_DECLARATION = re.compile(
-    rb"<\?xml" + _BLANK + rb"+version" + _BLANK + rb"*=" + _BLANK + rb"*(\"1\.\d+\"|'1\.\d+')"
-    rb"(?:" + _BLANK + rb"+encoding" + _BLANK + rb"*=" + _BLANK + rb"*(?:\"([\w.\-]+)\"|'([\w.\-]+)'))?"
-    rb"(?:" + _BLANK + rb"+standalone" + _BLANK + rb"*=" + _BLANK + rb"*(?:\"(?:yes|no)\"|'(?:yes|no)'))?"
-    + _BLANK + rb"*\?>"
-)  # fmt: skip
-_MISC = re.compile(_BLANK + rb"+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_MISC = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _START_TAG = re.compile(rb"<[^\s<>\"'/!?=]+(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_UNMARKED = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"))
-
-
-def _charset(start: bytes, encoding: str | None) -> Charset:
-    for mark, codec in _MARKS:
-        if start.startswith(mark):
-            return Charset(codec, len(mark), codec == "utf-8")
-    if encoding is not None:
-        return _known(encoding, 0)
-    for form, codec in _UNMARKED:
-        if start.startswith(form):
-            return Charset(codec, 0, cuttable=False)
-    declaration = _DECLARATION.match(start)
-    label = (declaration[2] or declaration[3]) if declaration else None
-    if label is None:
-        return Charset()
-    assert declaration is not None
-    # What could be read so far as ASCII is no UTF-16, whatever it says (XML 1.0, appendix F).
-    return _known(label.decode(), declaration.start(2) if declaration[2] else declaration.start(3))
-
-
-def _known(label: str, offset: int) -> Charset:
-    try:
-        codec = codecs.lookup(label).name
-        if _is_one_byte(codec):
-            return Charset(codec)
-    except LookupError:
-        codec = ""
-    if codec in ("utf-8", "utf-8-sig"):
-        return Charset()
-    if codec in _WHOLE:
-        return Charset(codec, 0, cuttable=False)
-    raise FlawError(f"the encoding {label} is not known", offset)
-
-
-_WHOLE = frozenset(
-    """utf-16-le utf-16-be utf-32-le utf-32-be shift_jis cp932 euc_jp gb2312 gbk gb18030 big5 cp950 euc_kr cp949
-    iso2022_jp""".split()  # noqa: SIM905 - a table
-)
-"""Encodings in which a byte below 128 need not be an ASCII character."""
-
-
-def _is_one_byte(codec: str) -> bool:
-    """Whether every byte is one character, those of ASCII themselves."""
-    ascii_ = bytes(range(128))
-    try:
-        if ascii_.decode(codec) != ascii_.decode("ascii"):
-            return False
-        return all(len((bytes([byte]) + b"A").decode(codec, "replace")) == 2 for byte in range(128, 256)) and (
-            codec == "ascii" or codec.startswith(("iso8859", "cp", "koi8", "mac", "latin"))
-        )
-    except (UnicodeError, LookupError, TypeError, AttributeError, ValueError):
-        return False
 
 
 def _after_declaration(text: bytes) -> int:
     if not re.match(rb"<\?xml[ \t\r\n?]", text):
         return 0
-    declaration = _DECLARATION.match(text)
+    declaration = XML_DECLARATION.match(text)
     if declaration is None:
         if b"?>" not in text:
             return 0  # not there yet; the caller says so
@@ -246,7 +123,7 @@ def _is_no_start_tag(text: bytes, at: int) -> bool:
 
 
 def _check(before: bytes, root: bytes) -> None:
-    """Let the parser read the head alone, as an empty document."""
+    """Let the parser read the prolog alone, as an empty document."""
     name = tag_name(root)
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
@@ -257,43 +134,3 @@ def _check(before: bytes, root: bytes) -> None:
 def _redeclared(before: bytes) -> bytes:
     # Already read, and the text is UTF-8 by now, whatever it says; but where one stood none may follow.
     return b'<?xml version="1.0"?>' + before[_after_declaration(before) :]
-
-
-def safe_parser() -> etree.XMLParser:
-    """How every piece is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
-    return etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
-    )
-
-
-def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
-    """The root of what content is among the elements open before and after it; behind the root, of an empty element.
-
-    Raises:
-        etree.XMLSyntaxError: It is not well-formed.
-    """
-    opening = b"".join(open_) or b"<x/>"
-    closing = b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(after))
-    return etree.fromstring(opening + content + closing, safe_parser())
-
-
-def tag_name(tag: bytes) -> bytes:
-    """The qualified name in a start or end tag.
-
-    >>> tag_name(b'<p:row id="1">'), tag_name(b"</row >")
-    (b'p:row', b'row')
-    """
-    return re.split(rb"[\s/>]", tag.lstrip(b"</"), maxsplit=1)[0]
-
-
-def local_name(tag: bytes) -> bytes:
-    """The name in a tag without its prefix."""
-    return tag_name(tag).rpartition(b":")[2]
-
-
-def one_line(tag: bytes) -> bytes:
-    """A tag without line breaks; it means the same, since those in attribute values read as blanks."""
-    return tag.translate(_ONE_LINE)
-
-
-_ONE_LINE = bytes.maketrans(b"\t\r\n", b"   ")

@@ -1,10 +1,11 @@
-"""Where a document may be cut into pieces that are parsed one by one: proven cuts only.
+"""Split points of a document: offsets between which its parts can be parsed one by one, proven without parsing.
 
-XML is read from left to right, so what a piece of it means depends on nothing but the elements that are open where it
-begins. A *cut* is an offset together with their start tags. From one, the next is found without parsing: comments,
-CDATA sections and processing instructions are masked (their openers cannot stand in content for anything else), what is
-left of `<` begins a tag, and the depth is counted. No cut lies inside an item. If the text is not well-formed the count
-may go astray; the parser then finds the error in the piece itself, as every piece is parsed in the context of its cut.
+XML is read from left to right, so what a part of it means depends on nothing but the elements that are open where it
+begins. A *split point* is an offset together with their start tags. From one, the next is found without parsing:
+comments, CDATA sections and processing instructions are masked (their openers cannot stand in content for anything
+else), what is left of `<` begins a tag, and the depth is counted. No split point lies inside an item. If the text is
+not well-formed the count may go astray; the parser then finds the error itself, as every part is parsed among its open
+elements.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sources.xml.splits.prolog import local_name, one_line
+from sources.xml.splits.tags import local_name, on_one_line
 
 Offsets = npt.NDArray[np.int64]
-Names = frozenset[bytes]
+ElementNames = frozenset[bytes]
 
 _LT, _GT, _SLASH, _BANG, _QUERY = b"<>/!?"
 _BLOCK = 1 << 18  # bytes of which the masks stay in the cache
@@ -29,8 +30,8 @@ _TAG = re.compile(rb"<[^<>\"']*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A place between two pieces.
+class SplitPoint:
+    """An offset at which a document may be split, and what is open there.
 
     Attributes:
         offset: In bytes.
@@ -41,27 +42,27 @@ class Cut:
     open: tuple[bytes, ...]
 
 
-def last_cut(text: bytes, cut: Cut, uncut: Names) -> Cut:
-    """The last proven cut in a text.
+def last_split_point(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint:
+    """The last proven split point in a text.
 
     Args:
-        text: Content of a document from the cut on, in an encoding whose ASCII is ASCII; it may end anywhere.
-        cut: Where it begins.
-        uncut: Local names of the elements that are never cut: those of items, and what belongs together around them.
+        text: Content of a document from the split point on, in an encoding whose ASCII is ASCII; it may end anywhere.
+        point: Where it begins.
+        unsplit: Local names of the elements that are never split: items, and what belongs together around them.
 
     Returns:
-        The cut behind the root's end tag if it has come; the same cut if there is none after it.
+        The one behind the root's end tag if that has come; the same one if there is none after it.
     """
-    return _quickly(text, cut, uncut) or _by_all_tags(text, cut, uncut)
+    return _quickly(text, point, unsplit) or _by_all_tags(text, point, unsplit)
 
 
-def _quickly(text: bytes, cut: Cut, uncut: Names) -> Cut | None:
+def _quickly(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint | None:
     """The end of the last item if depth one is proven there by numbers alone; None if that cannot be told."""
-    if len(cut.open) != 1 or local_name(cut.open[0]) in uncut:
+    if len(point.open) != 1 or local_name(point.open[0]) in unsplit:
         return None
-    end = last_item_end(text, uncut)
+    end = last_item_end(text, unsplit)
     # Depth one can only be the root's, so that what is open is the same without a look at any name.
-    return Cut(cut.offset + end, cut.open) if end and _is_level(text, end) else None
+    return SplitPoint(point.offset + end, point.open) if end and _is_level(text, end) else None
 
 
 def _is_level(text: bytes, end: int) -> bool:
@@ -82,7 +83,7 @@ def _is_level(text: bytes, end: int) -> bool:
     return tags == tag_ends and tags == 2 * end_tags + empty
 
 
-def last_item_end(text: bytes, names: Names) -> int:
+def last_item_end(text: bytes, names: ElementNames) -> int:
     """Offset behind the last thing that looks like an end tag of one of these; 0 if there is none in reach."""
     end_tag = re.compile(rb"</(?:[^\s<>/:]+:)?(?:" + b"|".join(map(re.escape, sorted(names))) + rb")[ \t\r\n]*>")
     at = len(text)
@@ -128,19 +129,19 @@ class Tags:
         stop = int(np.argmax(after <= 0)) + 1 if (after <= 0).any() else len(after)
         return Tags(start[:stop], end[:stop], opens[:stop], after[:stop])
 
-    def open_at(self, index: int, text: bytes, cut: Cut) -> list[tuple[int, bytes]]:
-        """The elements open behind tag `index`: the tag's index (-1: open at the cut already) and its text."""
+    def open_at(self, index: int, text: bytes, point: SplitPoint) -> list[tuple[int, bytes]]:
+        """The elements open behind tag `index`: the tag's index (-1: open at the split point already) and its text."""
         if index < 0:
-            return [(-1, tag) for tag in cut.open]
+            return [(-1, tag) for tag in point.open]
         here = int(self.depth[index])
-        kept = min(len(cut.open), int(self.depth[: index + 1].min(initial=len(cut.open))))
+        kept = min(len(point.open), int(self.depth[: index + 1].min(initial=len(point.open))))
         found: list[tuple[int, bytes]] = []
         limit = index + 1
         for level in range(here, kept, -1):
             opened = int(np.flatnonzero(self.opens[:limit] & (self.depth[:limit] == level))[-1])
             found.append((opened, text[self.start[opened] : self.end[opened]]))
             limit = opened
-        return [(-1, tag) for tag in cut.open[:kept]] + found[::-1]
+        return [(-1, tag) for tag in point.open[:kept]] + found[::-1]
 
 
 def _masked(text: bytes) -> bytes:
@@ -165,24 +166,26 @@ def _tags(text: bytes, byte: npt.NDArray[np.uint8]) -> tuple[Offsets, Offsets]:
     return spans[:, 0], spans[:, 1]
 
 
-def _by_all_tags(text: bytes, cut: Cut, uncut: Names) -> Cut:
-    tags = Tags.of(text, len(cut.open))
+def _by_all_tags(text: bytes, point: SplitPoint, unsplit: ElementNames) -> SplitPoint:
+    tags = Tags.of(text, len(point.open))
     last = len(tags.start) - 1
     if last < 0:
-        return cut
+        return point
     if tags.depth[last] <= 0:
-        return Cut(cut.offset + int(tags.end[last]), ())
-    open_ = tags.open_at(last, text, cut)
+        return SplitPoint(point.offset + int(tags.end[last]), ())
+    open_ = tags.open_at(last, text, point)
     for level, (index, tag) in enumerate(open_):
-        if local_name(tag) in uncut:
+        if local_name(tag) in unsplit:
             if index < 0:
-                return cut  # the root itself is an item
-            return Cut(cut.offset + int(tags.start[index]), tuple(one_line(tag) for _, tag in open_[:level]))
-    return Cut(cut.offset + int(tags.end[last]), tuple(one_line(tag) for _, tag in open_))
+                return point  # the root itself is an item
+            return SplitPoint(
+                point.offset + int(tags.start[index]), tuple(on_one_line(tag) for _, tag in open_[:level])
+            )
+    return SplitPoint(point.offset + int(tags.end[last]), tuple(on_one_line(tag) for _, tag in open_))
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Fragment:
     """A part of a text: one item, or what stands between two.
 
     Attributes:
@@ -202,8 +205,8 @@ class Piece:
     parent: int = 0
 
 
-def pieces(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Piece]:
-    """All of a text between two cuts, item by item; what is not well-formed ends up in one piece or another."""
+def fragments(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Fragment]:
+    """All of a text between two split points, item by item; what is not well-formed ends up in one or another."""
     tags = Tags.of(text, len(open_))
     stack = list(open_)
     begun = [-1 - level for level in range(len(open_))]
@@ -213,16 +216,16 @@ def pieces(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item
         closes = text[begin + 1] == _SLASH
         if not tag and not closes and local_name(text[begin:end]) == item:
             if begin > start:
-                yield Piece(start, begin, before, tuple(stack))
+                yield Fragment(start, begin, before, tuple(stack))
             start, before, tag, depth = begin, tuple(stack), text[begin:end], len(stack)
         if opens:
-            stack.append(one_line(text[begin:end]))
+            stack.append(on_one_line(text[begin:end]))
             begun.append(begin)
         elif closes and stack:
             stack.pop()
             begun.pop()
         if tag and len(stack) <= depth:
-            yield Piece(start, end, before, tuple(stack), tag, begun[-1] if begun else 0)
+            yield Fragment(start, end, before, tuple(stack), tag, begun[-1] if begun else 0)
             start, before, tag = end, tuple(stack), b""
     if start < len(text) or before != after:
-        yield Piece(start, len(text), before, after, tag)
+        yield Fragment(start, len(text), before, after, tag)

@@ -1,4 +1,4 @@
-"""Documents that have no end yet: what waits behind them is said, and they may be passed over.
+"""Unfinished documents: a note says what waits behind them, and a record which of them were passed over.
 
 The process that plans the slices knows this, and it is not the one that tells the user: so it leaves notes beside the
 record of the source's documents. A note tells how things are now; that a document was passed over is recorded for
@@ -35,7 +35,7 @@ class Waiting:
     passed: tuple[str, ...] = ()
 
 
-def waiting(directory: Path) -> Waiting | None:
+def waiting_note(directory: Path) -> Waiting | None:
     """The note in the directory of a source's document log; None if there is none, or none that can be read."""
     try:
         said = json.loads((directory / _NOTE).read_text(encoding="utf-8"))
@@ -50,7 +50,7 @@ class Unfinished:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._directory = Path(options.document_log) if options.document_log is not None else None
-        self._told = waiting(self._directory) if self._directory else None
+        self._told = waiting_note(self._directory) if self._directory else None
         self._passed = _passed(self._directory / _PASSED) if self._directory else {}
 
     def end(self, path: str) -> int | None:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from sources.xml.parser.elements import DroppedError, ItemReader
 from sources.xml.parser.text import UnreadableError
-from sources.xml.splits.prolog import parse_content
+from sources.xml.splits.tags import parse_content
 
 Offsets = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ from sources.xml.options.structure import MANY_TAGS
 from sources.xml.parser.elements import ItemReader
 from sources.xml.parser.templates.item_template import Shape, Window
 from sources.xml.parser.templates.residue import Group, between, numbered
-from sources.xml.splits.prolog import parse_content
+from sources.xml.splits.tags import parse_content
 
 MARKER = b"<?peeled?>"
 

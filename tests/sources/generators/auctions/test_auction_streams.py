@@ -13,7 +13,7 @@ from sources.generators.auctions.house import House
 from sources.generators.auctions.streams import STREAMS, Form, Stream, documents
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 from tests.samples.auction_items import BRISK, items
 
 Row = dict[str, Any]
@@ -23,7 +23,7 @@ def parsed(path: Path, stream: Stream, form: Form) -> tuple[list[Row], list[Row]
     """What the source reads, by the stream's own declaration: tuples, punctuations."""
     options = SourceOptions.parse(stream.options(form, path), stream.schema)
     rows: tuple[list[Row], list[Row]] = ([], [])
-    for part in XmlParser(options).parse(Range(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for part in XmlParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
         assert not part.malformed
         assert not part.dropped
         rows[0].extend(part.tuples.to_pylist())

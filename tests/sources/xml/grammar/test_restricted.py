@@ -143,7 +143,7 @@ def test_the_same_tuples_are_ungrammatical_whatever_columns_are_read(
     if seed % 3 == 0:
         sources.insert(seed % 2, source(path, "o", schema="a INT", maxBytesPerPartition=size))
     with (
-        patch.object(ranges_module, "PIECE", random.choice([200, 1000, 1 << 20])),
+        patch.object(ranges_module, "CHUNK_BYTES", random.choice([200, 1000, 1 << 20])),
         patch.object(scan_module, "SMALLEST_WINDOW", 1),
     ):
         running = Running(directory, sources)

@@ -108,5 +108,5 @@ def test_what_a_document_closes_by_its_structure_is_a_promise() -> None:
 
 def test_elements_of_rows_and_units_are_not_cut() -> None:
     given = {**GIVEN, "rowTag": "{urn:x}bid", "unitTag": "auction"}
-    assert SourceOptions.parse(given).uncut == {b"bid", b"auction"}
-    assert SourceOptions.parse(GIVEN).uncut == {b"bid"}
+    assert SourceOptions.parse(given).unsplit == {b"bid", b"auction"}
+    assert SourceOptions.parse(GIVEN).unsplit == {b"bid"}

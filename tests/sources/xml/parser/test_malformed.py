@@ -9,7 +9,7 @@ import pytest
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import Malformed, as_table, locate
 from sources.xml.parser.range_parser import Parsed, XmlParser
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]
@@ -19,7 +19,7 @@ def parsed(path: Path, document: str | bytes, *, close: bool = False, **options:
     path.write_bytes(document if isinstance(document, bytes) else document.encode())
     given = {"path": str(path), "rowTag": "row", "schema": "h INT, s STRING", "mode": "PERMISSIVE", **options}
     parser = XmlParser(SourceOptions.parse(given))
-    return list(parser.parse(Range(str(path), 0, 0, path.stat().st_size, ends="root", close=close)))
+    return list(parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root", close=close)))
 
 
 def malformed(found: list[Parsed]) -> list[Malformed]:

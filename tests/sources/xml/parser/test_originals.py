@@ -10,7 +10,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.spark.dead_letters import with_elements
 from sources.xml.spark.stage_writer import stage
 from sources.xml.spark.staged_rows import StagedRange
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 ROWS = ["<row><h>1</h></row>", "<row><h>2</h><!-- é --></row>", "<row ><h>&#51;</h></row>", "<row><h>4</h></row>"]
 
@@ -24,7 +24,7 @@ def staged(request: pytest.FixtureRequest, tmp_path: Path) -> StagedRange:
     options = SourceOptions.parse(
         {"path": str(path), "rowTag": "row", "schema": "h INT", "stage": str(tmp_path / "stage")}
     )
-    (row,) = stage([Range(str(path), 0, 0, path.stat().st_size, ends="root")], options)
+    (row,) = stage([ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")], options)
     return StagedRange.of(row)
 
 

@@ -107,8 +107,8 @@ def read(options: SourceOptions, budget: int | None) -> list[Item]:
 
 
 def cut_anyhow(patch: pytest.MonkeyPatch, random: Random) -> int | None:
-    patch.setattr(ranges_module, "PIECE", random.choice([1, 50, 300, 1 << 20]))
-    patch.setattr(scan_module, "WINDOW", random.choice([20, 200, 1 << 20]))
+    patch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 50, 300, 1 << 20]))
+    patch.setattr(scan_module, "SCAN_WINDOW", random.choice([20, 200, 1 << 20]))
     patch.setattr(scan_module, "SMALLEST_WINDOW", random.choice([1, 100]))
     return random.choice([None, 1, 100, 400])
 
@@ -156,8 +156,8 @@ def test_small_pieces_close_each_section_at_its_end(directory: Path, monkeypatch
     path = directory / "small.xml"
     inside = "".join(f'<auction id="auction{n}"><bid id="bid{n}">1</bid></auction>\n' for n in range(3))
     path.write_text(f"<site><places><here>{inside}</here></places></site>")
-    monkeypatch.setattr(ranges_module, "PIECE", 1)
-    monkeypatch.setattr(scan_module, "WINDOW", 1)
+    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(scan_module, "SCAN_WINDOW", 1)
     options = source(path, follow="false")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan_module, "SMALLEST_WINDOW", 1)
@@ -199,7 +199,7 @@ def test_a_document_that_breaks_its_own_promise_is_ungrammatical(
 ) -> None:
     path = directory / "broken.xml"
     path.write_text(f"<site><places>{places}</places></site>")
-    monkeypatch.setattr(ranges_module, "PIECE", piece)
+    monkeypatch.setattr(ranges_module, "CHUNK_BYTES", piece)
     offence = check(source(path, maxBytesPerPartition=str(piece)))
     assert offence is not None
     assert offence.tuple == offender

@@ -15,7 +15,7 @@ from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
 from sources.xml.splits import byte_ranges as ranges_module
-from sources.xml.splits.byte_ranges import Range
+from sources.xml.splits.byte_ranges import ByteRange
 
 TEXTS = {
     "i INT": ["1", "-7", "0042", " 5 ", "", "4 2", "seventeen", "2147483648", "+1", "0x1F"],
@@ -62,7 +62,7 @@ def read(path: Path, **options: str) -> tuple[list[dict[str, Any]], list[tuple[i
     tuples: list[dict[str, Any]] = []
     malformed: list[tuple[int, str, str, int]] = []
     parser = XmlParser(SourceOptions.parse({"path": str(path), **GIVEN, **options}))
-    for parsed in parser.parse(Range(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for parsed in parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
         tuples += parsed.tuples.to_pylist()
         malformed += [(one.position, one.kind, one.reason, one.offset) for one in parsed.malformed]
     return tuples, malformed
@@ -78,7 +78,7 @@ def test_the_same_items_are_malformed_whatever_columns_are_read(directory: Path,
     random = Random(seed)
     path = directory / "document.xml"
     path.write_text(document(random))
-    with patch.object(ranges_module, "PIECE", random.choice([300, 5000, 1 << 20])):
+    with patch.object(ranges_module, "CHUNK_BYTES", random.choice([300, 5000, 1 << 20])):
         whole, malformed = read(path)
         some, malformed_too = read(path, columns=",".join(sorted(columns)))
     assert malformed_too == malformed

@@ -58,7 +58,7 @@ def test_what_may_change_from_run_to_run_decides_nothing_and_the_strictest_limit
 @pytest.mark.parametrize("unit", ["", "u"])
 def test_no_cut_lies_in_the_rows_of_any_of_them(unit: str) -> None:
     (reader,) = one_pass([source("site.xml", "a"), source("site.xml", "{urn:x}b", unitTag=unit)])
-    assert reader.uncut == {b"a", b"b"} | ({b"u"} if unit else set())
+    assert reader.unsplit == {b"a", b"b"} | ({b"u"} if unit else set())
 
 
 class Mixed(Writer):
@@ -118,7 +118,7 @@ def test_in_one_pass_each_source_gets_what_it_has_alone(directory: Path, seed: i
         given_options["schema"] = COLUMNS.removesuffix(", up STRING")
     sources = [SourceOptions.parse({**given_options, "rowTag": tag}) for tag in random.sample(["row", "line"], 2)]
     (together,) = one_pass(sources)
-    with patch.object(ranges_module, "PIECE", random.choice([50, 300, 2000, 1 << 20])):
+    with patch.object(ranges_module, "CHUNK_BYTES", random.choice([50, 300, 2000, 1 << 20])):
         alone = [items(source)[0] for source in sources]
         assert items(together) == alone
 

@@ -124,4 +124,4 @@ def test_an_offset_of_an_earlier_version_knows_no_namespace() -> None:
     assert Offset.of(json) == Offset()
     known = Offset(namespaces=("urn:x", None))
     assert Offset.of(known.json()) == known
-    assert SourceOptions.parse({"path": "p", "rowTag": "{}row", "schema": "a INT"}).uncut == {b"row"}
+    assert SourceOptions.parse({"path": "p", "rowTag": "{}row", "schema": "a INT"}).unsplit == {b"row"}

@@ -11,8 +11,8 @@ from punct_ns.errors import InputError, StateError, UsageError
 from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import XmlParser
-from sources.xml.splits.byte_ranges import Range
-from sources.xml.splits.documents import LOG, Documents
+from sources.xml.splits.byte_ranges import ByteRange
+from sources.xml.splits.documents import DOCUMENT_LOG, Documents
 from sources.xml.splits.planner import Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
@@ -52,7 +52,7 @@ class Reading:
         self.slices.append(self.read(ranges))
         return self.slices[-1]
 
-    def read(self, ranges: list[Range]) -> list[int | str]:
+    def read(self, ranges: list[ByteRange]) -> list[int | str]:
         found: list[Any] = []
         for range_ in ranges:
             for parsed in XmlParser(self.options).parse(range_):
@@ -146,8 +146,8 @@ def test_a_directory_is_read_by_name_and_then_by_arrival(tmp_path: Path) -> None
     # Another process takes over; names alone would give another order.
     again = Reading(source(documents, documentLog=str(log)))
     assert again.to_the_end() == [0, 1, 2, 3, 4]
-    assert [line for line in (log / LOG).read_text().splitlines() if "0.xml" in line] == [
-        (log / LOG).read_text().splitlines()[-1]
+    assert [line for line in (log / DOCUMENT_LOG).read_text().splitlines() if "0.xml" in line] == [
+        (log / DOCUMENT_LOG).read_text().splitlines()[-1]
     ]
 
 
@@ -239,7 +239,7 @@ def test_a_broken_last_line_of_the_log_is_forgotten_and_another_is_an_error(tmp_
         (tmp_path / "in" / name).write_bytes(ROOT + b"</r>")
     options = source(tmp_path / "in", documentLog=str(tmp_path))
     Documents(options, log=True).find()
-    log = tmp_path / LOG
+    log = tmp_path / DOCUMENT_LOG
     log.write_bytes(log.read_bytes()[:-5])
     assert [Path(path).name for path in Documents(options, log=True).find()] == ["a", "b"]
     log.write_bytes(b"nonsense\n" + log.read_bytes())

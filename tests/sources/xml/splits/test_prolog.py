@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sources.xml.splits.prolog import FlawError, read_head
+from sources.xml.splits.charset import FlawError
+from sources.xml.splits.prolog import read_prolog
 
 
 @pytest.mark.parametrize(
@@ -17,19 +18,19 @@ from sources.xml.splits.prolog import FlawError, read_head
     ],
 )
 def test_the_root_is_found_in_any_encoding(start: bytes, root: bytes, codec: str) -> None:
-    head = read_head(start, complete=False)
+    head = read_prolog(start, complete=False)
     assert head is not None
     assert (head.root, head.charset.codec, head.empty) == (root, codec, False)
 
 
 def test_content_begins_behind_the_roots_start_tag() -> None:
-    head = read_head(b"\xef\xbb\xbf<r><a/></r>", complete=True)
+    head = read_prolog(b"\xef\xbb\xbf<r><a/></r>", complete=True)
     assert head is not None
     assert head.content == 6
 
 
 def test_an_empty_root_has_no_content() -> None:
-    head = read_head(b"<r a='1'/>\n", complete=True)
+    head = read_prolog(b"<r a='1'/>\n", complete=True)
     assert head is not None
     assert (head.root, head.empty) == (b"<r a='1'>", True)
 
@@ -38,9 +39,9 @@ def test_an_empty_root_has_no_content() -> None:
     "start", [b"", b"<?xml versi", b"<?xml version='1.0'?>", b"<!-- ", b"<!", b"<r a='1", b"<r a='>' "]
 )
 def test_what_has_not_come_yet_is_waited_for_and_missing_in_the_end(start: bytes) -> None:
-    assert read_head(start, complete=False) is None
+    assert read_prolog(start, complete=False) is None
     with pytest.raises(FlawError):
-        read_head(start, complete=True)
+        read_prolog(start, complete=True)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +66,4 @@ def test_what_has_not_come_yet_is_waited_for_and_missing_in_the_end(start: bytes
 )
 def test_a_document_that_cannot_begin_so_is_refused(start: bytes, reason: str) -> None:
     with pytest.raises(FlawError, match=reason):
-        read_head(start, complete=False)
+        read_prolog(start, complete=False)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from sources.xml.splits.split_points import Cut, last_cut, pieces
+from sources.xml.splits.split_points import SplitPoint, fragments, last_split_point
 
 ROOT = b"<r xmlns:p='u'>"
 ROW = frozenset([b"row"])
-START = Cut(100, (ROOT,))
+START = SplitPoint(100, (ROOT,))
 
 
 @pytest.mark.parametrize(
@@ -33,38 +33,40 @@ START = Cut(100, (ROOT,))
 def test_the_last_cut_is_behind_whole_items_and_knows_what_is_open(
     text: bytes, offset: int, open_: tuple[bytes, ...]
 ) -> None:
-    found = last_cut(text, START, ROW)
+    found = last_split_point(text, START, ROW)
     assert (found.offset - START.offset, found.open) == (offset, tuple(tag.replace(b"\n", b" ") for tag in open_))
 
 
 def test_a_root_that_is_an_item_is_not_cut() -> None:
-    start = Cut(5, (b"<row>",))
-    assert last_cut(b"<a>1</a><b/>", start, ROW) == start
-    assert last_cut(b"<a>1</a><row>2</row>", start, ROW) == start
-    assert last_cut(b"<a>1</a></row>", start, ROW) == Cut(19, ())
+    start = SplitPoint(5, (b"<row>",))
+    assert last_split_point(b"<a>1</a><b/>", start, ROW) == start
+    assert last_split_point(b"<a>1</a><row>2</row>", start, ROW) == start
+    assert last_split_point(b"<a>1</a></row>", start, ROW) == SplitPoint(19, ())
 
 
 def test_pieces_are_items_and_what_stands_between() -> None:
     text = b"<!-- - --><row>1</row><w><p:row/></w><row><row>2</row></row> "
-    found = list(pieces(text, (ROOT,), (ROOT,), b"row"))
+    found = list(fragments(text, (ROOT,), (ROOT,), b"row"))
     assert b"".join(text[piece.start : piece.end] for piece in found) == text
     assert [piece.tag for piece in found] == [b"", b"<row>", b"", b"<p:row/>", b"", b"<row>", b""]
     assert [len(piece.open) for piece in found] == [1, 1, 1, 2, 2, 1, 1]
 
 
 def test_a_tag_does_not_end_within_the_value_of_an_attribute() -> None:
-    assert last_cut(b"<w>1</w><v a='x>", START, ROW) == Cut(START.offset + 8, (ROOT,))
-    assert last_cut(b"<w>1</w><v a='x>'><u b=\">", START, ROW) == Cut(START.offset + 18, (ROOT, b"<v a='x>'>"))
+    assert last_split_point(b"<w>1</w><v a='x>", START, ROW) == SplitPoint(START.offset + 8, (ROOT,))
+    assert last_split_point(b"<w>1</w><v a='x>'><u b=\">", START, ROW) == SplitPoint(
+        START.offset + 18, (ROOT, b"<v a='x>'>")
+    )
 
 
 def test_no_cut_lies_inside_of_what_belongs_together() -> None:
     unit = frozenset([b"row", b"unit"])
-    assert last_cut(b"<unit><row>1</row></unit><unit><row>2</row>", START, unit).offset == START.offset + 25
-    assert last_cut(b"<unit><row>1</row>", START, unit) == START
+    assert last_split_point(b"<unit><row>1</row></unit><unit><row>2</row>", START, unit).offset == START.offset + 25
+    assert last_split_point(b"<unit><row>1</row>", START, unit) == START
 
 
 def test_items_of_one_parent_are_told_from_those_of_another_that_looks_the_same() -> None:
     text = b"<w><row>1</row><row>2</row></w><w><row>3</row></w><row>4</row>"
-    parents = [piece.parent for piece in pieces(text, (ROOT,), (ROOT,), b"row") if piece.tag]
+    parents = [piece.parent for piece in fragments(text, (ROOT,), (ROOT,), b"row") if piece.tag]
     assert parents[0] == parents[1]
     assert len(set(parents)) == 3
