@@ -7,7 +7,7 @@ room, the stops of the two paths, and the measures.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -51,7 +51,7 @@ CAPTIONS = {
 NO_ROOMS = {"__main__", "version", "xml"}
 """Modules that are no rooms: where the command begins, a number; and what is drawn as storeys of its own."""
 
-INK, PALE, LINE, PAPER = "#22303c", "#5d6b78", "#c4ccd4", "#ffffff"
+INK, PALE, EDGE, PAPER = "#22303c", "#5d6b78", "#c4ccd4", "#ffffff"
 GROUND = {"xmlstream": "#eef3f9", "operators": "#f3f1ea", "sources": "#edf4ee", "punct_ns": "#f4eef4"}
 TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
 SANS = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
@@ -76,13 +76,12 @@ class Box:
         return self.y + self.height
 
 
-STOREY, SHAFT, ASIDE = 46.0, 56.0, 84.0
-"""The height of a storey, the width of the shaft between two packages, and of what the paths take beside rooms."""
+STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
+"""Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
 
 ROOF = Box(70, 12, 860, 230)
-LEFT = Box(70, 258, 402, 352)
-RIGHT = Box(LEFT.right + SHAFT, LEFT.y, LEFT.width, LEFT.height)
-FOUNDATION = Box(70, 626, 860, 130)
+WING = (ROOF.width - SHAFT) / 2
+"""The width of a package that stands beside another."""
 
 
 @dataclass(slots=True)
@@ -90,9 +89,10 @@ class Drawing:
     """What is drawn, in its order, and where the rooms came to lie."""
 
     parts: list[str] = field(default_factory=list)
+    packages: dict[str, Box] = field(default_factory=dict)
     rooms: dict[str, Box] = field(default_factory=dict)
 
-    def box(self, box: Box, fill: str, stroke: str = LINE, radius: float = 6) -> None:
+    def box(self, box: Box, fill: str, stroke: str = EDGE, radius: float = 6) -> None:
         size = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"'
         self.parts.append(f'<rect {size} rx="{radius:g}" fill="{fill}" stroke="{stroke}"/>')
 
@@ -103,6 +103,7 @@ class Drawing:
 
     def package(self, name: str, phrase: str, box: Box, gap: float = 10) -> None:
         """The ground of a package, with its name, and a phrase behind a gap."""
+        self.packages[name] = box
         self.box(box, GROUND[name], radius=10)
         self.text(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
         self.text(box.x + 12 + 9.2 * len(name) + gap, box.y + 21, phrase, fill=PALE)
@@ -120,16 +121,14 @@ class Drawing:
         for i, name in enumerate(names):
             self.room(package, name, Box(box.x + i * (width + 8), box.y, width, box.height))
 
-    def chips(self, names: Iterable[str], x: float, y: float, right: float) -> None:
-        """Modules as words, in lines."""
-        at = x
-        for name in names:
-            width = 7.3 * len(name) + 14
-            if at + width > right:
-                at, y = x, y + 28
-            self.box(Box(at, y, width, 22), PAPER, radius=11)
-            self.text(at + 7, y + 15, name, size=12, font_family=MONO)
-            at += width + 6
+    def chips(self, names: Sequence[str], x: float, y: float, width: float) -> None:
+        """Modules, each in a pill, in lines."""
+        for i, line in enumerate(lines(names, width)):
+            at = x
+            for name in line:
+                self.box(Box(at, y + LINE * i, _pill(name), 22), PAPER, radius=11)
+                self.text(at + 7, y + LINE * i + 15, name, size=12, font_family=MONO)
+                at += _pill(name) + 6
 
     def path(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
         """A line through points, its corners round, perhaps with an arrow's head at its end."""
@@ -158,6 +157,20 @@ class Drawing:
         self.text(x + 19, y + 66, label, size=12, text_anchor="middle", fill=PALE)
 
 
+def lines(names: Sequence[str], width: float) -> list[list[str]]:
+    """Modules as they fill lines of a width."""
+    found: list[list[str]] = [[]]
+    for name in names:
+        if found[-1] and sum(_pill(other) + 6 for other in found[-1]) + _pill(name) > width:
+            found.append([])
+        found[-1].append(name)
+    return found
+
+
+def _pill(name: str) -> float:
+    return 7.3 * len(name) + 14
+
+
 def storeys(container: str) -> list[list[str]]:
     """The floors of a package as they are declared, the highest first; its rooms in the order of their captions.
 
@@ -183,22 +196,27 @@ def storeys(container: str) -> list[list[str]]:
 def drawn() -> str:
     """The picture, as SVG."""
     drawing = Drawing()
+    operators, *floors = storeys("operators")
+    height = max(356, 94 + LINE * len(lines(operators, WING - 82)) + 58 * len(floors))
+    left = Box(ROOF.x, ROOF.bottom + 16, WING, height)
+    below = Box(ROOF.x, left.bottom + 16, ROOF.width, 52 + LINE * len(lines(_rising(), ROOF.width - 24)))
     _xmlstream(drawing, ROOF)
-    _operators(drawing, LEFT)
-    _sources(drawing, RIGHT)
-    _punct_ns(drawing, FOUNDATION)
+    _operators(drawing, left)
+    _sources(drawing, Box(left.right + SHAFT, left.y, WING, height))
+    _punct_ns(drawing, below)
     _paths(drawing)
-    _legend(drawing, FOUNDATION.bottom + 26)
+    _legend(drawing, below.bottom + 26)
+    size = f"0 0 1000 {below.bottom + 50:g}"
     heads = "".join(
         f'<marker id="{name}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="4" markerHeight="4" orient="auto">'
         f'<path d="M0 0 L8 4 L0 8 z" fill="{colour}"/></marker>'
         for name, colour in (("tuple", TUPLE), ("punctuation", PUNCTUATION))
     )
-    lines = "\n".join(drawing.parts)
+    parts = "\n".join(drawing.parts)
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 806" role="img">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" role="img">\n'
         "<title>The four packages, their floors, the path of a tuple and of a punctuation</title>\n"
-        f'<defs>{heads}</defs>\n<rect width="1000" height="806" rx="12" fill="{PAPER}"/>\n{lines}\n</svg>\n'
+        f'<defs>{heads}</defs>\n<rect width="100%" height="100%" rx="12" fill="{PAPER}"/>\n{parts}\n</svg>\n'
     )
 
 
@@ -207,12 +225,12 @@ def _xmlstream(drawing: Drawing, box: Box) -> None:
     top, middle, low = storeys("xmlstream")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     drawing.storey("xmlstream", top, Box(x, y, width, STOREY))
-    others = (LEFT.right - 12 - x - 8 * (len(middle) - 2)) / (len(middle) - 1)
-    drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, others * (len(middle) - 1) + 8 * (len(middle) - 2), STOREY))
-    last = Box(LEFT.right - 4, y + 58, x + width - LEFT.right + 4, STOREY)
+    half, right = WING - 24, box.x + WING
+    drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, half, STOREY))
+    last = Box(right - 4, y + 58, x + width - right + 4, STOREY)
     drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
-    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, LEFT.width - 24, STOREY))
-    drawing.room("xmlstream", low[-1], Box(RIGHT.x + 12, y + 138, RIGHT.width - 24 - ASIDE, STOREY))
+    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, half, STOREY))
+    drawing.room("xmlstream", low[-1], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
 
 
 def _operators(drawing: Drawing, box: Box) -> None:
@@ -223,7 +241,7 @@ def _operators(drawing: Drawing, box: Box) -> None:
     drawing.rooms["operators"] = top
     drawing.box(top, PAPER)
     drawing.text(x + 10, y + 22, "one module each", size=12.5, fill=PALE)
-    drawing.chips(operators, x + 10, y + 38, top.right - 48)
+    drawing.chips(operators, x + 10, y + 38, width - 58)
     for i, floor in enumerate(floors):
         drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))
 
@@ -243,8 +261,12 @@ def _sources(drawing: Drawing, box: Box) -> None:
 
 def _punct_ns(drawing: Drawing, box: Box) -> None:
     drawing.package("punct_ns", "the algebra of punctuations, without Spark", box)
-    rising = [name for floor in reversed(storeys("punct_ns")) for name in floor]
-    drawing.chips(rising, box.x + 12, box.y + 42, box.right - 12)
+    drawing.chips(_rising(), box.x + 12, box.y + 42, box.width - 24)
+
+
+def _rising() -> list[str]:
+    """The modules of the algebra, the lowest first."""
+    return [name for floor in reversed(storeys("punct_ns")) for name in floor]
 
 
 def _paths(drawing: Drawing) -> None:
@@ -252,11 +274,12 @@ def _paths(drawing: Drawing) -> None:
     source = [rooms[f"sources.xml.{name}"] for name in ("splits", "parser", "grammar", "spark")]
     levels = [room.y + room.height / 2 for room in source]
     runtime, sink, state = rooms["xmlstream.runtime"], rooms["xmlstream.sink"], rooms["operators.state"]
-    operators, below = rooms["operators"], FOUNDATION.y + 18
+    operators, left, right = rooms["operators"], drawing.packages["operators"], drawing.packages["sources"]
+    below = drawing.packages["punct_ns"].y
     middle, lane, corridor = runtime.y + runtime.height / 2, operators.y + 18, sink.y - 17
-    blue, orange = RIGHT.right - 12 - 50, RIGHT.right - 12 - 20
-    shaft = LEFT.right + SHAFT / 2
-    out = LEFT.x + 128.0
+    blue, orange = right.right - 12 - 50, right.right - 12 - 20
+    shaft = left.right + SHAFT / 2
+    out = left.x + 128.0
 
     drawing.document(946, levels[0] - 25, "input")
     drawing.document(16, corridor - 25, "result")
@@ -265,8 +288,8 @@ def _paths(drawing: Drawing) -> None:
     drawing.path(TUPLE, (shaft - 15, lane - 12), (shaft - 15, state.y + 23), (state.right - 24, state.y + 23))
     drawing.path(TUPLE, (out, operators.y), (out, corridor + 6), (60, corridor + 6), head=True)
     drawing.path(PUNCTUATION, (945, levels[0] + 9), (orange, levels[0] + 9), (orange, middle))
-    drawing.path(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below))
-    drawing.path(PUNCTUATION, (shaft, FOUNDATION.y), (shaft, lane + 28), (operators.right - 24, lane + 28))
+    drawing.path(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below + 18))
+    drawing.path(PUNCTUATION, (shaft, below), (shaft, lane + 28), (operators.right - 24, lane + 28))
     drawing.path(PUNCTUATION, (out + 26, operators.y), (out + 26, corridor - 8), (60, corridor - 8), head=True)
 
     for number, level in enumerate([levels[0] - 9, *levels[1:], middle], 1):
@@ -276,7 +299,7 @@ def _paths(drawing: Drawing) -> None:
     drawing.stop(TUPLE, 8, out, sink.y + 23)
     for number, level in enumerate([*levels[1:], middle], 1):
         drawing.stop(PUNCTUATION, number, orange, level)
-    drawing.stop(PUNCTUATION, 5, shaft + 15, below)
+    drawing.stop(PUNCTUATION, 5, shaft + 15, below + 18)
     drawing.stop(PUNCTUATION, 6, operators.right - 24, lane + 28)
     drawing.stop(PUNCTUATION, 7, out + 26, sink.y + 23)
 
