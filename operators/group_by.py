@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 from operators.expressions.decomposition import (
     Aggregate,
     Partial,
-    column_list,
+    attributes_of,
     ignores_duplicates,
     operands,
     partial,
-    references,
 )
 from operators.expressions.equal_values import takes_equals_alike
 from operators.logical_properties import Terms, among
@@ -65,7 +64,7 @@ class GroupBy(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """The keys, and what the aggregates that are needed are computed from."""
-        return [among((*self.keys, *references(self.pruned(needed).aggregates)), inputs[0])]
+        return [among((*self.keys, *attributes_of(self.pruned(needed).aggregates)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> GroupBy:
         """With the aggregates that are needed."""
@@ -135,8 +134,8 @@ class GroupBy(Operator):
         if (merges := self._merges) is not None:
             return self._aggregated(tuples, [column for p in merges for column in p.first])
         keys = {key.lower() for key in self.keys}
-        others = [name for name in references(self.aggregates) if name.lower() not in keys]
-        needed = tuples.select(*column_list([*self.keys, *others]))
+        others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
+        needed = tuples.select(*map(quoted, [*self.keys, *others]))
         return needed.dropDuplicates() if self._once else needed
 
     def _combine(self, kept: DataFrame) -> DataFrame:
@@ -151,7 +150,7 @@ class GroupBy(Operator):
         if (merges := self._merges) is not None:
             values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
             whole = kept if self.keys else self._combine(kept)
-            return whole.selectExpr(*column_list(self.keys), *values)
+            return whole.selectExpr(*map(quoted, self.keys), *values)
         return self._aggregated(
             kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
         )
@@ -160,5 +159,5 @@ class GroupBy(Operator):
         from pyspark.sql import functions as F
 
         if not columns:
-            return frame.select(*column_list(self.keys)).dropDuplicates()
-        return frame.groupBy(*column_list(self.keys)).agg(*(F.expr(column) for column in columns))
+            return frame.select(*map(quoted, self.keys)).dropDuplicates()
+        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(column) for column in columns))

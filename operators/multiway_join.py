@@ -20,7 +20,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.references import attributes_in
 from operators.joins.attribute_equivalence import placed, placed_schemes
 from operators.joins.chained_purge import Chain, column, parts, shapes
 from operators.joins.predicate_terms import equal_terms
@@ -91,7 +91,7 @@ class MultiwayJoin(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what is equal or compared."""
-        compared = attributes_in(expression(self.residual)) if self.residual else ()
+        compared = attributes_in(self.residual) if self.residual else ()
         used = {*needed, *compared, *(name for pair in self.equalities for _, name in pair)}
         return [among(used, schema) for schema in inputs]
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from operators.expressions.constant_evaluation import evaluated
-from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.dialect import expression
 from operators.expressions.equal_values import takes_equals_alike
 from operators.expressions.monotone import Monotone, monotone
+from operators.expressions.references import attributes_in
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed

@@ -16,9 +16,9 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.expressions.dialect import attributes_in, expression
 from operators.expressions.equal_values import takes_equals_alike
-from operators.expressions.predicate_domain import untrue
+from operators.expressions.predicate_domain import excluded
+from operators.expressions.references import attributes_in
 from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
@@ -51,7 +51,7 @@ class Select(Operator):
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what the predicate looks at."""
-        return [needed | among(attributes_in(expression(self.predicate)), inputs[0])]
+        return [needed | among(attributes_in(self.predicate), inputs[0])]
 
     @property
     def exact_inputs(self) -> bool:
@@ -84,7 +84,7 @@ class Select(Operator):
         if not self.punctuates:
             return inputs[0].punctuations
         schema = state.inputs[0]
-        return state.punctuations("sent", schema).absorb((*untrue(self.predicate, schema), *inputs[0].punctuations))
+        return state.punctuations("sent", schema).absorb((*excluded(self.predicate, schema), *inputs[0].punctuations))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Nothing is kept."""

@@ -7,15 +7,15 @@ kept tuples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, expression, render
+from operators.expressions.dialect import expression, render
+from operators.expressions.references import attributes_in
 from punct_ns.schema import Attribute
-from punct_ns.slices import own, quoted
+from punct_ns.slices import own
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
 
 
 @lru_cache
-def references(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
+def attributes_of(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
     """The attributes that the aggregates are computed from, in order, each once."""
     names: dict[str, str] = {}
     for aggregate in aggregates:
-        for name in attributes_in(expression(aggregate.expression)):
+        for name in attributes_in(aggregate.expression):
             names.setdefault(name.lower(), name)
     return tuple(names.values())
 
@@ -105,8 +105,3 @@ def _parts(text: str) -> _Parts:
     if distinct := len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments = arguments[0].expressions
     return _Parts(str(call.this).lower(), tuple(arguments), distinct, where)
-
-
-def column_list(names: Sequence[str]) -> list[str]:
-    """Attribute names as Spark SQL's identifiers."""
-    return [quoted(name) for name in names]

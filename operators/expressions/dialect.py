@@ -15,6 +15,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token
 
 _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 
@@ -70,6 +71,32 @@ def render(tree: exp.Expr) -> str:
     return tree.sql(dialect=StreamSql, identify=True, normalize_functions="lower", comments=False)
 
 
+def type_text(type_: exp.DataType) -> str:
+    """A type as Spark's SQL names it."""
+    return type_.sql(dialect=StreamSql)
+
+
+def cast_to(tree: exp.Expr, type_: str) -> exp.Cast:
+    """The expression, cast to a type by its name.
+
+    >>> render(cast_to(expression("a"), "DECIMAL(5,2)"))
+    'CAST(`a` AS DECIMAL(5, 2))'
+    """
+    return exp.cast(tree, exp.DataType.build(type_, dialect=StreamSql), dialect=StreamSql)
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text; TokenError where a string, a quoted name or a comment does not end."""
+    return StreamSql().tokenize(text)
+
+
+def statement(run: list[Token], text: str) -> exp.Expr:
+    """The tree of the one statement of which these are the tokens; ParseError where it is none."""
+    tree = StreamSql().parser().parse(run, text)[0]
+    assert tree is not None
+    return tree.transform(_with_units, copy=False)
+
+
 @lru_cache(maxsize=512)
 def parsed(text: str) -> exp.Expr | None:
     """The tree of an expression over attributes, to be read only; None where it is not understood.
@@ -84,7 +111,7 @@ def parsed(text: str) -> exp.Expr | None:
     if not isinstance(found, exp.Select) or len(found.expressions) != 1:
         return None
     tree: exp.Expr = found.expressions[0]
-    return tree.pop().transform(with_units, copy=False).transform(_of_attribute, copy=False)
+    return tree.pop().transform(_with_units, copy=False).transform(_of_attribute, copy=False)
 
 
 def expression(text: str) -> exp.Expr:
@@ -99,24 +126,7 @@ def expression(text: str) -> exp.Expr:
     return tree.copy()
 
 
-def named(name: str) -> exp.Column:
-    """The reference to an attribute."""
-    return exp.column(exp.to_identifier(name, quoted=True))
-
-
-def attributes_in(tree: exp.Expr) -> list[str]:
-    """The attributes that an expression looks at, each once without regard to case, in order.
-
-    >>> attributes_in(expression("date_add(DAY, n, `at`) + max(point.x + N)"))
-    ['n', 'at', 'point']
-    """
-    names: dict[str, str] = {}
-    for column in tree.find_all(exp.Column, bfs=False):
-        names.setdefault(column.name.lower(), column.name)
-    return list(names.values())
-
-
-def with_units(node: exp.Expr) -> exp.Expr:
+def _with_units(node: exp.Expr) -> exp.Expr:
     """A unit of time that stands where an attribute could, as itself."""
     match node:
         case exp.Anonymous(expressions=[exp.Column() as unit, _, _]) if str(node.this).lower() in _UNITS_FIRST:

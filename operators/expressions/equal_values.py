@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import attributes_in, expression
-from operators.expressions.throwable import cannot_fail
+from operators.expressions.dialect import expression
+from operators.expressions.references import attributes_in
+from operators.expressions.throwable import throwable
 from punct_ns.schema import Schema
 
 _FLOATING = frozenset(("FLOAT", "DOUBLE"))
@@ -22,7 +23,7 @@ def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) ->
     [True, True, False]
     """
     trees = (expression(text) if isinstance(text, str) else text for text in expressions)
-    return all(_FLOATING.isdisjoint(_types(tree, schema)) or cannot_fail(tree, schema) for tree in trees)
+    return all(_FLOATING.isdisjoint(_types(tree, schema)) or not throwable(tree, schema) for tree in trees)
 
 
 def _types(tree: exp.Expr, schema: Schema) -> set[str]:

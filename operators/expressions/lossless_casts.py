@@ -12,14 +12,14 @@ _INTEGERS = list(_DIGITS)
 _EXACT_IN = {"FLOAT": ("TINYINT", "SMALLINT"), "DOUBLE": ("TINYINT", "SMALLINT", "INT", "FLOAT")}
 
 
-def widened(domain: Domain, wider: str) -> Domain | None:
+def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     """The domain of the attribute once it is cast to the wider type; None where the cast may change a value.
 
     Numbers only: what a date is as a timestamp depends on the time zone, and texts compare otherwise than numbers.
 
-    >>> widened(Domain("INT", low=0), "BIGINT")
+    >>> lossless_cast(Domain("INT", low=0), "BIGINT")
     Domain(type='BIGINT', nullable=True, low=0, high=None)
-    >>> widened(Domain("BIGINT"), "DOUBLE") is None
+    >>> lossless_cast(Domain("BIGINT"), "DOUBLE") is None
     True
     """
     target = Domain(wider, domain.nullable)

@@ -16,7 +16,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from operators.expressions.dialect import parsed
-from operators.expressions.references import Kind, cast, kind, number, place
+from operators.expressions.literals import numeric_literal
+from operators.expressions.references import place
+from operators.expressions.types import Kind, cast, kind
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 
@@ -120,9 +122,9 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     """The expression where one side is a constant, which neither quotient may have on its left: it jumps at zero."""
     if isinstance(tree, exp.Add | exp.Sub) and (_moves_alike(tree.expression) or _moves_alike(tree.this)):
         return _moved(tree, schema)
-    constant, found, turned = number(tree.expression), _rising(tree.this, schema), False
+    constant, found, turned = numeric_literal(tree.expression), _rising(tree.this, schema), False
     if (found is None or constant is None) and not isinstance(tree, exp.Div | exp.IntDiv):
-        constant, found, turned = number(tree.this), _rising(tree.expression, schema), True
+        constant, found, turned = numeric_literal(tree.this), _rising(tree.expression, schema), True
     if found is None or constant is None or found.type not in _NUMBERS or not math.isfinite(constant.value):
         return None
     falls = turned and isinstance(tree, exp.Sub)

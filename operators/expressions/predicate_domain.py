@@ -1,4 +1,4 @@
-"""For which tuples a predicate is not true, as punctuations: a select puts none of them out, ever.
+"""What a predicate excludes, as punctuations of the tuples for which it is not true: a select puts none of them out.
 
 Comparisons of one attribute with constants (`=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`, IN, BETWEEN, IS NULL, IS TRUE) and
 AND, OR and NOT over them, in SQL's three-valued logic: what is null is not true. Of anything else nothing is said; so
@@ -18,7 +18,9 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from operators.expressions.dialect import parsed
-from operators.expressions.references import Number, cast, kind, number, place
+from operators.expressions.literals import NumericLiteral, numeric_literal
+from operators.expressions.references import place
+from operators.expressions.types import cast, kind
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation
@@ -42,13 +44,13 @@ _ZONE = re.compile(r".*\d(Z|[+-]\d\d(:?\d\d)?)", re.DOTALL)
 
 
 @lru_cache(maxsize=128)
-def untrue(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
+def excluded(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
     """Punctuations that match only tuples for which the predicate is not true; minimal.
 
     >>> schema = Schema.of(value="INT", flag="BOOLEAN")
-    >>> [str(p) for p in untrue("value > 250", schema)]
+    >>> [str(p) for p in excluded("value > 250", schema)]
     ['<(,250], *>', '<null, *>']
-    >>> [str(p) for p in untrue("NOT value BETWEEN 5 AND 6 OR flag", schema)]
+    >>> [str(p) for p in excluded("NOT value BETWEEN 5 AND 6 OR flag", schema)]
     ['<[5,6], {false,null}>', '<null, {false,null}>']
     """
     tree = parsed(predicate)
@@ -167,7 +169,7 @@ def _in(tree: exp.In, domain: Domain) -> Truth | None:
 
 def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
     """Whether the constants of a list can be compared as they are, though Spark casts all to one type."""
-    numbers = [of for of in map(number, given) if of is not None]
+    numbers = [of for of in map(numeric_literal, given) if of is not None]
     if domain.type in ("DOUBLE", "FLOAT") or not numbers:
         return True
     if any(of.kind == "double" for of in numbers):
@@ -184,7 +186,7 @@ def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
     """What Spark compares a value of the domain with, exactly; None where it would convert the value with a loss."""
     tree = tree.unnest()
     try:
-        if (of := number(tree)) is not None:
+        if (of := numeric_literal(tree)) is not None:
             return _comparable(of, domain)
         if isinstance(tree, exp.Boolean):
             return bool(tree.this) if domain.type == "BOOLEAN" else None
@@ -200,7 +202,7 @@ def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
         return None
 
 
-def _comparable(of: Number, domain: Domain) -> Value | Decimal | None:
+def _comparable(of: NumericLiteral, domain: Domain) -> Value | Decimal | None:
     if domain.type in ("DOUBLE", "FLOAT"):
         value = float(of.value)
         return value if math.isnan(value) or domain.normal(value) == value else None
@@ -215,7 +217,7 @@ def _comparable(of: Number, domain: Domain) -> Value | Decimal | None:
     return of.value if max(whole, digits - scale) + max(after_point, scale) <= WIDEST else None
 
 
-def _digits(of: Number) -> tuple[int, int]:
+def _digits(of: NumericLiteral) -> tuple[int, int]:
     """How many digits it has before and after the point."""
     exact = Decimal(of.value)
     return max(0, exact.adjusted() + 1) if exact else 0, max(0, -int(exact.as_tuple().exponent))

@@ -1,14 +1,14 @@
-"""Which expressions have a value for every tuple, whatever is in it: no error can come of computing them.
+"""Which expressions are throwable: computing them may be an error, for some tuple.
 
 Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or another operator
 that leaves tuples out, is computed for tuples for which it was not computed before; SQL leaves the order of conditions
-to the system, but a query that had an answer must not lose it. These cannot fail: attributes and constants, comparisons
+to the system, but a query that had an answer must not lose it. Not throwable are: attributes and constants, comparisons
 of values whose types Spark unites without a cast that may fail, IS, IN, BETWEEN, LIKE, AND, OR and NOT, casts that lose
 nothing, arithmetic of floating numbers, and integer division by a constant. Of anything else, functions among it,
-nothing is known.
+nothing is known, and it counts as throwable.
 
-What they answer is also the same for values that compare as equal, 0.0 and -0.0 among them. So it may be asked of any
-tuple that an operator takes for another.
+What is not throwable also answers the same for values that compare as equal, 0.0 and -0.0 among them. So it may be
+asked of any tuple that an operator takes for another.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql
-from operators.expressions.lossless_casts import widened
-from operators.expressions.references import Number, number
+from operators.expressions.dialect import type_text
+from operators.expressions.literals import NumericLiteral, numeric_literal
+from operators.expressions.lossless_casts import lossless_cast
 from punct_ns.domain import Domain
 from punct_ns.schema import Schema
 
@@ -32,23 +32,23 @@ _WIDEST = 38
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
-def cannot_fail(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether the expression has a value, null perhaps, for every tuple of the schema; False where that is not known.
+def throwable(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether computing the expression may be an error for a tuple of the schema; True where that is not known.
 
     >>> from operators.expressions.dialect import expression
     >>> schema = Schema.of(sid="STRING", hour="INT", t="DOUBLE")
-    >>> [cannot_fail(expression(text), schema) for text in ("hour > 5 OR sid LIKE 'S%'", "t * 2 < hour")]
-    [True, True]
-    >>> [cannot_fail(expression(text), schema) for text in ("sid > 5", "hour + 1 > 5", "1 / t > 5", "f(hour)")]
-    [False, False, False, False]
+    >>> [throwable(expression(text), schema) for text in ("hour > 5 OR sid LIKE 'S%'", "t * 2 < hour")]
+    [False, False]
+    >>> [throwable(expression(text), schema) for text in ("sid > 5", "hour + 1 > 5", "1 / t > 5", "f(hour)")]
+    [True, True, True, True]
     """
-    return _type(tree, schema) is not None
+    return _type(tree, schema) is None
 
 
 def _type(tree: exp.Expr, schema: Schema) -> str | None:
     """The type of the expression's values; None where computing it may fail."""
     tree = tree.unnest()
-    if (of := number(tree)) is not None:
+    if (of := numeric_literal(tree)) is not None:
         return _of_number(of)
     match tree:
         case exp.Column():
@@ -66,7 +66,7 @@ def _type(tree: exp.Expr, schema: Schema) -> str | None:
     return "BOOLEAN" if _is_condition(tree, schema) else None
 
 
-def _of_number(of: Number) -> str:
+def _of_number(of: NumericLiteral) -> str:
     if of.kind == "integer":
         return "INT" if -(1 << 31) < of.value < 1 << 31 else "BIGINT"
     if of.kind == "double":
@@ -150,10 +150,10 @@ def _cast(tree: exp.Cast, schema: Schema) -> str | None:
     if below is None or tree.args.get("safe") or tree.args.get("format"):
         return None
     try:
-        target = Domain(tree.to.sql(dialect=StreamSql)).type
+        target = Domain(type_text(tree.to)).type
         if isinstance(given, exp.Literal) and given.is_string:
             return target if target in _TEMPORAL and _is_read(given, target) else None
-        return target if below != _NULL and widened(Domain(below), target) is not None else None
+        return target if below != _NULL and lossless_cast(Domain(below), target) is not None else None
     except ValueError:
         return None
 
@@ -166,7 +166,7 @@ def _arithmetic(tree: exp.Expr, schema: Schema) -> str | None:
     floating = not _FLOATING.isdisjoint(types)
     match tree:
         case exp.Div() | exp.Mod() | exp.IntDiv():
-            by = number(tree.expression)
+            by = numeric_literal(tree.expression)
             if by is None or by.value == 0:
                 return None
             if isinstance(tree, exp.Div):

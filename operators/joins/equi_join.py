@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.references import attributes_in
 from operators.state.behaviour import Slice, Tuples, together
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
@@ -54,7 +54,7 @@ class Equal:
     @cached_property
     def references(self) -> tuple[str, ...]:
         """The attributes that tell partners, of both sides."""
-        return (*self.left, *self.right, *(attributes_in(expression(self.residual)) if self.residual else ()))
+        return (*self.left, *self.right, *(attributes_in(self.residual) if self.residual else ()))
 
     def keys(self, side: int, state: OperatorState) -> Schema:
         """The join attributes of a side."""

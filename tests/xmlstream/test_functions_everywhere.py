@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.expressions.decomposition import Aggregate, partial, references
+from operators.expressions.decomposition import Aggregate, attributes_of, partial
 from operators.expressions.dialect import expression, render
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -180,6 +180,6 @@ def is_read_as_it_stands(once: str, aggregates: Sequence[str]) -> None:
     for name in aggregates:
         for text in (f"{name}({once})", f"{name}(DISTINCT {once})", f"{name}({once}) FILTER(WHERE {once})"):
             answer = Aggregate(Attribute("a", Domain("DOUBLE")), text)
-            assert set(references((answer,))) <= set(SCHEMA.names)
+            assert set(attributes_of((answer,))) <= set(SCHEMA.names)
             parts = partial(answer, 0)
             assert parts is None or all(first.count(once) == text.count(once) for first in parts.first)

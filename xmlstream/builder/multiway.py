@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlglot import exp
-
-from operators.expressions.dialect import StreamSql, render
-from operators.expressions.references import conjuncts
-from operators.joins.punctuation_graph import Equality
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from xmlstream.builder.arguments import argument
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import SparkAnalyst
-from xmlstream.sql.joining import apart
+from xmlstream.sql.joining import apart, equalities_between
 from xmlstream.sql.plan_builder import finished
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation, resolve
@@ -45,30 +40,10 @@ def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int
         relations.append(apart(Relation.of(query.root, name), taken, analyst))
     text = QueryText.joined(["SELECT ", argument(on)])
     tree = parse_statements(text)[0].tree.expressions[0]
-    fields = tuple(field for relation in relations for field in relation.fields)
-    conditions = conjuncts(resolve(tree, Relation(relations[0].node, fields), text))
-    places = {name: i for i, relation in enumerate(relations) for name in relation.node.schema.names}
-    pairs = [_equality(condition, places) for condition in conditions]
-    rest = [condition for condition, pair in zip(conditions, pairs, strict=True) if pair is None]
-    operator = MultiwayJoin(
-        len(relations),
-        tuple(pair for pair in pairs if pair is not None),
-        render(exp.and_(*rest, dialect=StreamSql)) if rest else None,
-        purge,
-        every,
-    )
-    node = Node(operator, tuple(relation.node for relation in relations), "multiway_join")
-    if operator.residual is not None:
-        analyst.require_condition(node.schema, operator.residual)
-    return Query(spark, finished(Relation(node, fields), analyst, text, None))
-
-
-def _equality(condition: exp.Expr, places: dict[str, int]) -> Equality | None:
-    """An equality of attributes of two queries."""
-    if isinstance(condition, exp.EQ):
-        sides = [condition.this.unnest(), condition.expression.unnest()]
-        if all(isinstance(side, exp.Column) for side in sides):
-            (a, b) = (side.name for side in sides)
-            if places[a] != places[b]:
-                return (places[a], a), (places[b], b)
-    return None
+    whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
+    nodes = tuple(relation.node for relation in relations)
+    equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
+    node = Node(MultiwayJoin(len(nodes), equalities, residual, purge, every), nodes, "multiway_join")
+    if residual is not None:
+        analyst.require_condition(node.schema, residual)
+    return Query(spark, finished(Relation(node, whole.fields), analyst, text, None))

@@ -7,8 +7,10 @@ from collections.abc import Set as AbstractSet
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, attributes_in, expression, render
-from operators.expressions.throwable import cannot_fail
+from operators.expressions.conjuncts import conjoined
+from operators.expressions.dialect import expression, render
+from operators.expressions.references import attributes_in
+from operators.expressions.throwable import throwable
 from operators.logical_properties import Terms
 from punct_ns.schema import Schema
 
@@ -40,7 +42,7 @@ def divided(
 
 def _is_sure(translated: Sequence[exp.Expr | None], schemas: Sequence[Schema]) -> bool:
     """Whether an input can be asked, and it is never an error."""
-    there = [cannot_fail(one, schema) for one, schema in zip(translated, schemas, strict=True) if one is not None]
+    there = [not throwable(one, schema) for one, schema in zip(translated, schemas, strict=True) if one is not None]
     return bool(there) and all(there)
 
 
@@ -72,4 +74,5 @@ def _looks_at(part: exp.Expr) -> set[str]:
 def conjunction(parts: Sequence[exp.Expr]) -> str | None:
     """All of the parts as one condition, Spark SQL; those that say the same are one. None for none."""
     once = {render(part.unnest()): part.unnest() for part in parts}
-    return render(exp.and_(*once.values(), dialect=StreamSql).unnest()) if once else None
+    whole = conjoined(once.values())
+    return None if whole is None else render(whole)

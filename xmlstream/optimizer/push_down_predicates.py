@@ -21,8 +21,8 @@ from operator import add
 
 from sqlglot import exp
 
+from operators.expressions.conjuncts import conjuncts
 from operators.expressions.dialect import expression
-from operators.expressions.references import conjuncts
 from operators.select import Select
 from xmlstream.optimizer.predicates import conjunction, divided
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, offset
+from operators.expressions.dialect import offset, type_text
 from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
@@ -120,7 +120,7 @@ def _column(column: exp.Expr, text: QueryText) -> str:
             case other:
                 what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
                 raise text.error(what, offset(column), "a column may be NOT NULL; the option domains bounds its values")
-    return f"{quoted(column.name)} {kind.sql(dialect=StreamSql)}{ends}"
+    return f"{quoted(column.name)} {type_text(kind)}{ends}"
 
 
 def _properties(
@@ -145,7 +145,7 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
     seen: set[str] = set()
     for option in options.expressions:
         key, value = option.this, option.args.get("value")
-        name = key.sql(dialect=StreamSql).replace("`", "") if isinstance(key, exp.Dot) else key.name
+        name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
         if not isinstance(value, exp.Literal | exp.Boolean):
             raise text.error(f"option {name} of table {table} has no plain value", offset(option), "write it in quotes")
         if name.lower() in seen:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, named, offset
-from operators.expressions.references import attributes_of, conjuncts
+from operators.expressions.conjuncts import conjoined, conjuncts
+from operators.expressions.dialect import offset
+from operators.expressions.references import attributes_in, named
 from punct_ns.errors import QueryError
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.joining import NO_EQUALITY, Condition, How, apart, joined, parted
@@ -49,9 +50,8 @@ class From:
             for (join, _), table in zip(joins, tables[1:], strict=True):
                 whole = self._join(whole, table, join)
             rest = self._resolved(condition, [whole])
-        if not rest:
-            return whole
-        return where(whole, exp.and_(*rest, copy=False, dialect=StreamSql), self._analyst)
+        remaining = conjoined(rest)
+        return whole if remaining is None else where(whole, remaining, self._analyst)
 
     def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
         """The condition over the tables' attributes; where they are to be connected, taken apart."""
@@ -69,7 +69,7 @@ class From:
         while waiting:
             for table in waiting:
                 here, there = set(whole.node.schema.names), set(table.node.schema.names)
-                usable = [c for c in rest if _connects(attributes_of(c), here, there)]
+                usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
                 found = parted(usable, here, there)
                 if found.equal:
                     break

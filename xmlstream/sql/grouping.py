@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from operators.expressions.decomposition import Aggregate
-from operators.expressions.dialect import named, offset, render
+from operators.expressions.dialect import offset, render
+from operators.expressions.references import named
 from operators.group_by import GroupBy
 from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node

@@ -12,10 +12,13 @@ from typing import Literal
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, named, offset, render
-from operators.expressions.references import attributes_of
+from operators.expressions.conjuncts import conjoined, conjuncts
+from operators.expressions.dialect import cast_to, offset, render
+from operators.expressions.references import attributes_in, named
 from operators.join import Join, Kind
+from operators.joins.punctuation_graph import Equality
 from operators.semi_join import SemiJoin
+from punct_ns.schema import Schema
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.plan_builder import Item, copied, project, unique
@@ -57,7 +60,7 @@ def parted(conditions: Sequence[exp.Expr], left: Collection[str], right: Collect
     rest: list[exp.Expr] = []
     for condition in conditions:
         sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ) else None
-        used = [attributes_of(side) for side in sides or ()]
+        used = [{*attributes_in(side)} for side in sides or ()]
         if sides and all(used) and used[0] <= {*left} and used[1] <= {*right}:
             equal.append(sides)
         elif sides and all(used) and used[0] <= {*right} and used[1] <= {*left}:
@@ -65,6 +68,22 @@ def parted(conditions: Sequence[exp.Expr], left: Collection[str], right: Collect
         else:
             rest.append(condition)
     return Condition(tuple(equal), tuple(rest))
+
+
+def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
+    """The condition as equalities of attributes of two inputs, and the rest of it, Spark SQL; None without one."""
+    places = {name: i for i, schema in enumerate(inputs) for name in schema.names}
+    equal: list[Equality] = []
+    rest: list[exp.Expr] = []
+    for part in conjuncts(condition):
+        sides = [part.this.unnest(), part.expression.unnest()] if isinstance(part, exp.EQ) else []
+        names = [side.name for side in sides if isinstance(side, exp.Column)]
+        if len(names) == 2 and places[names[0]] != places[names[1]]:
+            equal.append(((places[names[0]], names[0]), (places[names[1]], names[1])))
+        else:
+            rest.append(part)
+    whole = conjoined(rest)
+    return tuple(equal), None if whole is None else render(whole)
 
 
 def joined(
@@ -92,7 +111,8 @@ def joined(
         nodes = [node for node, _ in places]
         for side, name in zip(keys, names, strict=True):
             side.append(name)
-    residual = render(exp.and_(*rest, copy=True, dialect=StreamSql)) if rest else None
+    whole = conjoined(rest)
+    residual = None if whole is None else render(whole)
     if residual is not None:
         analyst.require_condition(
             Join("inner", tuple(keys[0]), tuple(keys[1])).schema(*(n.schema for n in nodes)), residual
@@ -121,7 +141,7 @@ def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
 def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
     """The node with an attribute that is this side of an equality, computed under a name if need be, and its name."""
     if _type(node, side, analyst) != type_:
-        side = exp.cast(side, exp.DataType.build(type_, dialect=StreamSql), dialect=StreamSql)
+        side = cast_to(side, type_)
     elif isinstance(side.unnest(), exp.Column):
         return node, node.schema.attribute(side.unnest().name).name
     items = [Item(other, named(other)) for other in node.schema.names]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import get_args
 
 from sqlglot import exp
 
+from operators.expressions.literals import whole_number
 from operators.top_n import Rank
 from xmlstream.sql.functions import AGGREGATES, REFUSED
 from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, called
@@ -85,7 +85,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
     (exp.Limit, lambda node, parent: parent is None or not parent.args.get("order"), *called("limit")),
     (
         exp.Limit,
-        lambda node, parent: not re.fullmatch("0*[1-9][0-9]*", node.expression.sql()),
+        lambda node, parent: not whole_number(node.expression),
         "LIMIT of other than a number above 0 is not supported",
         "write LIMIT 10",
     ),

@@ -34,9 +34,8 @@ def windowed(tokens: Sequence[Token], index: int) -> tuple[str, Token, str] | No
 def misspelt(tokens: Sequence[Token], index: int) -> tuple[Token, str] | None:
     """The word around a place that is most like one that SQL has, and that one.
 
-    >>> from sqlglot.dialects.spark import Spark
-    >>> tokens = Spark().tokenize("SELECT a FROM s GRUOP BY a")
-    >>> misspelt(tokens, 5)[1]
+    >>> from operators.expressions.dialect import tokens
+    >>> misspelt(tokens("SELECT a FROM s GRUOP BY a"), 5)[1]
     'GROUP'
     """
     around = [*tokens[max(0, index - _AROUND) : index + _AROUND + 1]]

@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from operators.difference import Difference
 from operators.distinct import Distinct
-from operators.expressions.dialect import StreamSql, named, render
-from operators.expressions.lossless_casts import hull, widened
+from operators.expressions.dialect import cast_to, render, type_text
+from operators.expressions.lossless_casts import hull, lossless_cast
+from operators.expressions.references import named
 from operators.intersect import Intersect
 from operators.merge import Merge
 from operators.project import Column
@@ -82,7 +83,7 @@ def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:
             | exp.TryCast(this=exp.Column() as column, args={"to": wider})
         ):
             attribute = schema.attribute(column.name)
-            domain = widened(attribute.domain, wider.sql(dialect=StreamSql))
+            domain = lossless_cast(attribute.domain, type_text(wider))
             return None if domain is None else (attribute.name, domain)
     return None
 
@@ -176,7 +177,7 @@ def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: 
     for attribute, name, type_ in zip(node.schema, names, types, strict=True):
         tree: exp.Expr = named(attribute.name)
         if attribute.domain.type != type_:
-            tree = exp.cast(tree, exp.DataType.build(type_, dialect=StreamSql), dialect=StreamSql)
+            tree = cast_to(tree, type_)
         items.append(Item(name, tree))
     return project(node, items, analyst).node
 

@@ -8,14 +8,16 @@ condition says of the rank is checked of the tuples that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
 
-from operators.expressions.dialect import StreamSql, named, offset, render
-from operators.expressions.references import conjuncts
+from operators.expressions.conjuncts import conjoined, conjuncts
+from operators.expressions.dialect import offset, render
+from operators.expressions.literals import whole_number
+from operators.expressions.references import named
 from operators.state.sort_key import SortKey
 from operators.top_n import Rank, TopN
 from punct_ns.errors import QueryError
@@ -25,7 +27,6 @@ from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.grouping import aggregates_in
 from xmlstream.sql.plan_builder import Item, keyed, project, unique, where
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.rank_bounds import Bound, bounded
 from xmlstream.sql.refusals import A_BOUND, place_of
 from xmlstream.sql.relation import OpenRank, Relation, resolve
 
@@ -69,13 +70,12 @@ def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relatio
     if not found:
         raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
     window = _only(ranking, list({render(tree): tree for tree in found}.values()))
-    bound, rest = bounded(conjuncts(condition), lambda tree: render(tree) == render(window))
+    bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) == render(window))
     if bound is None:
         raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
     topped, selected = _prepared(ranking, window, analyst)
     first = topped(_most(bound, ranking.text))
-    if rest:
-        whole = exp.and_(*(_of_rank(tree, first, ranking.text) for tree in rest), copy=False, dialect=StreamSql)
+    if (whole := conjoined(_of_rank(tree, first, ranking.text) for tree in rest)) is not None:
         first = where(Relation.of(first), whole, analyst).node
     return selected(first)
 
@@ -96,14 +96,14 @@ def settled(
         if source.rank is None:
             found.append(source)
             continue
-        bound, rest = bounded(rest, _means_rank(source, sources))
+        bound, rest = _bounded(rest, _means_rank(source, sources))
         if bound is None:
             raise without_bound(source.rank, text)
         if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
             hint = "bound it in a subquery, and join what that gives"
             raise text.error("a rank in an outer or semi join", offset(bound.condition), hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
-    return found, exp.and_(*rest, copy=False, dialect=StreamSql) if rest else None
+    return found, conjoined(rest)
 
 
 def without_bound(rank: OpenRank, text: QueryText) -> QueryError:
@@ -128,7 +128,7 @@ def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.
     return means
 
 
-def _most(bound: Bound, text: QueryText) -> int:
+def _most(bound: _Bound, text: QueryText) -> int:
     if bound.most < 1:
         raise text.error("no rank is below 1", offset(bound.condition), "ranks count from 1")
     return bound.most
@@ -199,3 +199,61 @@ def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
     if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
         raise text.error("QUALIFY with a condition on other than the rank", offset(other), "write it in WHERE")
     return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Ranks up to `most`; `condition` is what set the bound, and says no more than the bound does if it is `plain`."""
+
+    most: int
+    condition: exp.Expr
+    plain: bool
+
+
+def _bounded(
+    conditions: Iterable[exp.Expr], is_rank: Callable[[exp.Expr], bool]
+) -> tuple[_Bound | None, list[exp.Expr]]:
+    """The least bound that must hold, and the conditions that it does not say.
+
+    >>> from operators.expressions.dialect import expression, render
+    >>> bound, rest = _bounded([expression("r < 4"), expression("r = 2")], lambda tree: isinstance(tree, exp.Column))
+    >>> bound.most, [render(condition) for condition in rest]
+    (2, ['`r` = 2'])
+    """
+    rest: list[exp.Expr] = []
+    least: _Bound | None = None
+    for condition in conditions:
+        bound = _bound(condition, is_rank)
+        if bound is None or not bound.plain:
+            rest.append(condition)
+        if bound is not None and (least is None or bound.most < least.most):
+            least = bound
+    return least, rest
+
+
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
+
+
+def _bound(condition: exp.Expr, is_rank: Callable[[exp.Expr], bool]) -> _Bound | None:
+    """The bound that one condition sets."""
+    match condition:
+        case exp.In() if is_rank(condition.this.unnest()) and condition.expressions:
+            return _up_to(condition, condition.expressions)
+        case exp.Between() if is_rank(condition.this.unnest()):
+            low = whole_number(condition.args["low"].unnest())
+            return _up_to(condition, [condition.args["high"]], plain=low is not None and low <= 1)
+        case exp.Binary():
+            kind: type[exp.Expr] | None = type(condition)
+            left, right = condition.this.unnest(), condition.expression.unnest()
+            if not is_rank(left):
+                kind, left, right = _MIRRORED.get(type(condition)), right, left
+            number = whole_number(right)
+            if number is not None and is_rank(left) and kind in _MIRRORED.values():
+                most = number - (kind is exp.LT)
+                return _Bound(most, condition, plain=kind is not exp.EQ or most == 1)
+    return None
+
+
+def _up_to(condition: exp.Expr, ends: Sequence[exp.Expr], *, plain: bool = False) -> _Bound | None:
+    numbers = [number for end in ends if (number := whole_number(end.unnest())) is not None]
+    return _Bound(max(numbers), condition, plain) if len(numbers) == len(ends) else None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from operators.expressions.dialect import named, offset
+from operators.expressions.dialect import offset
+from operators.expressions.references import named
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
 from xmlstream.plan.nodes import Node

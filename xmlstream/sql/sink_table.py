@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from operators.expressions.lossless_casts import widened
+from operators.expressions.lossless_casts import lossless_cast
 from operators.project import Column
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
@@ -61,7 +61,7 @@ class SinkTable:
             raise text.error(what, at, "they belong together in order")
         made: list[Column] = []
         for wanted, attribute in zip(self.columns, node.schema, strict=True):
-            domain = widened(attribute.domain, wanted.domain.type) if typed else attribute.domain
+            domain = lossless_cast(attribute.domain, wanted.domain.type) if typed else attribute.domain
             if domain is None:
                 what = (
                     f"{wanted.name} of {self.name} is {wanted.domain.type}, {attribute.name} is {attribute.domain.type}"

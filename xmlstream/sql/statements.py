@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import StreamSql, with_units
+from operators.expressions.dialect import statement, tokens
 from operators.expressions.quiet import quiet
 from punct_ns.errors import QueryError
 from xmlstream.sql.misspelt import misspelt, windowed
@@ -38,16 +38,16 @@ def parse_statements(text: QueryText) -> list[Statement]:
         QueryError: It is no SQL.
     """
     try:
-        tokens = StreamSql().tokenize(text.text)
+        found = tokens(text.text)
     except TokenError:
         raise text.error("a string, a quoted name or a comment of the query does not end", None) from None
     with quiet(logging.getLogger("sqlglot")):
-        return [_statement(run, text) for run in _runs(tokens)]
+        return [_statement(run, text) for run in _runs(found)]
 
 
-def _runs(tokens: list[Token]) -> Iterator[list[Token]]:
+def _runs(found: list[Token]) -> Iterator[list[Token]]:
     run: list[Token] = []
-    for token in tokens:
+    for token in found:
         if token.token_type == TokenType.SEMICOLON:
             if run:
                 yield run
@@ -58,38 +58,37 @@ def _runs(tokens: list[Token]) -> Iterator[list[Token]]:
         yield run
 
 
-def _statement(tokens: list[Token], text: QueryText) -> Statement:
-    start, end = tokens[0].start, tokens[-1].end + 1
+def _statement(run: list[Token], text: QueryText) -> Statement:
+    start, end = run[0].start, run[-1].end + 1
     try:
-        tree = StreamSql().parser().parse(tokens, text.text)[0]
+        tree = statement(run, text.text)
     except ParseError as error:
-        raise _unreadable(error, tokens, text) from None
-    assert tree is not None
-    if isinstance(tree, exp.Command) and (meant := misspelt(tokens, 0)) is not None:
+        raise _unreadable(error, run, text) from None
+    if isinstance(tree, exp.Command) and (meant := misspelt(run, 0)) is not None:
         raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
-    return Statement(tree.transform(with_units, copy=False), text, start, end, _query_in(tokens))
+    return Statement(tree, text, start, end, _query_in(run))
 
 
-def _query_in(tokens: list[Token]) -> int | None:
+def _query_in(run: list[Token]) -> int | None:
     """Where a query begins, with the brackets that are around all of it."""
-    at = next((i for i, token in enumerate(tokens) if token.token_type in {TokenType.SELECT, TokenType.WITH}), None)
+    at = next((i for i, token in enumerate(run) if token.token_type in {TokenType.SELECT, TokenType.WITH}), None)
     if at is None:
         return None
-    while at and tokens[at - 1].token_type == TokenType.L_PAREN:
+    while at and run[at - 1].token_type == TokenType.L_PAREN:
         at -= 1
-    return tokens[at].start
+    return run[at].start
 
 
-def _unreadable(error: ParseError, tokens: list[Token], text: QueryText) -> QueryError:
+def _unreadable(error: ParseError, run: list[Token], text: QueryText) -> QueryError:
     found = error.errors[0] if error.errors else {}
     description, near = found.get("description") or str(error), found.get("highlight") or ""
     line, last_column = found.get("line"), found.get("col")
-    at = next((i for i, t in enumerate(tokens) if t.line == line and t.col == last_column), len(tokens) - 1)
-    if (window := windowed(tokens, at)) is not None:
+    at = next((i for i, t in enumerate(run) if t.line == line and t.col == last_column), len(run) - 1)
+    if (window := windowed(run, at)) is not None:
         return text.error(window[0], window[1].start, window[2])
-    if (meant := misspelt(tokens, at)) is not None:
+    if (meant := misspelt(run, at)) is not None:
         return text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
-    token = tokens[at]
+    token = run[at]
     if description.startswith("Required keyword"):
         what = f"something is missing near {near}"
     elif description.startswith("Expecting"):

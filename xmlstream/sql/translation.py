@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from operators.expressions.dialect import named, offset
+from operators.expressions.dialect import offset
+from operators.expressions.literals import whole_number
+from operators.expressions.references import named
 from operators.state.sort_key import SortKey
 from punct_ns.errors import QueryError
 from xmlstream.plan.nodes import Node
@@ -47,10 +49,10 @@ class Translation:
     def _sort_key(self, key: exp.Ordered, relation: Relation) -> SortKey:
         """An attribute of the result, by its name or its number."""
         tree, fields = key.this.unnest(), relation.fields
-        if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
-            if not 1 <= int(tree.this) <= len(fields):
+        if (number := whole_number(tree)) is not None:
+            if not 1 <= number <= len(fields):
                 raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
-            name = fields[int(tree.this) - 1].attribute
+            name = fields[number - 1].attribute
         elif isinstance(tree, exp.Column) and (found := relation.find(tree.name)):
             if len(found) > 1:
                 raise self._error(f"{tree.name} may be several attributes", tree, "give them names of their own")
@@ -191,7 +193,7 @@ class Translation:
     def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> exp.Expr:
         """What GROUP BY names: an item by its number, an attribute, an item's alias, or an expression."""
         if isinstance(key, exp.Literal) and not key.is_string:
-            number = int(key.this) if str(key.this).isdigit() else 0
+            number = whole_number(key) or 0
             if not 1 <= number <= len(items):
                 raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(items)}")
             return items[number - 1].tree

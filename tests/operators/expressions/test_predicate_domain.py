@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.expressions.predicate_domain import untrue
+from operators.expressions.predicate_domain import excluded
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.slices import literal
@@ -25,7 +25,7 @@ VALUES = Schema.parse("value INT, price DECIMAL(5,2), at TIMESTAMP, share DOUBLE
 
 
 def said(predicate: str, schema: Schema = VALUES) -> list[str]:
-    return [str(p) for p in untrue(predicate, schema)]
+    return [str(p) for p in excluded(predicate, schema)]
 
 
 def of(**patterns: str) -> str:
@@ -170,7 +170,7 @@ def predicates(space: SmallSchema) -> st.SearchStrategy[tuple[str, Evaluated]]:
 def test_exactly_the_tuples_for_which_a_predicate_is_not_true_are_described(data: st.DataObject) -> None:
     space = data.draw(small_schemas())
     text, evaluated = data.draw(predicates(space))
-    described = PunctuationSet(space.schema, untrue(text, space.schema))
+    described = PunctuationSet(space.schema, excluded(text, space.schema))
     for t in [*space.universe[:200], *data.draw(st.lists(small_tuples(space), max_size=50))]:
         assert described.matches(t) == (evaluated(t) is not True), (text, t)
 
@@ -202,7 +202,7 @@ def test_spark_selects_nothing_that_is_described(spark: SparkSession) -> None:
     assert len(found) == 4
     silent = []
     for i, predicate in enumerate(predicates_):
-        described = PunctuationSet(VALUES, untrue(predicate, VALUES))
+        described = PunctuationSet(VALUES, excluded(predicate, VALUES))
         silent += [] if described else [predicate]
         for row in found:
             t = tuple(
