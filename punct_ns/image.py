@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from punct_ns.cover import ENOUGH, Box, Budget, TooHardError, covered_regions, is_exact
 from punct_ns.domain import NAN, Cut, Domain, Value
+from punct_ns.numeric_type import FloatType
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -120,7 +121,7 @@ class _Search:
         self._complete = not self._said.covers(closed)
         self._closed = closed.intersection(self._said)
         self._budget = Budget() if is_exact(self._boxes) else Budget(ENOUGH)
-        self._has_nan = self._domain.type in ("DOUBLE", "FLOAT") and self._domain.contains(NAN)
+        self._has_nan = isinstance(self._domain.sql, FloatType) and self._domain.contains(NAN)
         self._top = (NAN, 0) if self._has_nan else self._domain.top
         self._extremes: tuple[Value, ...] = (self._domain.bottom[0], math.inf) if self._has_nan else ()
         self._runs = list(self._cut_runs())
@@ -250,7 +251,8 @@ def _neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
 
 
 def _next(value: float, domain: Domain, towards: float) -> float:
-    if domain.type == "DOUBLE":
+    assert isinstance(domain.sql, FloatType)
+    if domain.sql.bits == 64:
         return math.nextafter(value, towards) + 0.0
     (bits,) = struct.unpack("<i", struct.pack("<f", value))
     if value == 0.0:

@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import TypeAlias
 
 from punct_ns.sql_type import BLANKS, NAN, DiscreteType, SqlType, Value
 
@@ -76,6 +77,15 @@ class IntegerType(DiscreteType):
 
     name: str
     bits: int
+
+    @property
+    def digits(self) -> int:
+        """How many digits a value has at the most; all numbers of fewer are values.
+
+        >>> IntegerType("INT", 32).digits
+        10
+        """
+        return len(str(self.high))
 
     @property
     def low(self) -> int:
@@ -185,6 +195,15 @@ class FloatType(SqlType):
     bits: int
 
     @property
+    def significand(self) -> int:
+        """How many bits of a number are kept: integers of no more are values exactly.
+
+        >>> FloatType("FLOAT", 32).significand, FloatType("DOUBLE", 64).significand
+        (24, 53)
+        """
+        return 53 if self.bits == 64 else 24
+
+    @property
     def low(self) -> float:
         return -math.inf
 
@@ -227,3 +246,7 @@ class FloatType(SqlType):
             except OverflowError:
                 value = math.copysign(math.inf, value)
         return value + 0.0  # -0.0 is read as 0.0
+
+
+NumericType: TypeAlias = IntegerType | DecimalType | FloatType
+"""The types of numbers."""

@@ -6,8 +6,6 @@ stands, and only its values change their type.
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import Constant, List, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
@@ -37,7 +35,7 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         return pattern
 
     def moved(value: Value | None) -> Value | None:
-        return None if value is None else _converted(value, new)
+        return None if value is None else new.normal(value)
 
     match pattern:
         case Constant(value=value):
@@ -47,11 +45,3 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         case List(values=values):
             pattern = List(tuple(map(moved, values)))
     return canonical(pattern, new)
-
-
-def _converted(value: Value, domain: Domain) -> Value:
-    if domain.type.startswith("DECIMAL") and isinstance(value, int):
-        return domain.normal(Decimal(value))
-    if domain.type in ("DOUBLE", "FLOAT") and isinstance(value, int | float):
-        return domain.normal(float(value))
-    return domain.normal(value)

@@ -15,11 +15,11 @@ from typing import Literal
 
 from punct_ns.domain import BLANKS, Domain, Value
 from punct_ns.errors import UsageError
-from punct_ns.numeric_type import DecimalType, IntegerType, number
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
 from punct_ns.pattern import WILDCARD, Constant, Empty, List, Pattern, Range, Wildcard, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema, bounds_between, split_name, split_outside
-from punct_ns.sql_type import DiscreteType
+from punct_ns.sql_type import BooleanType, DiscreteType
 from punct_ns.temporal_type import DateType
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -181,7 +181,7 @@ def _is_finite(pattern: Pattern, domain: Domain) -> bool:
             return True
         case Range(low, high):
             ends = (low, domain.low), (high, domain.high)
-            return domain.type == "BOOLEAN" or (domain.discrete and all(end != (None, None) for end in ends))
+            return isinstance(domain.sql, BooleanType) or (domain.discrete and all(end != (None, None) for end in ends))
         case Wildcard():
             return domain.lone
         case Empty():
@@ -205,7 +205,7 @@ def _implied(domain: Domain, term: Term) -> Domain:
         case "each":
             return domain
         case "prefix":
-            high = math.inf if domain.type in ("DOUBLE", "FLOAT") and domain.high is None else domain.high
+            high = math.inf if isinstance(domain.sql, FloatType) and domain.high is None else domain.high
             return Domain(domain.type, nullable=False, low=domain.low, high=high)
         case "tiles":
             low, high = _later(domain.low, term.low, domain), _sooner(domain.high, term.high, domain)

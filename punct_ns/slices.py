@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from punct_ns.domain import Domain, Value
+from punct_ns.numeric_type import DecimalType, IntegerType
 from punct_ns.pattern import Constant, Empty, List, Pattern, Range, Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,9 +72,9 @@ _ARROW: dict[str, pa.DataType] = {
 
 def arrow_type(domain: Domain) -> pa.DataType:
     """The Arrow type that carries a domain's values between Python and Spark; KeyError for an opaque type."""
-    if domain.type.startswith("DECIMAL"):
-        precision, scale = domain.type[len("DECIMAL(") : -1].split(",")
-        return pa.decimal128(int(precision), int(scale))
+    match domain.sql:
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
     return _ARROW[domain.type]
 
 
@@ -106,7 +108,7 @@ def literal(value: Value, domain: Domain) -> str:
     """
     text = value if isinstance(value, str) else domain.write(value)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'" if domain.type == "STRING" else f"CAST('{escaped}' AS {domain.type})"
+    return f"'{escaped}'" if isinstance(domain.sql, StringType) else f"CAST('{escaped}' AS {domain.type})"
 
 
 def condition(punctuations: Iterable[Punctuation]) -> str:
@@ -154,7 +156,7 @@ def _passed(value: Value, column: str, domain: Domain) -> str:
     of the code; which of its elements is meant must not be known before it runs.
     """
     text = literal(value, domain)
-    if domain.type == "STRING" or domain.type.startswith("DECIMAL"):
+    if isinstance(domain.sql, StringType | DecimalType):
         return text  # they are passed anyway
     return f"element_at(array({text}), 1 + (hash({column}) & 0))"
 
@@ -244,7 +246,7 @@ def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
             yield (value,)
         case List(values=values):
             yield from ((value,) for value in values)
-        case Range(low=int() as low, high=int() as high) if domain.type.endswith("INT") and high - low < SHORT:
+        case Range(low=int() as low, high=int() as high) if isinstance(domain.sql, IntegerType) and high - low < SHORT:
             yield from ((value,) for value in range(low, high + 1))
         case Range():
             yield (pattern.low, pattern.low_closed, pattern.high, pattern.high_closed)

@@ -196,6 +196,25 @@ class OpaqueType(DiscreteType):
     opaque = True
 
     @property
+    def constructor(self) -> str:
+        """What it is of others: ARRAY, MAP or STRUCT; else its name.
+
+        >>> OpaqueType("MAP<STRING,INT>").constructor, OpaqueType("BINARY").constructor
+        ('MAP', 'BINARY')
+        """
+        return self.name.partition("<")[0].strip().upper()
+
+    @property
+    def element(self) -> str | None:
+        """The name of the type of an array's elements; None of what is no array.
+
+        >>> OpaqueType("ARRAY<INT>").element, OpaqueType("BINARY").element
+        ('INT', None)
+        """
+        inner = self.name.partition("<")[2].rpartition(">")[0].strip()
+        return inner if self.constructor == "ARRAY" else None
+
+    @property
     def low(self) -> None:
         return None
 

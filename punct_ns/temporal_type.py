@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from typing import TypeAlias
 
 from punct_ns.sql_type import BLANKS, DiscreteType, Value
 
@@ -144,3 +145,7 @@ def _microseconds(text: str) -> tuple[int | Fraction, bool]:
         offset = (hours * 60 + minutes) * 60_000_000
         micros = micros - offset if zone[0] == "+" else micros + offset
     return micros, zone is not None
+
+
+TemporalType: TypeAlias = DateType | TimestampType
+"""The types of days and moments."""

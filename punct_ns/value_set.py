@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from punct_ns.domain import NAN, Cut, Domain, Value
+from punct_ns.numeric_type import FloatType
 from punct_ns.sql_type import DiscreteType
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class ValueSet:
 
     def _ends_the_line(self, pair: tuple[Cut, Cut]) -> bool:
         """Whether it is the one dense interval whose values can be counted: infinity, then NaN."""
-        return pair == ((math.inf, 0), self.domain.cut(NAN, after=True)) if self.domain.type != "STRING" else False
+        return isinstance(self.domain.sql, FloatType) and pair == ((math.inf, 0), self.domain.cut(NAN, after=True))
 
     def contains(self, value: Value | None) -> bool:
         """Whether a value of the domain, or null (None), is in it.

@@ -19,6 +19,7 @@ from punct_ns.errors import NotationError
 from punct_ns.notation import format_pattern, parse_pattern
 from punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
 from punct_ns.punctuation import Punctuation
+from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +66,7 @@ def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Patter
     >>> pattern_from_text("[17,20)", Domain("INT"))
     Range(low=17, high=19, low_closed=True, high_closed=True)
     """
-    if not trim and domain.type == "STRING":
+    if not trim and isinstance(domain.sql, StringType):
         tidy = text.strip(BLANKS)
         if tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{"):
             return canonical(Constant(text), domain)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 import sqlglot
-from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 
-import operators.expressions.dialect as dialect
+from operators.expressions import dialect
 from operators.expressions.dialect import StreamSql, expression, parsed, render
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.script import read
