@@ -33,6 +33,7 @@ CAPTIONS = {
         "joins": "equality, purge, chains",
         "expressions": "what is known of SQL",
         "state": "kept between slices",
+        "logical_properties": "what a rule of the optimizer may ask of any operator",
     },
     "sources": {
         "xmark": "XMark's streams",

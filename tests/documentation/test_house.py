@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.documentation import house
-from tests.documentation.pages import PACKAGES, ROOT
+from tests.documentation.pages import PACKAGES, ROOT, section
 
 
 def test_the_picture_is_that_of_the_floors_in_pyproject() -> None:
@@ -25,6 +25,14 @@ def test_every_operator_and_every_module_of_the_algebra_is_in_it() -> None:
     written = {text.text for text in ET.parse(house.PICTURE).getroot().iter("{http://www.w3.org/2000/svg}text")}
     for package in ("operators", "punct_ns"):
         assert {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"} <= written
+
+
+def test_every_folder_is_in_the_table_of_the_architecture() -> None:
+    rows = [line for line in section("xmlstream/README.md", "Folders").splitlines() if line.startswith("| `")]
+    listed = [row.split("`")[1] for row in rows]
+    made = [path.parent.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")]
+    only_hold_others = {"xmlstream", "sources/xml"}
+    assert sorted(listed) == sorted({path.as_posix() for path in made} - only_hold_others)
 
 
 def test_a_room_without_a_caption_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
