@@ -18,11 +18,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, together
-from operators.state.deferred_punctuations import released
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import HeldPunctuations, OperatorState
-from operators.state.row_joins import without
-from operators.state.tuple_log import Kept
+from operators.state.row_joins import anti_join
+from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -64,14 +64,14 @@ class Difference(Operator):
             once = new.frame.dropDuplicates()
             for log in (undecided, second, emitted):
                 if (whole := log.whole()) is not None:
-                    once = without(once, whole.frame, names, whole.at_most)
+                    once = anti_join(once, whole.frame, names, whole.at_most)
             if others is not None:
-                once = without(once, others.frame, names, others.at_most)
+                once = anti_join(once, others.frame, names, others.at_most)
             state.new[0] = state.computed(Tuples(once, new.at_most, exact=False))
         if others is not None:
             once = others.frame.dropDuplicates()
             if (whole := second.whole()) is not None:
-                once = without(once, whole.frame, names, whole.at_most)
+                once = anti_join(once, whole.frame, names, whole.at_most)
             state.new[1] = Tuples(once, others.at_most, exact=False)
         return None
 
@@ -85,7 +85,7 @@ class Difference(Operator):
             leaving.append(taken)
         if (new := state.new[0]) is not None and (covering := list(self._said(1, state).set)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
-        passed = together(leaving)
+        passed = bag_union(leaving)
         state.new[2] = passed = passed and state.computed(passed)
         return passed
 
@@ -101,17 +101,17 @@ class Difference(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches."""
-        found = released("waiting", state.closing[0], [self._undecided(state)], state, self.attributes)
+        found = emittable("waiting", state.closing[0], [self._undecided(state)], state, self.attributes)
         return state.punctuations("sent", self.attributes).absorb(found)
 
     def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
         return state.punctuations(f"input-{side}", self.attributes)
 
-    def _undecided(self, state: OperatorState) -> Kept:
+    def _undecided(self, state: OperatorState) -> TupleLog:
         return state.kept("undecided", self.attributes)
 
-    def _second(self, state: OperatorState) -> Kept:
+    def _second(self, state: OperatorState) -> TupleLog:
         return state.kept("second", self.attributes)
 
-    def _emitted(self, state: OperatorState) -> Kept:
+    def _emitted(self, state: OperatorState) -> TupleLog:
         return state.kept("emitted", self.attributes)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import without
+from operators.state.row_joins import anti_join
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -59,7 +59,7 @@ class Distinct(Operator):
         kept = state.kept("tuples", attributes)
         once = new.frame.select(*map(quoted, attributes.names)).dropDuplicates()
         if (whole := kept.whole()) is not None:
-            once = without(once, whole.frame, attributes.names, whole.at_most)
+            once = anti_join(once, whole.frame, attributes.names, whole.at_most)
         return kept.append(Tuples(once, new.at_most))
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -30,7 +30,7 @@ from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import Kept
+from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -121,7 +121,7 @@ class GroupBy(Operator):
         found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
         return None if None in found else [p for p in found if p is not None]
 
-    def _kept(self, state: OperatorState) -> Kept:
+    def _kept(self, state: OperatorState) -> TupleLog:
         schema = Schema(tuple(state.inputs[0].attribute(key) for key in self.keys))
         return state.kept("groups", schema, self._combine if self._merges is not None or self._once else None)
 

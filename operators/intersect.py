@@ -17,11 +17,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, together
-from operators.state.deferred_punctuations import released
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import within, without
-from operators.state.tuple_log import Kept
+from operators.state.row_joins import anti_join, semi_join
+from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -63,14 +63,14 @@ class Intersect(Operator):
         pairs = [(new[0], (kept[1], new[1])), (kept[0].whole(), (new[1],))]
         found = [part for tuples, others in pairs if (part := self._within(tuples, others)) is not None]
         state.new = {0: new[0], 1: new[1], 2: None}
-        both = together(found)
+        both = bag_union(found)
         if both is None:
             return None
         state.new[2] = both = state.computed(both)
         for side, arrived in enumerate(new):
             kept[side].remove(both, self.attributes.names)
             if arrived is not None and both.at_most:
-                left = without(arrived.frame, both.frame, self.attributes.names, both.at_most)
+                left = anti_join(arrived.frame, both.frame, self.attributes.names, both.at_most)
                 state.new[side] = Tuples(left, arrived.at_most, exact=False)
         return both
 
@@ -82,16 +82,16 @@ class Intersect(Operator):
         once = new.frame.dropDuplicates()
         for log in (self._kept(side, state), self._emitted(state)):
             if (whole := log.whole()) is not None:
-                once = without(once, whole.frame, self.attributes.names, whole.at_most)
+                once = anti_join(once, whole.frame, self.attributes.names, whole.at_most)
         found = state.computed(Tuples(once, new.at_most, exact=False))
         return found if found.at_most else None
 
-    def _within(self, tuples: Tuples | None, others: Sequence[Tuples | Kept | None]) -> Tuples | None:
-        there = [part.whole() if isinstance(part, Kept) else part for part in others]
-        whole = together([part for part in there if part is not None])
+    def _within(self, tuples: Tuples | None, others: Sequence[Tuples | TupleLog | None]) -> Tuples | None:
+        there = [part.whole() if isinstance(part, TupleLog) else part for part in others]
+        whole = bag_union([part for part in there if part is not None])
         if tuples is None or whole is None:
             return None
-        frame = within(tuples.frame, whole.frame, self.attributes.names, whole.at_most)
+        frame = semi_join(tuples.frame, whole.frame, self.attributes.names, whole.at_most)
         return Tuples(frame, tuples.at_most, exact=False)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -118,11 +118,11 @@ class Intersect(Operator):
         found: list[Punctuation] = []
         for side in range(2):
             logs = [self._kept(side, state)]
-            found += released(f"waiting-{side}", state.closing[side], logs, state, self.attributes)
+            found += emittable(f"waiting-{side}", state.closing[side], logs, state, self.attributes)
         return state.punctuations("sent", self.attributes).absorb(found)
 
-    def _kept(self, side: int, state: OperatorState) -> Kept:
+    def _kept(self, side: int, state: OperatorState) -> TupleLog:
         return state.kept(f"side-{side}", self.attributes)
 
-    def _emitted(self, state: OperatorState) -> Kept:
+    def _emitted(self, state: OperatorState) -> TupleLog:
         return state.kept("emitted", self.attributes)

@@ -21,24 +21,24 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from operators.joins.attribute_equivalence import placed, placed_schemes
-from operators.joins.equi_join import Equal
+from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
+from operators.joins.equi_join import EquiJoin
 from operators.joins.predicate_terms import equal_terms_of_two, own_terms
 from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples, together
-from operators.state.deferred_punctuations import released
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import without
-from operators.state.tuple_log import Kept
+from operators.state.row_joins import anti_join
+from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
 
-Kind = Literal["inner", "left", "right", "full"]
+JoinKind = Literal["inner", "left", "right", "full"]
 
-_PRESERVED: dict[Kind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
+_PRESERVED: dict[JoinKind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Join(Operator):
     sides, which a pair must satisfy beside.
     """
 
-    kind: Kind
+    kind: JoinKind
     left_on: tuple[str, ...]
     right_on: tuple[str, ...]
     residual: str | None = None
@@ -71,7 +71,7 @@ class Join(Operator):
         found: list[Scheme] = []
         for i, side in enumerate(inputs):
             if self.equal.is_described(1 - i, inputs[1 - i]):
-                found += placed_schemes(side, self.equal.moves(i) if self._moves(i) else {})
+                found += rewritten_schemes(side, self.equal.moves(i) if self._moves(i) else {})
         return tuple(dict.fromkeys(found))
 
     def parameters(self, output: Schema) -> str:
@@ -97,9 +97,9 @@ class Join(Operator):
         return replace(self, residual=residual)
 
     @property
-    def equal(self) -> Equal:
+    def equal(self) -> EquiJoin:
         """When two tuples are partners."""
-        return Equal(self.left_on, self.right_on, self.residual)
+        return EquiJoin(self.left_on, self.right_on, self.residual)
 
     def _moves(self, side: int) -> bool:
         """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
@@ -115,7 +115,7 @@ class Join(Operator):
         self.equal.close(inputs, state)
         sides = _PRESERVED[self.kind]
         others = {side: (self._kept(1 - side, state), state.new[1 - side]) for side in sides}
-        return together([part for side in sides for part in self._alone(side, others[side], state)])
+        return bag_union([part for side in sides for part in self._alone(side, others[side], state)])
 
     def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
         """The tuples of a preserved side that will have no partner; those that found one are put apart."""
@@ -130,7 +130,7 @@ class Join(Operator):
             some = equal.with_partner(new, others)
             if some is not None and (found := state.computed(some)).at_most:
                 partnered.append(equal.still_open(found, side, state))
-                new = Tuples(without(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
+                new = Tuples(anti_join(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
             state.new[side] = new = state.computed(new)
             yield self._extended(equal.covered(new, side, state), side, state)
         if state.closing[side] and (taken := alone.take(state.closing[side])) is not None:
@@ -158,7 +158,7 @@ class Join(Operator):
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
             given, logs = slice_.punctuations, self._logs(side, state)
-            for p in released(f"waiting-{side}", given, logs, state, state.inputs[side], self.equal.on[side]):
+            for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equal.on[side]):
                 found += self._written(p, side, output, state)
         if self.kind == "full" and self._is_over(state):
             # Neither side could say so: of what is null on its own side it does not speak.
@@ -177,8 +177,8 @@ class Join(Operator):
         if self._moves(side):
             for mine, theirs in self.equal.places(side, state):
                 places[mine].append(other + theirs)
-            return list(placed(p, output, places))
-        (written,) = placed(p, output, places)
+            return list(rewritten(p, output, places))
+        (written,) = rewritten(p, output, places)
         if any(not matches(written.patterns[i], None) for i in written.restricted):
             return [written]
         key = output.index(self.equal.on[side][0])
@@ -186,10 +186,10 @@ class Join(Operator):
         patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
         return [] if present == EMPTY else [Punctuation(output, tuple(patterns))]
 
-    def _logs(self, side: int, state: OperatorState) -> tuple[Kept, Kept]:
+    def _logs(self, side: int, state: OperatorState) -> tuple[TupleLog, TupleLog]:
         """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""
         schema = self.equal.keys(side, state)
         return state.kept(f"side-{side}", schema), state.kept(f"side-{side}-partnered", schema)
 
     def _kept(self, side: int, state: OperatorState) -> Tuples | None:
-        return together([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])
+        return bag_union([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])

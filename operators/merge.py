@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, together
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -79,7 +79,7 @@ class Merge(Operator):
             for new in (slice_.tuples for slice_ in inputs)
             if new is not None
         ]
-        return together(parts)
+        return bag_union(parts)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: merge does not block."""

@@ -21,17 +21,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operators.expressions.references import attributes_in
-from operators.joins.attribute_equivalence import placed, placed_schemes
-from operators.joins.chained_purge import Chain, column, parts, shapes
+from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
+from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.predicate_terms import equal_terms
-from operators.joins.punctuation_graph import Equality, JoinGraph
+from operators.joins.punctuation_graph import Equality, PunctuationGraph
 from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples, together
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed
-from operators.state.deferred_punctuations import released
+from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import joined
-from operators.state.tuple_log import Kept
+from operators.state.row_joins import theta_join
+from operators.state.tuple_log import TupleLog
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -54,12 +54,12 @@ class MultiwayJoin(Operator):
     residual: str | None = None
     purge: Literal["eager", "lazy"] = "eager"
     every: int = 10
-    graph: JoinGraph = field(init=False, repr=False, compare=False)
+    graph: PunctuationGraph = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.every < 1:
             raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="every is 1 or more")
-        object.__setattr__(self, "graph", JoinGraph(self.inputs, self.equalities))
+        object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The attributes of the first input, then those of the second, and so on."""
@@ -82,7 +82,9 @@ class MultiwayJoin(Operator):
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
             if self.graph.reaches_all(i, told):
-                found += placed_schemes(schemes, {name.lower(): others for name, others in self._equal_to(i).items()})
+                found += rewritten_schemes(
+                    schemes, {name.lower(): others for name, others in self._equal_to(i).items()}
+                )
         return tuple(dict.fromkeys(found))
 
     def parameters(self, output: Schema) -> str:
@@ -123,8 +125,8 @@ class MultiwayJoin(Operator):
             state.new[i] = new = self._arrived(i, slice_, state)
             if new is not None:
                 terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
-                after[i] = together([part for part in (before[i], new) if part is not None])
-        return together([term for term in terms if term is not None])
+                after[i] = bag_union([part for part in (before[i], new) if part is not None])
+        return bag_union([term for term in terms if term is not None])
 
     def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
         """The new tuples of an input that have no null key; they are kept."""
@@ -145,7 +147,7 @@ class MultiwayJoin(Operator):
                 return None
             names = self.graph.keys(i)
             same = [f"{quoted(known[key])} = {quoted(names[key])}" for key in names if key in known]
-            whole = joined(whole, part, " AND ".join(same))
+            whole = theta_join(whole, part, " AND ".join(same))
             known = {**names, **known}
         assert whole is not None
         frame = whole.frame.select(*map(quoted, self.schema(*state.inputs).names))
@@ -174,7 +176,7 @@ class MultiwayJoin(Operator):
                 # Tuples that were looked at are looked at again only when another input's punctuations are new.
                 suspects = state.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
                 if suspects is not None:
-                    purged = Chain(self.graph, i, steps, there, closed).purged(suspects)
+                    purged = ChainedPurge(self.graph, i, steps, there, closed).purged(suspects)
                     kept.remove(purged, list(self.graph.keys(i).values()))
         state.notes["pending"] = {}
 
@@ -183,7 +185,7 @@ class MultiwayJoin(Operator):
         names, classes = list(self.graph.keys(i).values()), self._classes(i, state)
         new = completed(slice_.punctuations, names, state, i, classes)
         held = closed_so_far(names, state, i, classes)
-        return [*new, *held.absorb(parts(held.set, new))]
+        return [*new, *held.absorb(partial_projections(held.set, new))]
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
         """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
@@ -208,9 +210,9 @@ class MultiwayJoin(Operator):
         found: list[Punctuation] = []
         for i, slice_ in enumerate(inputs):
             names = list(self.graph.keys(i).values())
-            free = released(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
+            free = emittable(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
             places = self._places(i, state.inputs[i], output)
-            found += (written for p in free for written in placed(p, output, places))
+            found += (written for p in free for written in rewritten(p, output, places))
         return state.punctuations("sent", output).absorb(found)
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
@@ -221,7 +223,7 @@ class MultiwayJoin(Operator):
             for at, attribute in enumerate(schema)
         ]
 
-    def _kept(self, i: int, state: OperatorState) -> Kept:
+    def _kept(self, i: int, state: OperatorState) -> TupleLog:
         return state.kept(f"input-{i}", state.inputs[i])
 
     def _classes(self, i: int, state: OperatorState) -> Schema:

@@ -18,15 +18,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from operators.expressions.equal_values import takes_equals_alike
-from operators.joins.attribute_equivalence import placed_schemes
-from operators.joins.equi_join import Equal
+from operators.joins.attribute_equivalence import rewritten_schemes
+from operators.joins.equi_join import EquiJoin
 from operators.joins.predicate_terms import equal_terms_of_two
 from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples, together
-from operators.state.deferred_punctuations import released
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import without
-from operators.state.tuple_log import Kept
+from operators.state.row_joins import anti_join
+from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import EMPTY, NOT_NULL, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -54,7 +54,7 @@ class SemiJoin(Operator):
             return ()
         moved = [scheme.renamed({name: new for name, (new,) in self.equal.moves(1).items()}) for scheme in inputs[1]]
         described = [scheme for scheme in moved if scheme is not None] if self._purges_right(inputs) else []
-        return tuple(dict.fromkeys([*placed_schemes(inputs[0], {}), *described]))
+        return tuple(dict.fromkeys([*rewritten_schemes(inputs[0], {}), *described]))
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
         return not self.anti and self.equal.is_described(0, inputs[0])
@@ -87,9 +87,9 @@ class SemiJoin(Operator):
         return side == 1 and takes_equals_alike([self.residual] if self.residual else [], both)
 
     @property
-    def equal(self) -> Equal:
+    def equal(self) -> EquiJoin:
         """When two tuples are partners."""
-        return Equal(self.left_on, self.right_on, self.residual)
+        return EquiJoin(self.left_on, self.right_on, self.residual)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Left tuples that have a partner now are decided: a semi join puts them out."""
@@ -105,7 +105,7 @@ class SemiJoin(Operator):
             if (found := equal.with_partner(new, partners)) is not None:
                 decided.append(found)
             state.new[0] = equal.without_partner(new, partners)
-        return None if self.anti else together(decided)
+        return None if self.anti else bag_union(decided)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Of an anti join, the left tuples to which no partner can come."""
@@ -118,7 +118,7 @@ class SemiJoin(Operator):
             leaving.append(self.equal.covered(new, 0, state))
         if state.closing[0] and (taken := self._undecided(state).take(state.closing[0])) is not None:
             leaving.append(taken)
-        return together(leaving)
+        return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The undecided, and what may decide left tuples to come."""
@@ -133,18 +133,18 @@ class SemiJoin(Operator):
             names = new_right.frame.columns
             fresh = new_right.frame.dropDuplicates()
             if (whole := right.whole()) is not None:
-                fresh = without(fresh, whole.frame, names, whole.at_most)
+                fresh = anti_join(fresh, whole.frame, names, whole.at_most)
             right.append(self.equal.still_open(Tuples(fresh, new_right.at_most), 1, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches, nor any that right tuples may yet let out."""
         left = state.inputs[0]
         logs = [self._undecided(state)]
-        found = released("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
+        found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
         if not self.anti:
             mine, theirs = self.equal.keys(0, state), self.equal.keys(1, state)
             given = [recast(p, theirs) for p in state.closing[0]]
-            for p in released("waiting-1", given, [self._right(state)], state, theirs, self.right_on, at_all=True):
+            for p in emittable("waiting-1", given, [self._right(state)], state, theirs, self.right_on, at_all=True):
                 found += self._moved(recast(p, mine), left)
         return state.punctuations("sent", left).absorb(found)
 
@@ -156,10 +156,10 @@ class SemiJoin(Operator):
         }
         return [] if EMPTY in present.values() else [Punctuation.at(left, present)]
 
-    def _undecided(self, state: OperatorState) -> Kept:
+    def _undecided(self, state: OperatorState) -> TupleLog:
         return state.kept("undecided", self.equal.keys(0, state))
 
-    def _right(self, state: OperatorState) -> Kept:
+    def _right(self, state: OperatorState) -> TupleLog:
         return state.kept("right", self.equal.keys(1, state))
 
     def _kept_right(self, state: OperatorState) -> Tuples | None:

@@ -24,7 +24,7 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey, listed, once, total
-from operators.state.tuple_log import Kept
+from operators.state.tuple_log import TupleLog
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.prefix import covered_prefix
 from punct_ns.punctuation import Punctuation
@@ -120,7 +120,7 @@ class Sort(Operator):
     def _schema(self, state: OperatorState) -> Schema:
         return Schema(tuple(state.inputs[0].attribute(key.attribute) for key in self.keys))
 
-    def _kept(self, state: OperatorState) -> Kept:
+    def _kept(self, state: OperatorState) -> TupleLog:
         return state.kept("tuples", self._schema(state))
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:

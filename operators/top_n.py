@@ -128,7 +128,7 @@ class TopN(Operator):
         """The complete groups left with `pass_`; the first tuples of the others are computed once."""
         self._kept(state).settle()
 
-    def _kept(self, state: OperatorState) -> tuple_log.Kept:
+    def _kept(self, state: OperatorState) -> tuple_log.TupleLog:
         groups = Schema(tuple(state.inputs[0].attribute(name) for name in self.groups))
         return state.kept("tuples", groups, lambda frame: self._first(frame, state))
 

@@ -19,7 +19,7 @@ ALL_CHOICES = 8
 """Ways to place a punctuation's patterns up to which all are taken; beyond it each attribute moves by itself."""
 
 
-def placed(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -> Iterator[Punctuation]:
+def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -> Iterator[Punctuation]:
     """The punctuation over the output, once for each way to place its patterns.
 
     Args:
@@ -57,7 +57,7 @@ def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[i
     yield from (choice for choice in chosen if len({place for place, _ in choice}) == len(choice))
 
 
-def placed_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
+def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
     """The promises, and what moving makes of them; `equal` gives, in lower case, the names that are equal to one."""
     found: list[Scheme] = []
     for scheme in schemes:

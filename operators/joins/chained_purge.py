@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from operators.joins.punctuation_graph import JoinGraph, Reach, Shape
+from operators.joins.punctuation_graph import PunctuationGraph, Reach, Shape
 from operators.state.behaviour import Tuples
 from operators.state.row_joins import HASHED
 from punct_ns.projection import project
@@ -48,7 +48,7 @@ def shapes(closed: PunctuationSet, keys: Sequence[int]) -> frozenset[Shape]:
     return frozenset(frozenset(keys[place] for place in places) for places in several | alone)
 
 
-def parts(closed: PunctuationSet, new: Sequence[Punctuation]) -> list[Punctuation]:
+def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> list[Punctuation]:
     """What new punctuations bring about for some of the attributes, whatever the others are.
 
     A row that does not know all that an input's punctuations speak of may still be covered by several together.
@@ -66,10 +66,10 @@ def parts(closed: PunctuationSet, new: Sequence[Punctuation]) -> list[Punctuatio
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainedPurge:
     """The steps for one input, over the tuples that all inputs keep, and what their punctuations say of the classes."""
 
-    graph: JoinGraph
+    graph: PunctuationGraph
     root: int
     steps: Sequence[Reach]
     kept: Mapping[int, Tuples]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from operators.expressions.references import attributes_in
-from operators.state.behaviour import Slice, Tuples, together
+from operators.state.behaviour import Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import joined
+from operators.state.row_joins import theta_join
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -23,7 +23,7 @@ from punct_ns.slices import matching, not_matching, quoted
 
 
 @dataclass(frozen=True)
-class Equal:
+class EquiJoin:
     """The join attributes of a left and a right input, equal pairwise, and a further condition on pairs.
 
     Raises:
@@ -105,23 +105,23 @@ class Equal:
         found = []
         later = [part for part in (kept[1], new[1]) if part is not None]
         if new[0] is not None and later:
-            found.append(joined(new[0], _whole(later), self.condition))
+            found.append(theta_join(new[0], _whole(later), self.condition))
         if kept[0] is not None and new[1] is not None:
-            found.append(joined(kept[0], new[1], self.condition))
-        return together(found)
+            found.append(theta_join(kept[0], new[1], self.condition))
+        return bag_union(found)
 
     def with_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples | None:
         """The tuples that have a partner among the others, each as often as it is there."""
         there = [part for part in others if part is not None]
-        return joined(tuples, _whole(there), self.condition, "left_semi") if there else None
+        return theta_join(tuples, _whole(there), self.condition, "left_semi") if there else None
 
     def without_partner(self, tuples: Tuples, others: Sequence[Tuples | None]) -> Tuples:
         """The tuples that have none."""
         there = [part for part in others if part is not None]
-        return joined(tuples, _whole(there), self.condition, "left_anti") if there else tuples
+        return theta_join(tuples, _whole(there), self.condition, "left_anti") if there else tuples
 
 
 def _whole(parts: Sequence[Tuples]) -> Tuples:
-    whole = together(parts)
+    whole = bag_union(parts)
     assert whole is not None
     return whole

@@ -19,10 +19,10 @@ from functools import cached_property
 
 from punct_ns.errors import QueryError
 
-Place = tuple[int, str]
+InputAttribute = tuple[int, str]
 """An input's number and the name of one of its attributes."""
 
-Equality = tuple[Place, Place]
+Equality = tuple[InputAttribute, InputAttribute]
 Shape = frozenset[int]
 
 _TRIED = frozenset[tuple[int, Shape]]
@@ -43,7 +43,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class JoinGraph:
+class PunctuationGraph:
     """Inputs, and which of their attributes are equal.
 
     Raises:
@@ -76,9 +76,9 @@ class JoinGraph:
             )
 
     @cached_property
-    def _equal(self) -> list[list[Place]]:
+    def _equal(self) -> list[list[InputAttribute]]:
         """The attributes, in groups of equal ones; names differ by more than case."""
-        groups: list[dict[tuple[int, str], Place]] = []
+        groups: list[dict[tuple[int, str], InputAttribute]] = []
         for equality in self.equalities:
             both = {(input_, name.lower()): (input_, name) for input_, name in equality}
             touched = [group for group in groups if not group.keys().isdisjoint(both)]

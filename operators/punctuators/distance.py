@@ -61,7 +61,7 @@ def after(expression: str, distance: Distance | None, domain: Domain) -> str:
     return _moved(expression, "+", distance, domain)
 
 
-def placed(expression: str, domain: Domain) -> str:
+def comparable(expression: str, domain: Domain) -> str:
     """The value in Spark SQL, null where it says nothing of others: NaN is above them all."""
     if isinstance(domain.sql, FloatType):
         return f"NULLIF({expression}, CAST('NaN' AS {domain.type}))"
@@ -82,7 +82,7 @@ def value_told(text: str, domain: Domain) -> Value:
     return domain.read(text)
 
 
-def below(text: str, domain: Domain) -> Pattern:
+def values_below(text: str, domain: Domain) -> Pattern:
     """The values below one that was told, which may be beyond the domain."""
     if domain.type == "STRING" or isinstance(domain.sql, TimestampType | DateType):
         try:

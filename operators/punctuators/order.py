@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, LATE, Facts, ordered, prefix_of, up_to
+from operators.punctuators.rule import AHEAD, ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.operator_state import OperatorState
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -52,7 +52,7 @@ class ByOrder:
 
     def require(self, schema: Schema) -> None:
         """The attribute is ordered, and both distances are in its units."""
-        attribute = ordered(schema, self.attribute)
+        attribute = ordered_attribute(schema, self.attribute)
         distance.require(self.slack, attribute)
         distance.require(self.max_ahead, attribute)
 
@@ -94,7 +94,7 @@ class ByOrder:
             return []
         state.notes["greatest"] = facts["greatest"]
         schema = state.inputs[0]
-        bound = distance.below(facts["bound"], schema.attribute(self.attribute).domain)
+        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
 
     def broken(self, values: Facts, schema: Schema) -> Punctuation:
@@ -103,7 +103,7 @@ class ByOrder:
         return up_to(values[attribute.name], attribute, schema)
 
     def _place(self, domain: Domain) -> str:
-        return distance.placed(quoted(self.attribute), domain)
+        return distance.comparable(quoted(self.attribute), domain)
 
     def _far(self, rows: DataFrame, domain: Domain) -> DataFrame:
         """The rows with `_FAR`: one after the other, each compared with the greatest before it that was not too far."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, LATE, Facts, ordered, said
+from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, said
 from operators.state.operator_state import OperatorState
 from punct_ns.errors import UsageError
 from punct_ns.pattern import Constant
@@ -42,7 +42,7 @@ class ByPredicate:
         if not self.attributes:
             raise UsageError("a predicate that ends nothing", hint="name the attributes whose values have passed")
         for name in self.attributes:
-            ordered(schema, name)
+            ordered_attribute(schema, name)
 
     def promises(self) -> tuple[Scheme, ...]:
         """Constants for each of the attributes."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from operators.punctuators import distance
-from operators.punctuators.rule import ASIDE, LATE, Facts, ordered, prefix_of, up_to
+from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import Kept
+from operators.state.tuple_log import TupleLog
 from punct_ns.domain import Value
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
@@ -56,7 +56,7 @@ class ByRoster:
 
     def require(self, schema: Schema) -> None:
         """Somebody is on the roster, and all can be."""
-        ordered(schema, self.attribute)
+        ordered_attribute(schema, self.attribute)
         member = schema.attribute(self.member)
         if schema.index(self.attribute) == schema.index(self.member):
             raise QueryError(f"{self.attribute} cannot say both who reports and what has passed")
@@ -73,7 +73,7 @@ class ByRoster:
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what comes after the position at which its value had passed."""
         schema = state.inputs[0]
-        place = distance.placed(quoted(self.attribute), schema.attribute(self.attribute).domain)
+        place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
         rows = tuples.unionByName(self._start(tuples, state), allowMissingColumns=True)
         mine = f"OVER (PARTITION BY {quoted(self.member)}"
         earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
@@ -116,7 +116,7 @@ class ByRoster:
         if facts["bound"] is None:
             return []
         schema = state.inputs[0]
-        bound = distance.below(facts["bound"], schema.attribute(self.attribute).domain)
+        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
 
     def broken(self, values: Facts, schema: Schema) -> Punctuation:
@@ -135,7 +135,7 @@ class ByRoster:
         ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
         return tuples.sparkSession.createDataFrame(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
 
-    def _kept(self, state: OperatorState) -> Kept:
+    def _kept(self, state: OperatorState) -> TupleLog:
         return state.kept("latest", Schema((state.inputs[0].attribute(self.member),)), self._latest)
 
     def _latest(self, rows: DataFrame) -> DataFrame:

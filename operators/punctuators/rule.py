@@ -63,7 +63,7 @@ def said(state: OperatorState) -> HeldPunctuations:
     return state.punctuations("said", state.inputs[0])
 
 
-def ordered(schema: Schema, name: str) -> Attribute:
+def ordered_attribute(schema: Schema, name: str) -> Attribute:
     """The attribute of that name; QueryError if its values have no order."""
     attribute = schema.attribute(name)
     if attribute.domain.opaque:

@@ -79,10 +79,10 @@ def advance(operator: Operator, inputs: Sequence[Slice], state: OperatorState) -
     passed = operator.pass_(inputs, state)
     operator.keep(inputs, state)
     punctuations = operator.propagate(inputs, state)
-    return Slice(together([part for part in (stepped, passed) if part is not None]), tuple(punctuations))
+    return Slice(bag_union([part for part in (stepped, passed) if part is not None]), tuple(punctuations))
 
 
-def together(parts: Sequence[Tuples]) -> Tuples | None:
+def bag_union(parts: Sequence[Tuples]) -> Tuples | None:
     """The bag union of frames with equal columns; None for none."""
     if not parts:
         return None

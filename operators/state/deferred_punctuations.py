@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import Kept
+from operators.state.tuple_log import TupleLog
 from punct_ns.domain import Value
 from punct_ns.pattern import Constant, Pattern, matches, patterns, values
 from punct_ns.punctuation import Punctuation
@@ -33,10 +33,10 @@ MOST = 20_000
 Point = tuple[Value | None, ...]
 
 
-def released(
+def emittable(
     name: str,
     given: Iterable[Punctuation],
-    kept: Sequence[Kept],
+    kept: Sequence[TupleLog],
     state: OperatorState,
     schema: Schema,
     cut_at: Sequence[str] = (),

@@ -26,17 +26,17 @@ def checksum(path: Path) -> str:
         OSError: It is not there, or cannot be read.
     """
     length = crc = 0
-    for part in parts(path):
+    for part in data_files(path):
         with part.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 length, crc = length + len(chunk), zlib.crc32(chunk, crc)
-    return written(length, crc)
+    return checksum_text(length, crc)
 
 
-def written(length: int, crc: int) -> str:
+def checksum_text(length: int, crc: int) -> str:
     """How a checksum is written down.
 
-    >>> written(3, zlib.crc32(b"abc"))
+    >>> checksum_text(3, zlib.crc32(b"abc"))
     '3-352441c2'
     """
     return f"{length}-{crc:08x}"
@@ -48,7 +48,7 @@ def damaged(path: Path) -> StateError:
     return StateError(f"the checkpoint is damaged: {path} is {state}", hint=RESTORE)
 
 
-def parts(path: Path) -> list[Path]:
+def data_files(path: Path) -> list[Path]:
     """The file itself, or of a directory what Spark reads, in order."""
     if not path.is_dir():
         return [path]

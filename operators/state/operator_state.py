@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Slice, Tuples
 from operators.state.segments import SegmentStore
-from operators.state.tuple_log import Combine, Kept
+from operators.state.tuple_log import Combine, TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -70,7 +70,7 @@ class OperatorState:
         self.letters: list[dict[str, Any]] = []
         self.notes: dict[str, Any] = dict(self._committed.get("notes", {}))
         self._sets: dict[str, HeldPunctuations] = {}
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, TupleLog] = {}
 
     def begin(self, time: datetime) -> None:
         """A slice begins, at its recorded time."""
@@ -83,10 +83,10 @@ class OperatorState:
             held.restore(self._committed["sets"].get(name, ()))
         return self._sets[name]
 
-    def kept(self, name: str, schema: Schema, combine: Combine | None = None) -> Kept:
+    def kept(self, name: str, schema: Schema, combine: Combine | None = None) -> TupleLog:
         """The kept rows of that name; `schema` is that of the punctuations that purge them."""
         if name not in self._kept:
-            kept = self._kept[name] = Kept(self._store, combine)
+            kept = self._kept[name] = TupleLog(self._store, combine)
             if name in self._committed["kept"]:
                 kept.restore(self._committed["kept"][name], schema)
         return self._kept[name]

@@ -17,17 +17,17 @@ HASHED = 500_000
 _MANY = 1 << 62
 
 
-def without(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+def anti_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
     """The rows that agree with none of the others, of which there are `at_most`, on these attributes."""
     return _joined(rows, others, names, at_most, "left_anti")
 
 
-def within(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+def semi_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
     """The rows that agree with one of the others, of which there are `at_most`, on these attributes."""
     return _joined(rows, others, names, at_most, "left_semi")
 
 
-def joined(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
+def theta_join(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
     """The join on a condition in Spark SQL: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
     from pyspark.sql import functions as F
 

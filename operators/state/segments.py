@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from operators.state.durable import checksum, damaged, parts
+from operators.state.durable import checksum, damaged, data_files
 from operators.state.parquet_files import parquet_files
 from punct_ns.slices import own
 
@@ -134,7 +134,7 @@ class SegmentStore:
     def unsynced(self) -> list[Path]:
         """What was recorded since this was asked last, and a loss of power would take away."""
         names, self._unsynced = self._unsynced, []
-        files = [part for name in names for path in [self._directory / name] for part in (*parts(path), path)]
+        files = [part for name in names for path in [self._directory / name] for part in (*data_files(path), path)]
         return [*files, self._directory] if files else []
 
     def _persist(self, segment: Segment) -> None:

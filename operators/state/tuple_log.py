@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Tuples
-from operators.state.row_joins import within, without
+from operators.state.row_joins import anti_join, semi_join
 from operators.state.segments import Segment, SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SMALL = 100_000
 """Rows up to which kept tuples are rewritten when some are purged, rather than filtered when read."""
 
-MANY = 12
+MOST_SEGMENTS = 12
 """Segments of one log, or removals from one, beyond which they are rewritten as one."""
 
 Combine = Callable[["DataFrame"], "DataFrame"]
@@ -37,7 +37,7 @@ class _Part:
     removed: tuple[Segment, ...] = ()
 
 
-class Kept:
+class TupleLog:
     """Kept rows: a log of segments, less what punctuations purged.
 
     `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it
@@ -100,7 +100,7 @@ class Kept:
             return Tuples(self._store.frame(segment), 0, computed=True)
         self._parts.append(_Part(segment))
         self.rows += segment.rows
-        if len(self._parts) > MANY:
+        if len(self._parts) > MOST_SEGMENTS:
             self._rewrite()
         return Tuples(self._store.frame(segment), segment.rows, computed=True)
 
@@ -142,7 +142,7 @@ class Kept:
             return
         if self.at_most <= SMALL:
             before = self.rows
-            self._replace(self._store.write(without(self._frame(), tuples.frame, names, tuples.at_most), before))
+            self._replace(self._store.write(anti_join(self._frame(), tuples.frame, names, tuples.at_most), before))
             self.purged += before - self.rows
             return
         self.settle()
@@ -150,7 +150,7 @@ class Kept:
             return
         keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
         removed = self._store.write(keys, tuples.at_most)
-        gone = within(self._frame(), self._store.frame(removed), names, removed.rows).count()
+        gone = semi_join(self._frame(), self._store.frame(removed), names, removed.rows).count()
         if gone:
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
@@ -159,7 +159,7 @@ class Kept:
         left = self._store.frame(part.segment)
         for removed in part.removed:
             others = self._store.frame(removed)
-            left = without(left, others, others.columns, removed.rows)
+            left = anti_join(left, others, others.columns, removed.rows)
         return left
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
@@ -183,7 +183,7 @@ class Kept:
             self._replace(None)
         elif (
             self.rows * 2 < sum(part.segment.rows for part in self._parts)
-            or max(len(part.removed) for part in self._parts) > MANY
+            or max(len(part.removed) for part in self._parts) > MOST_SEGMENTS
             or not is_inline(self._purging)
         ):
             self._rewrite()

@@ -129,7 +129,7 @@ while block := "".join(iter(lambda: sys.stdin.read(1) or "\0", "\0")):
 def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     environment = _environment(PATH=f"{installed}{os.pathsep}{os.environ['PATH']}")
     if (archives := class_archive.directory()) is not None:
-        environment[class_archive.PLACE] = str(archives)
+        environment[class_archive.DIRECTORY_VARIABLE] = str(archives)
     python = subprocess.Popen(
         [installed / "python", "-c", IN_TURN], cwd=tmp_path, env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

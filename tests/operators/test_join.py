@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.join import Join, Kind
+from operators.join import Join, JoinKind
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -19,7 +19,7 @@ AUCTION = Schema.parse("id INT, reserve INT")
 BID = Schema.parse("auction INT, price INT")
 
 
-def on_id(kind: Kind, residual: str | None = None) -> Join:
+def on_id(kind: JoinKind, residual: str | None = None) -> Join:
     return Join(kind, ("id",), ("auction",), residual)
 
 

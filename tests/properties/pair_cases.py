@@ -8,7 +8,7 @@ from typing import get_args
 
 from operators.difference import Difference
 from operators.intersect import Intersect
-from operators.join import Join, Kind
+from operators.join import Join, JoinKind
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle, pair_invariants
@@ -32,7 +32,7 @@ def _not_below(left: Tuple, right: Tuple) -> bool:
     return left[0] is not None and right[0] is not None and not oracle.before(right[0], left[0])
 
 
-def _joining(kind: Kind, *, residual: bool) -> Callable[[SmallSchema], Case]:
+def _joining(kind: JoinKind, *, residual: bool) -> Callable[[SmallSchema], Case]:
     def build(space: SmallSchema) -> Case:
         left, right = _sides(space)
         condition = _not_below if residual else lambda left, right: True
@@ -95,8 +95,8 @@ def subtracting(space: SmallSchema) -> Case:
 
 
 PAIRS: dict[str, Callable[[SmallSchema], Case]] = {
-    **{f"join, {kind}": _joining(kind, residual=False) for kind in get_args(Kind)},
-    **{f"join, {kind}, with a condition": _joining(kind, residual=True) for kind in get_args(Kind)},
+    **{f"join, {kind}": _joining(kind, residual=False) for kind in get_args(JoinKind)},
+    **{f"join, {kind}, with a condition": _joining(kind, residual=True) for kind in get_args(JoinKind)},
     "semi join": _semi_joining(anti=False),
     "semi join, with a condition": _semi_joining(anti=False, residual=True),
     "anti join": _semi_joining(anti=True),

@@ -188,7 +188,7 @@ NAMES = [name for name in CATALOGUE if AT_NIGHT or name not in TWINS]
 def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handful of rows is a large state, purged when it is read, and of punctuations a table to join with."""
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 6)
-    monkeypatch.setattr("operators.state.tuple_log.MANY", 2)
+    monkeypatch.setattr("operators.state.tuple_log.MOST_SEGMENTS", 2)
     monkeypatch.setattr("operators.state.segments.COLLECTED", 48)
     monkeypatch.setattr("operators.state.segments.HELD", 1)
     monkeypatch.setattr("punct_ns.slices.INLINE", 8)

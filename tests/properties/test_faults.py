@@ -15,14 +15,14 @@ from hypothesis import given, settings
 
 from operators.distinct import Distinct
 from operators.intersect import Intersect
-from operators.joins.equi_join import Equal
+from operators.joins.equi_join import EquiJoin
 from operators.merge import Merge
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.state import behaviour
 from operators.state.behaviour import Slice, Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import Kept
+from operators.state.tuple_log import TupleLog
 from punct_ns import slices
 from punct_ns.domain import Domain
 from punct_ns.image import _Edges
@@ -62,7 +62,7 @@ def propagates_before_it_keeps(patch: Patch) -> None:
         parts = [operator.step(inputs, state), operator.pass_(inputs, state)]
         punctuations = operator.propagate(inputs, state)
         operator.keep(inputs, state)
-        return Slice(behaviour.together([part for part in parts if part is not None]), tuple(punctuations))
+        return Slice(behaviour.bag_union([part for part in parts if part is not None]), tuple(punctuations))
 
     patch.setattr("tests.harness.running.advance", advance)
 
@@ -91,15 +91,15 @@ def maps_end_points_through_the_function(patch: Patch) -> None:
 
 def drops_a_purging_punctuation_early(patch: Patch) -> None:
     """Rows that are filtered when read come back when the filter goes before they do: the dead are raised."""
-    record = Kept.record
+    record = TupleLog.record
 
-    def early(self: Kept) -> dict[str, Any]:
+    def early(self: TupleLog) -> dict[str, Any]:
         if self._purging:
             self._purging = []
             self._rewrite()
         return record(self)
 
-    patch.setattr(Kept, "record", early)
+    patch.setattr(TupleLog, "record", early)
 
 
 def takes_hulls_for_covers(patch: Patch) -> None:
@@ -166,17 +166,17 @@ def never_purges(patch: Patch) -> None:
 
 
 def joins_null_with_null(patch: Patch) -> None:
-    right = Equal.condition.func  # type: ignore[attr-defined]
-    patch.setattr(Equal, "condition", property(lambda self: right(self).replace(" = ", " <=> ")))
+    right = EquiJoin.condition.func  # type: ignore[attr-defined]
+    patch.setattr(EquiJoin, "condition", property(lambda self: right(self).replace(" = ", " <=> ")))
 
 
 def keeps_what_can_have_no_more_partners(patch: Patch) -> None:
     """A new tuple whose key the other side closed long ago."""
-    patch.setattr(Equal, "still_open", lambda self, tuples, side, state: tuples)
+    patch.setattr(EquiJoin, "still_open", lambda self, tuples, side, state: tuples)
 
 
 def lets_a_tuple_without_partner_go_at_once(patch: Patch) -> None:
-    patch.setattr(Equal, "covered", lambda self, tuples, side, state: tuples)
+    patch.setattr(EquiJoin, "covered", lambda self, tuples, side, state: tuples)
 
 
 def forgets_the_right_side(patch: Patch) -> None:
@@ -185,7 +185,7 @@ def forgets_the_right_side(patch: Patch) -> None:
 
 def says_what_kept_tuples_still_match(patch: Patch) -> None:
     for module in ("join", "semi_join", "difference", "intersect"):
-        patch.setattr(f"operators.{module}.released", lambda name, given, *rest, **kwargs: list(given))
+        patch.setattr(f"operators.{module}.emittable", lambda name, given, *rest, **kwargs: list(given))
 
 
 def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:

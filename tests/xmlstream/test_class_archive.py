@@ -13,8 +13,16 @@ from pathlib import Path
 import pytest
 
 from punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.cli.prepare import prepare
-from xmlstream.session.class_archive import PLACE, archive, directory, fitting, jars, java_home, java_options
+from xmlstream.cli.prepare import archive_classes
+from xmlstream.session.class_archive import (
+    DIRECTORY_VARIABLE,
+    archive,
+    directory,
+    fitting,
+    jars,
+    java_home,
+    java_options,
+)
 
 RELEASE = 'IMPLEMENTOR="Someone"\nJAVA_VERSION="17.0.99"\nJAVA_VERSION_DATE="2026-01-20"\n'
 
@@ -31,7 +39,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (jars / jar).write_text(jar)
     monkeypatch.setenv("JAVA_HOME", str(java))
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
-    monkeypatch.setenv(PLACE, str(tmp_path / "my archives"))
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "my archives"))
     (tmp_path / "my archives").mkdir()
     return tmp_path
 
@@ -82,7 +90,7 @@ def test_the_options_survive_a_path_with_blanks_and_quotes(machine: Path, monkey
     odd.mkdir()
     moved = odd / keep(machine).name
     keep(machine).rename(moved)
-    monkeypatch.setenv(PLACE, str(odd))
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(odd))
     # Spark takes options apart as a shell would.
     assert shlex.split(java_options())[0] == f"-XX:SharedArchiveFile={moved}"
 
@@ -103,15 +111,15 @@ def test_without_java_there_are_no_options(machine: Path, monkeypatch: pytest.Mo
 
 def test_an_empty_variable_means_that_no_archive_is_used(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(machine)
-    monkeypatch.setenv(PLACE, "")
+    monkeypatch.setenv(DIRECTORY_VARIABLE, "")
     assert directory() is None
     assert not java_options()
     with pytest.raises(UsageError, match="no place"):
-        prepare(print)
+        archive_classes(print)
 
 
 def test_archives_lie_in_the_virtual_environment_or_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(PLACE, raising=False)
+    monkeypatch.delenv(DIRECTORY_VARIABLE, raising=False)
     monkeypatch.setattr(sys, "prefix", "/home/me/.venv")
     assert directory() == Path("/home/me/.venv/class-archives")
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
@@ -124,10 +132,10 @@ def test_archives_lie_in_the_virtual_environment_or_in_the_users_cache(monkeypat
 
 def test_a_place_that_cannot_be_written_is_bad_usage(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (machine / "file").touch()
-    monkeypatch.setenv(PLACE, str(machine / "file" / "below"))
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(machine / "file" / "below"))
     with pytest.raises(UsageError, match="cannot be written") as raised:
-        prepare(print)
-    assert PLACE in (raised.value.hint or "")
+        archive_classes(print)
+    assert DIRECTORY_VARIABLE in (raised.value.hint or "")
 
 
 @pytest.mark.spark
@@ -147,7 +155,7 @@ def test_java_takes_an_archive_of_another_collector_and_goes_on_without_a_stale_
 
     _, plain = java("-XX:+UseG1GC", f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable")
     assert "Not enough arguments" in plain
-    monkeypatch.setenv(PLACE, str(tmp_path))
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path))
     made.rename(tmp_path / f"{fitting()}-{made.stat().st_size}.jsa")
     use = shlex.split(java_options())
     loaded, _ = java("-XX:+UseSerialGC", "-Xlog:class+load", *use)
@@ -167,6 +175,6 @@ def test_why_java_makes_no_archive_is_said_and_what_was_there_stays(
     java.write_text(f"#!/bin/sh\necho Error occurred during initialization of VM\necho {why}\nexit 1\n")
     old = keep(machine)
     with pytest.raises(XmlStreamError) as raised:
-        prepare(print)
+        archive_classes(print)
     assert raised.value.where == why
     assert list(old.parent.iterdir()) == [old]

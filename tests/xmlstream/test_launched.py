@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from punct_ns.errors import XmlStreamError
-from xmlstream.runtime.execution import Ended, Execution
+from xmlstream.runtime.execution import Execution, QueryStopped
 from xmlstream.runtime.runner import Launched
 
 LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
@@ -67,7 +67,7 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
     def process() -> None:
         try:
             execution.process(None, 0)  # type: ignore[arg-type]
-        except Ended as ended:
+        except QueryStopped as ended:
             met.append(type(ended))
 
     class Stopping(Query):
@@ -83,4 +83,4 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
     query = Launched(execution, begin, tally, lambda: None)
     query._last = ()
     query.stop()
-    assert met == [Ended]
+    assert met == [QueryStopped]

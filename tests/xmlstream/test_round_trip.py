@@ -27,7 +27,7 @@ from sources.xml.parser.range_parser import XmlParser
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from tests.samples.strategies import Tuple, domains, punctuations, values
-from xmlstream.cli.concatenation import copy_documents
+from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.xml_sink import DirectorySink, DocumentForm
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_a_result_comes_back_as_it_was(
     for slice_id, (rows, said) in enumerate(slices):
         sink.publish(sink.draft(slice_id, table(rows, schema), said))
     whole = io.BytesIO()
-    copy_documents(directory, whole)
+    concatenate(directory, whole)
     etree.fromstring(whole.getvalue())
     expat.ParserCreate().Parse(whole.getvalue(), True)
     (directory / "whole").write_bytes(whole.getvalue())
@@ -230,7 +230,7 @@ def test_the_result_of_a_query_is_the_source_of_the_next(spark: SparkSession, tm
     again = xs.read(spark, tmp_path / "once", first.schema.ddl(), rowTag="row", ignoreSurroundingSpaces=False)
     again.run(tmp_path / "twice", tmp_path / "state-2", keep_open=True)
     once, twice = io.BytesIO(), io.BytesIO()
-    assert copy_documents(tmp_path / "once", once) == copy_documents(tmp_path / "twice", twice) == 1
+    assert concatenate(tmp_path / "once", once) == concatenate(tmp_path / "twice", twice) == 1
     assert once.getvalue() == twice.getvalue()
     assert b'<punct:row id="[0,4]" kind="*">' in once.getvalue()
     assert once.getvalue().count(b"<row ") == len(strings)

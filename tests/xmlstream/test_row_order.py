@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
-from xmlstream.sink.row_order import in_order
+from xmlstream.sink.row_order import in_row_order
 
 Row = tuple[Any, ...]
 TYPES = (pa.string(), pa.int32(), pa.float64(), pa.bool_())
@@ -57,24 +57,24 @@ def rank(row: Row) -> list[Any]:
 def test_tuples_come_in_the_order_of_all_attributes_however_they_came(rows: list[Row], random: Any, cut: int) -> None:
     expected = [repr(row) for row in sorted(rows, key=rank)]
     shuffled = random.sample(rows, len(rows))
-    assert listed(in_order(table(rows))) == expected
-    assert listed(in_order(pa.concat_tables([table(shuffled[:cut]), table(shuffled[cut:])]))) == expected
+    assert listed(in_row_order(table(rows))) == expected
+    assert listed(in_row_order(pa.concat_tables([table(shuffled[:cut]), table(shuffled[cut:])]))) == expected
 
 
 def test_more_distinct_values_than_one_number_has_room_for_are_ordered_too() -> None:
     columns = np.random.default_rng(1).integers(0, 64, (12, 1000))
-    found = in_order(pa.table({f"c{at}": column for at, column in enumerate(columns)}))
+    found = in_row_order(pa.table({f"c{at}": column for at, column in enumerate(columns)}))
     expected = sorted(zip(*columns.tolist(), strict=True))
     assert [tuple(row.values()) for row in found.to_pylist()] == expected
 
 
 def test_positions_alone_say_the_order_where_there_are_some() -> None:
     for positions in ([3, 1, 2], [1, 2, 3]):
-        found = in_order(pa.table({"x": [30, 20, 10], POSITION: positions}))
+        found = in_row_order(pa.table({"x": [30, 20, 10], POSITION: positions}))
         expected = [x for _, x in sorted(zip(positions, [30, 20, 10], strict=True))]
         assert found["x"].to_pylist() == expected
 
 
 def test_a_table_without_attributes_or_tuples_is_in_order() -> None:
-    assert in_order(pa.table({})).num_rows == 0
-    assert in_order(table([])).num_rows == 0
+    assert in_row_order(pa.table({})).num_rows == 0
+    assert in_row_order(table([])).num_rows == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from operators.describe import Describe
-from operators.join import Kind
+from operators.join import JoinKind
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
 from operators.sort import Sort
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-_JOINS = {how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(Kind), "semi", "anti")}
+_JOINS = {
+    how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(JoinKind), "semi", "anti")
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

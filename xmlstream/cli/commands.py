@@ -188,10 +188,10 @@ def cat(
     output: Annotated[Path, typer.Argument(help="Directory that `xmlstream run -o` wrote.", metavar="OUT")],
 ) -> None:
     """Print the committed output of a query as one well-formed document."""
-    from xmlstream.cli.concatenation import copy_documents
+    from xmlstream.cli.concatenation import concatenate
 
     out = StandardOutput()
-    copy_documents(output, out)
+    concatenate(output, out)
     out.flush()
 
 
@@ -246,7 +246,7 @@ def example(
 
 
 @app.command()
-def prepare() -> None:
+def archive_classes() -> None:
     """Make later starts on this machine faster, in a minute, once: Java's classes go into a file.
 
     A start is mostly Java that loads and checks Spark's classes. This runs some queries over a small generated stream,
@@ -257,7 +257,7 @@ def prepare() -> None:
     It lies in the virtual environment, else in ~/.cache/xmlstream; the environment variable XMLSTREAM_CLASS_ARCHIVES
     names another directory, and if empty means that none is used. It can be removed at any time.
     """
-    from xmlstream.cli.prepare import prepare as make
+    from xmlstream.cli.prepare import archive_classes as make
 
     made = make(_say)
     typer.echo(

@@ -15,7 +15,7 @@ CHUNK = 1 << 16
 """Bytes that are read at a time."""
 
 
-def copy_documents(directory: Path, out: Written) -> int:
+def concatenate(directory: Path, out: Written) -> int:
     """Write the committed documents of an output directory as one, well-formed; returns how many there were.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from punct_ns.errors import UsageError
 
-PLACE = PurePath("share/xmlstream/data")
+EXAMPLES = PurePath("share/xmlstream/data")
 
 
 def examples() -> dict[str, Path]:
@@ -25,7 +25,7 @@ def examples() -> dict[str, Path]:
     found: dict[str, Path] = {}
     try:
         for file in distribution("xmlstream").files or ():
-            _, mark, name = file.as_posix().partition(f"{PLACE.as_posix()}/")
+            _, mark, name = file.as_posix().partition(f"{EXAMPLES.as_posix()}/")
             if mark:
                 found[name] = Path(str(file.locate())).resolve()
     except PackageNotFoundError:

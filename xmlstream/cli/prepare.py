@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.session.class_archive import PLACE, directory, fitting, java_home, quoted, whole_name
+from xmlstream.session.class_archive import DIRECTORY_VARIABLE, directory, fitting, java_home, java_quoted, whole_name
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_HINT, JAVA_OPTIONS
 
@@ -54,7 +54,7 @@ class Prepared:
     after: float
 
 
-def prepare(say: Callable[[str], None]) -> Prepared:
+def archive_classes(say: Callable[[str], None]) -> Prepared:
     """Makes the archive of this Java and this Spark, in place of one that is there; `say` hears what is being done.
 
     Raises:
@@ -69,7 +69,7 @@ def prepare(say: Callable[[str], None]) -> Prepared:
             "this Java does not say what it is", hint="set JAVA_HOME to a JDK or JRE with a `release` file"
         )
     if place is None or os.pathsep in str(place):
-        hint = f"set {PLACE} to a directory, without {os.pathsep} in its path"
+        hint = f"set {DIRECTORY_VARIABLE} to a directory, without {os.pathsep} in its path"
         raise UsageError("there is no place for an archive", hint=hint)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def prepare(say: Callable[[str], None]) -> Prepared:
         with tempfile.TemporaryDirectory(prefix=".making-", dir=place) as scratch:
             return _prepared(place, prefix, Path(scratch), say)
     except OSError as error:
-        hint = f"set {PLACE} to a directory that can be written"
+        hint = f"set {DIRECTORY_VARIABLE} to a directory that can be written"
         raise UsageError(f"{place} cannot be written: {error.strerror or error}", hint=hint) from None
 
 
@@ -90,7 +90,7 @@ def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None
     made = scratch / "new" / "classes.jsa"
     # Java writes the archive when it ends, after the Python that started it. It holds on to standard error until then,
     # and so does the one who reads that: hence --traceback, without which Java's words go to a file.
-    options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={quoted(made)}"
+    options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={java_quoted(made)}"
     _run(scratch, _MANY, "", "-D", "SLICE=4k", "--traceback", "--conf", options)
     if not made.is_file():
         raise XmlStreamError("this Java makes no archive of its classes", hint="OpenJDK 17 and later do")
@@ -113,7 +113,7 @@ def _run(scratch: Path, query: str, archives: str, *options: str) -> float:
         XmlStreamError: It failed.
     """
     command = [sys.executable, "-m", "xmlstream", "run", "-", "-D", f"IN={scratch}", "-D", f"OUT={scratch}", *options]
-    environment = {**os.environ, PLACE: archives}
+    environment = {**os.environ, DIRECTORY_VARIABLE: archives}
     begun = time.monotonic()
     ended = subprocess.run(  # noqa: S603 - this program itself
         command, input=_TABLES + query, env=environment, capture_output=True, text=True, check=False

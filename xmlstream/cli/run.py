@@ -30,7 +30,7 @@ from xmlstream.runtime.runner import Launched, Settings, Summary, launch
 from xmlstream.session import java_process
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, open_session, quiet_java
-from xmlstream.session.warm_up import give_head_start
+from xmlstream.session.warm_up import warm_up
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.xml_sink import require_fresh
 from xmlstream.sql.script import Script
@@ -145,7 +145,7 @@ class _Run:
     def _run(self) -> Summary | None:
         with ExitStack() as stack:
             spark = stack.enter_context(_session(self._environment, self._console))
-            give_head_start(spark)
+            warm_up(spark)
             written = self._script.plan(spark)
             root = written if self._as_written else optimized(written)
             on_slice = stack.enter_context(shown(self._console, verbose=self._environment.verbose))

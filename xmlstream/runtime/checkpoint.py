@@ -25,7 +25,7 @@ from typing import Any
 from operators.state.durable import make_directory, sync
 from punct_ns.errors import StateError
 from xmlstream.runtime.commit_log import CommitLog, made_whole
-from xmlstream.runtime.grown_file import NOTHING, GrownFile
+from xmlstream.runtime.grown_file import EMPTY_SEAL, GrownFile
 from xmlstream.runtime.spark_log import SparkLog
 from xmlstream.sink.xml_sink import Draft
 
@@ -60,7 +60,7 @@ class Checkpoint:
         self._spark = SparkLog(directory / "spark")
         records = self._commits.records()
         self.latest = made_whole(records)
-        last = self.latest or {"slice": None, "published": NOTHING, "documents": {}}
+        last = self.latest or {"slice": None, "published": EMPTY_SEAL, "documents": {}}
         self._spark.agree(last["slice"], [record["offset"] for record in records])
         listed = [json.loads(line) for line in self._published.restore(last["published"])]
         self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]

@@ -32,15 +32,15 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, to
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.findings import Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport
-from xmlstream.runtime.source_input import Intake, write_letters
-from xmlstream.runtime.static_input import StaticIntake
+from xmlstream.runtime.source_input import SourceInput, write_letters
+from xmlstream.runtime.static_input import StaticInput
 from xmlstream.sink.xml_sink import Draft, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
 
-class Ended(Exception):
+class QueryStopped(Exception):
     """What a slice meets that is begun while the query is stopped."""
 
 
@@ -70,7 +70,7 @@ class Execution:
         committed = latest["operators"] if latest else {}
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
         self._states: dict[Node, OperatorState] = {}
-        self._intakes: dict[Node, Intake | StaticIntake] = {}
+        self._source_inputs: dict[Node, SourceInput | StaticInput] = {}
         self._stores: dict[Node, SegmentStore] = {}
         whole = topological(root)
         consumers = Counter(below for node in whole for below in node.inputs)
@@ -87,9 +87,9 @@ class Execution:
             state = self._states[node] = OperatorState(store, inputs, committed.get(name))
             if isinstance(node.operator, Scan):
                 restricted = checkpoint.directory / "documents" / name / RESTRICTED
-                self._intakes[node] = Intake(spark, node.operator, state, dead_letters, name, restricted)
+                self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
             elif isinstance(node.operator, Static):
-                self._intakes[node] = StaticIntake(spark, node.operator, state)
+                self._source_inputs[node] = StaticInput(spark, node.operator, state)
         if latest:
             on_slice(latest["report"])
 
@@ -102,7 +102,7 @@ class Execution:
         with self._busy:
             if self._ending:
                 # Spark takes a slice for done when this returns.
-                raise Ended("the query is being stopped")
+                raise QueryStopped("the query is being stopped")
             if self.failure is not None or (self.committed is not None and batch_id <= self.committed):
                 return
             try:
@@ -132,7 +132,7 @@ class Execution:
             sink.draft(slice_id, tables[node], slices[node].punctuations)
             for sink, node in zip(self._sinks, self._results, strict=True)
         ]
-        closed = all(intake.closed for intake in self._intakes.values())
+        closed = all(source.closed for source in self._source_inputs.values())
         outs = {node: _count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
         whole = self._checkpoint.is_whole(slice_id)
@@ -140,10 +140,10 @@ class Execution:
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
-            items_in=sum(intake.items for intake in self._intakes.values()),
+            items_in=sum(source.items for source in self._source_inputs.values()),
             tuples_out=sum(outs[node] for node in self._results),
             operators=operators,
-            set_aside=sum(intake.set_aside for intake in self._intakes.values())
+            set_aside=sum(source.set_aside for source in self._source_inputs.values())
             + sum(state.set_aside for state in self._states.values()),
             closed=closed,
             findings=tuple(finding.json() for finding in noticed.findings()),
@@ -171,8 +171,8 @@ class Execution:
         """What was noticed in this slice, by source and operator."""
         found: dict[str, Findings] = {}
         for node, state in self._states.items():
-            if isinstance(intake := self._intakes.get(node), Intake):
-                found[self._names[node]] = intake.findings
+            if isinstance(source := self._source_inputs.get(node), SourceInput):
+                found[self._names[node]] = source.findings
             elif state.set_aside:
                 found[self._names[node]] = Findings(aside={"ungrammatical": state.set_aside})
         return found
@@ -180,11 +180,11 @@ class Execution:
     def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
         """The slice that a source or an operator hands on."""
         state, name = self._states[node], self._names[node]
-        match self._intakes.get(node), node.operator:
-            case Intake() as intake, _:
-                return intake.slice(slice_id, [r for r in ranges if r.source == name])
-            case StaticIntake() as intake, _:
-                return intake.slice()
+        match self._source_inputs.get(node), node.operator:
+            case SourceInput() as source, _:
+                return source.slice(slice_id, [r for r in ranges if r.source == name])
+            case StaticInput() as source, _:
+                return source.slice()
             case _, Scan() | Static() | Results():
                 raise AssertionError(f"{name} is no operator")
             case _, operator:
@@ -213,10 +213,10 @@ class Execution:
 
     def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]
-        is_source = node in self._intakes
+        is_source = node in self._source_inputs
         punctuations_out = len(slices[node].punctuations)
         if is_source:
-            punctuations_in = self._intakes[node].punctuations
+            punctuations_in = self._source_inputs[node].punctuations
         else:
             punctuations_in = sum(len(slices[n].punctuations) for n in node.inputs)
         return OperatorReport(

@@ -6,9 +6,9 @@ import os
 import zlib
 from pathlib import Path
 
-from operators.state.durable import damaged, make_directory, written
+from operators.state.durable import checksum_text, damaged, make_directory
 
-NOTHING = written(0, 0)
+EMPTY_SEAL = checksum_text(0, 0)
 """The seal of a file before its first line."""
 
 
@@ -26,7 +26,7 @@ class GrownFile:
                 file.seek(self._length)
                 lines, end, _ = file.read().rpartition(b"\n")
             self._length, self._crc = self._length + len(lines + end), zlib.crc32(lines + end, self._crc)
-        return written(self._length, self._crc)
+        return checksum_text(self._length, self._crc)
 
     def restore(self, seal: str) -> list[str]:
         """The lines that were sealed; what came after them is cut off.
@@ -37,7 +37,7 @@ class GrownFile:
         length = int(seal.partition("-")[0])
         text = self.path.read_bytes() if self.path.exists() else b""
         self._length, self._crc = length, zlib.crc32(text[:length])
-        if len(text) < length or written(length, self._crc) != seal:
+        if len(text) < length or checksum_text(length, self._crc) != seal:
             raise damaged(self.path)
         if len(text) > length:
             os.truncate(self.path, length)

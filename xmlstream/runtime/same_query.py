@@ -22,7 +22,7 @@ from xmlstream.plan.plan_text import described
 from xmlstream.runtime.sealed import seal, unseal
 from xmlstream.sink.xml_sink import Target
 
-FORMAT = 2
+CHECKPOINT_FORMAT = 2
 """Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
 
 _SHOWN = 3
@@ -35,7 +35,7 @@ class SameQuery:
     def __init__(self, path: Path, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
         self._path = path
         self._mine: dict[str, Any] = {
-            "format": FORMAT,
+            "format": CHECKPOINT_FORMAT,
             "timeZone": time_zone,
             "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
             "outputs": [{**asdict(target), "since": 0} for target in targets],
@@ -129,7 +129,7 @@ def _read(path: Path) -> dict[str, Any]:
         if _is_first_format(path):
             raise _of_format(1, path) from None
         raise
-    if found.get("format") != FORMAT:
+    if found.get("format") != CHECKPOINT_FORMAT:
         raise _of_format(found.get("format"), path)
     return found
 
@@ -144,7 +144,8 @@ def _is_first_format(path: Path) -> bool:
 
 def _of_format(number: Any, path: Path) -> StateError:
     return StateError(
-        f"the checkpoint {path.parent} has format {number}, and this version of xmlstream reads format {FORMAT}",
+        f"the checkpoint {path.parent} has format {number}, "
+        f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
         hint="finish it with the version that wrote it, or begin anew with another checkpoint and output",
     )
 

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from operators.state.durable import damaged, write_atomically, written
+from operators.state.durable import checksum_text, damaged, write_atomically
 
 
 def seal(path: Path, value: dict[str, Any]) -> None:
@@ -34,4 +34,4 @@ def unseal(path: Path) -> dict[str, Any]:
 
 def _sum(text: str) -> str:
     encoded = text.encode()
-    return written(len(encoded), zlib.crc32(encoded))
+    return checksum_text(len(encoded), zlib.crc32(encoded))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Intake:
+class SourceInput:
     """One source of a running query.
 
     Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, and

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class StaticIntake:
+class StaticInput:
     """A static input of a running query; after its only slice it is closed.
 
     Of the last slice: the `items` that came, and the `punctuations` among them; nothing is ever `set_aside`.

@@ -15,13 +15,13 @@ from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, m
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
-MANY = 256
+MOST_PUNCTUATIONS = 256
 """Punctuations beyond which they are not looked at one by one."""
 
 
 def may_match(path: Path, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
     """Whether the file may hold a tuple that one of the punctuations matches."""
-    if len(punctuations) > MANY:
+    if len(punctuations) > MOST_PUNCTUATIONS:
         return True
     described = sorted({i for p in punctuations for i in p.restricted})
     footer = pq.read_metadata(path)

@@ -17,7 +17,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-PLACE = "XMLSTREAM_CLASS_ARCHIVES"
+DIRECTORY_VARIABLE = "XMLSTREAM_CLASS_ARCHIVES"
 """The environment variable that names the directory of archives; empty for none."""
 
 
@@ -47,7 +47,7 @@ def directory() -> Path | None:
 
     An archive fits the Spark of one environment only, and should go when that goes. None: none are wanted.
     """
-    if (named := os.environ.get(PLACE)) is not None:
+    if (named := os.environ.get(DIRECTORY_VARIABLE)) is not None:
         return Path(named).absolute() if named else None
     if sys.prefix != sys.base_prefix:
         return Path(sys.prefix) / "class-archives"
@@ -98,13 +98,13 @@ def java_options() -> str:
     if found is None or os.pathsep in str(found):
         return ""
     # Where the class path was changed, Java says on standard output that it does without: that is all it says of this.
-    return f"-XX:SharedArchiveFile={quoted(found)} -Xlog:cds*=off"
+    return f"-XX:SharedArchiveFile={java_quoted(found)} -Xlog:cds*=off"
 
 
-def quoted(path: Path) -> str:
+def java_quoted(path: Path) -> str:
     """A path as Spark takes it in a list of Java's options.
 
-    >>> quoted(Path("/home/me/my files"))
+    >>> java_quoted(Path("/home/me/my files"))
     '"/home/me/my files"'
     """
     return '"' + re.sub(r'(["\\])', r"\\\1", str(path)) + '"'

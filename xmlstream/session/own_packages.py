@@ -16,7 +16,7 @@ from typing import Any
 
 NAMES = ("operators", "punct_ns", "sources")
 
-PLACE = Path(__file__).resolve().parents[2]
+HOME = Path(__file__).resolve().parents[2]
 """The directory that all of them are in."""
 
 
@@ -25,7 +25,7 @@ class _Beside:
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Where the package is; None for any other, and where all of them are in an archive."""
-        package = PLACE / name
+        package = HOME / name
         if name not in NAMES or not (package / "__init__.py").is_file():
             return None
         return spec_from_file_location(name, package / "__init__.py", submodule_search_locations=[str(package)])
@@ -54,7 +54,7 @@ def find_beside() -> None:
 def hidden_by(search: str) -> Path | None:
     """What a search path such as PYTHONPATH finds under one of the names before this package's own."""
     for entry in filter(None, search.split(os.pathsep)):
-        if Path(entry).resolve() == PLACE:
+        if Path(entry).resolve() == HOME:
             return None
         for name in NAMES:
             for found in (Path(entry) / name / "__init__.py", Path(entry) / f"{name}.py"):
@@ -64,4 +64,4 @@ def hidden_by(search: str) -> Path | None:
 
 
 def _is_ours(name: str, module: ModuleType) -> bool:
-    return any(Path(place).resolve() == PLACE / name for place in getattr(module, "__path__", []))
+    return any(Path(place).resolve() == HOME / name for place in getattr(module, "__path__", []))

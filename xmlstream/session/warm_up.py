@@ -1,7 +1,7 @@
-"""A head start: what a query on this machine needs of Python starts while Spark still looks at its statements.
+"""Warm-up of Spark's Python processes, on one machine, while Spark still analyses the statements of a query.
 
-Spark starts a process that reads what a Python data source says of itself, and workers that read from it, when they
-are first asked for anything, one after the other, and waits for each. Here they are asked for nothing, beforehand.
+Spark starts the process that describes a Python data source, and the workers that read from it, at the first request of
+each, one after the other, and waits. Here both are started early, by an empty request.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def give_head_start(spark: SparkSession) -> None:
+def warm_up(spark: SparkSession) -> None:
     """Starts the processes, beside whatever else is done, if this machine is Spark's only one."""
     if cores_of(str(spark.sparkContext.master)) is not None:
-        threading.Thread(target=_try, args=(spark,), name="head-start", daemon=True).start()
+        threading.Thread(target=_try, args=(spark,), name="warm-up", daemon=True).start()
 
 
 def _try(spark: SparkSession) -> None:
     # Whatever is wrong, the query itself will meet it, and say so.
     with contextlib.suppress(Exception):
-        ask_for_nothing(spark)
+        request_nothing(spark)
 
 
-def ask_for_nothing(spark: SparkSession) -> int:
+def request_nothing(spark: SparkSession) -> int:
     """Has both processes started: the one that says what the sources are, and a worker; how many rows it gave."""
     from pyspark.sql.functions import udf
 

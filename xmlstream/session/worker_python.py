@@ -71,7 +71,7 @@ def _alone() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="xmlstream-packages-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     for name in own_packages.NAMES:
-        (directory / name).symlink_to(own_packages.PLACE / name)
+        (directory / name).symlink_to(own_packages.HOME / name)
     return directory
 
 

@@ -11,21 +11,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute
 
-Column: TypeAlias = Any  # an Arrow array, or chunks of it
+ArrowColumn: TypeAlias = Any  # an Arrow array, or chunks of it
 pc: Any = pyarrow.compute  # its stubs know neither mixed scalars and columns nor chunked text
 
 _TRIED = 8
 """Of so many rows one is looked at before all are."""
 
 
-def numbered(values: Column) -> Column:
+def dictionary_encoded(values: ArrowColumn) -> ArrowColumn:
     """The values as places in a dictionary of distinct ones, if these are few; otherwise as they are.
 
     0.0 and -0.0 are two values, since they are written differently.
 
-    >>> numbered(pa.array(["S1", "S2"] * 20)).type
+    >>> dictionary_encoded(pa.array(["S1", "S2"] * 20)).type
     DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
-    >>> numbered(pa.array(range(40))).type
+    >>> dictionary_encoded(pa.array(range(40))).type
     DataType(int64)
     """
     if len(values) == 0 or pa.types.is_dictionary(values.type):

@@ -10,25 +10,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from punct_ns.slices import POSITION
-from xmlstream.sink.dictionary_encoding import Column, numbered, pc
+from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, pc
 
 Longs: TypeAlias = npt.NDArray[np.int64]
 
 
-def in_order(table: pa.Table) -> pa.Table:
+def in_row_order(table: pa.Table) -> pa.Table:
     """By position where tuples have one, else by all their attributes, ascending, nulls last.
 
     In: any columns that Arrow can sort. Out: the same rows; columns of few distinct values as dictionaries. What
     compares as equal stays as it came: the same tuple twice, or tuples that differ in the sign of a zero alone.
 
-    >>> in_order(pa.table({"sid": ["S2", None, "S1"], "hour": [1, 1, 2]}))["hour"].to_pylist()
+    >>> in_row_order(pa.table({"sid": ["S2", None, "S1"], "hour": [1, 1, 2]}))["hour"].to_pylist()
     [2, 1, 1]
     """
     if table.num_rows == 0 or table.num_columns == 0:
         return table
     if POSITION in table.column_names:
         return table if _ascends(table[POSITION]) else table.sort_by(POSITION)
-    columns = [numbered(column) for column in table.combine_chunks().columns]
+    columns = [dictionary_encoded(column) for column in table.combine_chunks().columns]
     order = _fused(columns) if all(map(_is_numbered, columns)) else None
     if order is None:
         keys = [_ranks(column)[0] if _is_numbered(column) else column for column in columns]
@@ -37,12 +37,12 @@ def in_order(table: pa.Table) -> pa.Table:
     return pa.table(columns, table.column_names).take(order)
 
 
-def _ascends(positions: Column) -> bool:
+def _ascends(positions: ArrowColumn) -> bool:
     numbers = positions.to_numpy()
     return bool(np.all(numbers[1:] >= numbers[:-1]))
 
 
-def _is_numbered(column: Column) -> bool:
+def _is_numbered(column: ArrowColumn) -> bool:
     return pa.types.is_dictionary(column.type)
 
 

@@ -14,12 +14,12 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from operators.state.durable import written
+from operators.state.durable import checksum_text
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, write_element
-from xmlstream.sink.row_order import in_order
+from xmlstream.sink.row_order import in_row_order
 from xmlstream.sink.standard_output import StandardOutput, Written
 from xmlstream.sink.writable import leaf_of, require_writable
 from xmlstream.sink.xml_text import REPLACE, rows_text
@@ -72,7 +72,7 @@ class DocumentForm:
         """
         rows: list[bytes | pa.Buffer] = []
         if tuples is not None:
-            rows += rows_text(in_order(tuples), self.schema, self.row_tag)
+            rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
         rows += [self._punctuation(p) for p in punctuations]
         return rows
 
@@ -100,7 +100,7 @@ class DirectorySink:
         with (self._directory / f".{name}").open("wb") as file:
             for part in (self._form.head, *items, self._form.tail):
                 length, crc = length + file.write(part), zlib.crc32(part, crc)
-        return Draft(name, written(length, crc))
+        return Draft(name, checksum_text(length, crc))
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
         """The draft, and its name."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
-from xmlstream.sink.dictionary_encoding import Column, numbered, pc
+from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, pc
 from xmlstream.sink.writable import ATTRIBUTE_PREFIX
 
 AT_ONCE = 1 << 20
@@ -87,8 +87,8 @@ class _Pieces:
     places: list[npt.NDArray[Any] | int]
 
 
-def _pieces(values: Column, frame: _Frame) -> _Pieces:
-    values = numbered(values)
+def _pieces(values: ArrowColumn, frame: _Frame) -> _Pieces:
+    values = dictionary_encoded(values)
     if pa.types.is_dictionary(values.type):
         text = _text(values.dictionary, frame)
         whole = pc.binary_join_element_wise(frame.before, text, frame.after, "")
@@ -124,7 +124,7 @@ def _gathered(columns: Sequence[_Pieces], rows: int) -> pa.Buffer:
     return _data(pc.take(pa.concat_arrays(texts), pa.array(numbers.reshape(-1)), boundscheck=False))
 
 
-def _text(values: Column, frame: _Frame) -> Column:
+def _text(values: ArrowColumn, frame: _Frame) -> ArrowColumn:
     kind = frame.attribute.domain.type
     if kind == "STRING":
         return _escaped(values, frame)
@@ -151,7 +151,7 @@ _YEARS = {"DATE": (pa.int32(), _FIRST_DAY, _LAST_DAY), "TIMESTAMP": _MOMENTS, "T
 """As what the days and moments are counted, and the first and the last of them that are read again."""
 
 
-def _require_years(values: Column, attribute: Attribute) -> None:
+def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
     kind, first, last = _YEARS[attribute.domain.type]
     counted = values.cast(pa.timestamp("us")) if kind == pa.int64() and values.type.unit != "us" else values
     ends = pc.min_max(counted.view(kind))
@@ -163,12 +163,12 @@ def _require_years(values: Column, attribute: Attribute) -> None:
         )
 
 
-def _wall_clock(moments: Column) -> Column:
+def _wall_clock(moments: ArrowColumn) -> ArrowColumn:
     """To the microsecond; of moments in a zone, the clock of UTC. A cast takes a thirtieth of strftime's time."""
     return pc.replace_substring(pc.cast(pc.cast(moments, pa.timestamp("us")), pa.string()), " ", "T")
 
 
-def _escaped(values: Column, frame: _Frame) -> Column:
+def _escaped(values: ArrowColumn, frame: _Frame) -> ArrowColumn:
     """What needs a reference has it; the bytes of all values together say what there is to look for."""
     bytes_ = np.frombuffer(memoryview(_data(values)), np.uint8)
     if not bytes_.size:
@@ -188,7 +188,7 @@ def _escaped(values: Column, frame: _Frame) -> Column:
     return values
 
 
-def _require_text(values: Column, attribute: Attribute) -> None:
+def _require_text(values: ArrowColumn, attribute: Attribute) -> None:
     """Spark takes any bytes for a string."""
     try:
         values.validate(full=True)

@@ -15,7 +15,7 @@ from sqlglot import exp
 from operators.expressions.conjuncts import conjoined, conjuncts
 from operators.expressions.dialect import cast_to, offset, render
 from operators.expressions.references import attributes_in, named
-from operators.join import Join, Kind
+from operators.join import Join, JoinKind
 from operators.joins.punctuation_graph import Equality
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema
@@ -25,7 +25,7 @@ from xmlstream.sql.plan_builder import Item, copied, project, unique
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Field, Relation
 
-How = Kind | Literal["semi", "anti"]
+How = JoinKind | Literal["semi", "anti"]
 
 NO_EQUALITY = (
     "write an equality between the two sides, such as a.id = b.id; to pair all with all, give both a constant:"

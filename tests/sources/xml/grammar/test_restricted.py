@@ -27,7 +27,7 @@ from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from xmlstream.plan.nodes import Scan
-from xmlstream.runtime.source_input import Intake
+from xmlstream.runtime.source_input import SourceInput
 
 SCHEMA = "a INT, b INT, c STRING"
 NAMES = ("a", "b", "c")
@@ -86,8 +86,8 @@ class Running:
             name: OperatorState(None, (each.schema,), {"sets": {"said": self.committed[name]}, "kept": {}})  # type: ignore[arg-type]
             for name, each in self.sources.items()
         }
-        self.intakes = {
-            name: Intake(
+        self.inputs = {
+            name: SourceInput(
                 None,  # type: ignore[arg-type]
                 Scan(name, each),
                 self.states[name],
@@ -107,10 +107,10 @@ class Running:
                 return
             tasks = Task.of(ranges, self.reader.max_bytes_per_partition)
             staged = [StagedRange.of(row) for task in tasks for row in stage(task.ranges, self.reader)]
-            for name, intake in self.intakes.items():
+            for name, one in self.inputs.items():
                 paths: list[str] = []
-                with patch.object(Intake, "_read", lambda _, read, paths=paths: paths.extend(read)):
-                    intake.slice(number, [range_ for range_ in staged if range_.source == name])
+                with patch.object(SourceInput, "_read", lambda _, read, paths=paths: paths.extend(read)):
+                    one.slice(number, [range_ for range_ in staged if range_.source == name])
                 for path in paths:
                     self.positions[name] += pq.read_table(path)[POSITION].to_numpy().tolist()
                 self.committed[name] += self.states[name].record(False)["sets"]["said"]

@@ -10,7 +10,7 @@ from lxml import etree
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from xmlstream.cli import concatenation
-from xmlstream.cli.concatenation import copy_documents
+from xmlstream.cli.concatenation import concatenate
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<rows xmlns:punct="urn:p">'
 CONTENTS = [
@@ -29,7 +29,7 @@ def write(directory: Path, contents: list[str]) -> Path:
 
 def collect(directory: Path) -> bytes:
     out = io.BytesIO()
-    copy_documents(directory, out)
+    concatenate(directory, out)
     return out.getvalue()
 
 

@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.joins.punctuation_graph import Equality, JoinGraph, Shape
+from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
 from punct_ns.errors import QueryError
 
 B: Equality = ((0, "b1"), (1, "b2"))
 C: Equality = ((1, "c2"), (2, "c3"))
 A: Equality = ((2, "a3"), (0, "a1"))
-PATH, TRIANGLE = JoinGraph(3, (B, C)), JoinGraph(3, (B, C, A))
+PATH, TRIANGLE = PunctuationGraph(3, (B, C)), PunctuationGraph(3, (B, C, A))
 
 
-def told(graph: JoinGraph, *shapes: Iterable[str]) -> dict[int, frozenset[Shape]]:
+def told(graph: PunctuationGraph, *shapes: Iterable[str]) -> dict[int, frozenset[Shape]]:
     """By input, the shapes of its punctuations: for each the first letters of the classes that it restricts."""
     numbers = {next(iter(names.values()))[0]: number for number, names in enumerate(graph.classes)}
     return {i: frozenset(frozenset(numbers[k] for k in shape) for shape in given) for i, given in enumerate(shapes)}
 
 
-def reaching(graph: JoinGraph, *shapes: Iterable[str]) -> list[int]:
+def reaching(graph: PunctuationGraph, *shapes: Iterable[str]) -> list[int]:
     """The inputs whose tuples can all be purged."""
     return [i for i in range(graph.inputs) if graph.reaches_all(i, told(graph, *shapes))]
 
@@ -60,15 +60,15 @@ def test_an_input_is_asked_again_once_more_is_known_and_only_then() -> None:
 
 
 def test_attributes_that_are_equal_through_others_are_one_class() -> None:
-    star = JoinGraph(7, tuple(((0, "k0"), (i, f"k{i}")) for i in range(1, 7)))
+    star = PunctuationGraph(7, tuple(((0, "k0"), (i, f"k{i}")) for i in range(1, 7)))
     assert len(star.classes) == 1
     assert star.order(3) == [0, 1, 2, 4, 5, 6]
     assert reaching(star, *(["k"] * 7)) == [*range(7)]
-    assert JoinGraph(2, (((0, "K"), (1, "x")), ((1, "X"), (0, "k")))).keys(0).keys() == {0}
+    assert PunctuationGraph(2, (((0, "K"), (1, "x")), ((1, "X"), (0, "k")))).keys(0).keys() == {0}
 
 
 def test_a_tuple_goes_on_to_what_shares_most_with_what_it_has() -> None:
-    graph = JoinGraph(4, (B, C, ((0, "d1"), (3, "d4")), ((0, "e1"), (3, "e4"))))
+    graph = PunctuationGraph(4, (B, C, ((0, "d1"), (3, "d4")), ((0, "e1"), (3, "e4"))))
     assert graph.order(0) == [3, 1, 2]
 
 
@@ -84,17 +84,17 @@ def test_a_tuple_goes_on_to_what_shares_most_with_what_it_has() -> None:
 )
 def test_inputs_that_do_not_hang_together_are_refused(inputs: int, equalities: tuple[Equality, ...], said: str) -> None:
     with pytest.raises(QueryError, match=said):
-        JoinGraph(inputs, equalities)
+        PunctuationGraph(inputs, equalities)
 
 
 @st.composite
-def graphs_and_shapes(draw: st.DrawFn) -> tuple[JoinGraph, dict[int, frozenset[Shape]]]:
+def graphs_and_shapes(draw: st.DrawFn) -> tuple[PunctuationGraph, dict[int, frozenset[Shape]]]:
     """Up to five inputs that hang together, each with shapes over its classes."""
     inputs = draw(st.integers(2, 5))
     tree = [((draw(st.integers(0, i - 1)), f"c{i}"), (i, f"c{i}")) for i in range(1, inputs)]
     more = draw(st.lists(st.tuples(st.integers(0, inputs - 1), st.integers(0, inputs - 1)), max_size=3))
     tree += [((one, f"d{n}"), (other, f"d{n}")) for n, (one, other) in enumerate(more) if one != other]
-    graph = JoinGraph(inputs, tuple(tree))
+    graph = PunctuationGraph(inputs, tuple(tree))
     shapes = {
         i: frozenset(draw(st.lists(st.frozensets(st.sampled_from(sorted(graph.keys(i)))), max_size=2)))
         for i in range(inputs)
@@ -103,7 +103,9 @@ def graphs_and_shapes(draw: st.DrawFn) -> tuple[JoinGraph, dict[int, frozenset[S
 
 
 @given(graphs_and_shapes())
-def test_what_the_fixpoint_reaches_is_what_chains_reach(case: tuple[JoinGraph, dict[int, frozenset[Shape]]]) -> None:
+def test_what_the_fixpoint_reaches_is_what_chains_reach(
+    case: tuple[PunctuationGraph, dict[int, frozenset[Shape]]],
+) -> None:
     graph, shapes = case
     for root in range(graph.inputs):
         found = {root, *(step.input for step in graph.chain(root, shapes))}
@@ -113,7 +115,7 @@ def test_what_the_fixpoint_reaches_is_what_chains_reach(case: tuple[JoinGraph, d
 @pytest.mark.parametrize("punctuated", [200, 199])
 def test_a_ring_of_two_hundred_inputs_is_judged_without_trying_all_ways(punctuated: int) -> None:
     """Each way around leads to all inputs; where one says nothing, only it reaches every other."""
-    ring = JoinGraph(200, tuple(((i, f"k{i}"), ((i + 1) % 200, f"k{i}")) for i in range(200)))
+    ring = PunctuationGraph(200, tuple(((i, f"k{i}"), ((i + 1) % 200, f"k{i}")) for i in range(200)))
     shapes = {i: frozenset(frozenset([key]) for key in ring.keys(i)) for i in range(punctuated)}
     reaching_all = [i for i in range(200) if ring.reaches_all(i, shapes)]
     assert reaching_all == ([*range(200)] if punctuated == 200 else [199])

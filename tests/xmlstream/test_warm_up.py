@@ -22,21 +22,21 @@ def of(master: str) -> SparkSession:
 @pytest.mark.parametrize(("master", "starts"), [("local[2]", True), ("spark://there:7077", False)])
 def test_a_cluster_starts_its_own(master: str, starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
-    monkeypatch.setattr(warm_up, "ask_for_nothing", lambda _: asked.set())
-    warm_up.give_head_start(of(master))
+    monkeypatch.setattr(warm_up, "request_nothing", lambda _: asked.set())
+    warm_up.warm_up(of(master))
     assert asked.wait(5 if starts else 0.2) is starts
 
 
 def test_what_fails_is_left_to_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    warm_up.give_head_start(of("local[2]"))
+    warm_up.warm_up(of("local[2]"))
     for thread in threading.enumerate():
-        if thread.name == "head-start":
+        if thread.name == "warm-up":
             thread.join(10)
     assert not failures
 
 
 @pytest.mark.spark
 def test_a_worker_answers(spark: SparkSession) -> None:
-    assert warm_up.ask_for_nothing(spark) == 1
+    assert warm_up.request_nothing(spark) == 1
