@@ -246,7 +246,7 @@ def example(
 
 
 @app.command()
-def archive_classes() -> None:
+def prepare() -> None:
     """Make later starts on this machine faster, in a minute, once: Java's classes go into a file.
 
     A start is mostly Java that loads and checks Spark's classes. This runs some queries over a small generated stream,
@@ -257,9 +257,9 @@ def archive_classes() -> None:
     It lies in the virtual environment, else in ~/.cache/xmlstream; the environment variable XMLSTREAM_CLASS_ARCHIVES
     names another directory, and if empty means that none is used. It can be removed at any time.
     """
-    from xmlstream.cli.prepare import archive_classes as make
+    from xmlstream.cli.prepare import archive_classes
 
-    made = make(_say)
+    made = archive_classes(_say)
     typer.echo(
         f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before:.1f} s, now {made.after:.1f} s"
     )
