@@ -136,7 +136,7 @@ class ItemParser:
                     ended.append(replace(found, after=count))
                     continue
                 is_tuple = not self.reader.is_punctuation(found)
-                outermost = sum(1 for _ in found.iterancestors()) <= max(len(piece.open), 1)
+                outermost = sum(1 for _ in found.iterancestors()) <= (0 if piece.is_root else len(piece.open))
                 # Of what stands in another item, the neighbours are there to be counted.
                 number = _number(numbers, piece) if outermost and is_tuple else None
                 try:
@@ -273,7 +273,7 @@ def _wrong(wrong: Mapping[int, str], tuples: Texts, text: Content, item: bytes) 
 
 
 def _malformed(ordinal: int, text: Content, piece: Fragment, kind: Kind, reason: str) -> Malformed:
-    raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
+    raw, within = piece.original(text.content)
     return Malformed(
         ordinal,
         text.path,

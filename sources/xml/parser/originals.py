@@ -87,7 +87,7 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
         piece = pieces[int(parsed.starts[row])]
         (values,) = parsed.tuples.slice(row, 1).to_pylist()
         values.pop(POSITION)
-        raw, within = text.content[piece.start : piece.end], b"".join(piece.open)
+        raw, within = piece.original(text.content)
         yield Original(
             int(place[row]),
             text.path,

@@ -204,9 +204,25 @@ class Fragment:
     tag: bytes = b""
     parent: int = 0
 
+    @property
+    def is_root(self) -> bool:
+        """Whether its item is the document's root, whose start tag stands before the text."""
+        return bool(self.tag) and self.tag in self.open
+
+    def original(self, text: bytes) -> tuple[bytes, bytes]:
+        """The item as it stands in the document, and the start tags around it."""
+        content = text[self.start : self.end]
+        return (self.tag + content, b"") if self.is_root else (content, b"".join(self.open))
+
 
 def fragments(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Fragment]:
-    """All of a text between two split points, item by item; what is not well-formed ends up in one or another."""
+    """All of a text between two split points, item by item; what is not well-formed ends up in one or another.
+
+    Within a root that is an item there is no split point, and nothing stands between items: all of it is one fragment.
+    """
+    if open_ and local_name(open_[0]) == item:
+        yield Fragment(0, len(text), open_, after, open_[0])
+        return
     tags = Tags.of(text, len(open_))
     stack = list(open_)
     begun = [-1 - level for level in range(len(open_))]

@@ -121,6 +121,14 @@ def test_what_may_not_stand_behind_the_root_ends_the_reading(path: Path, tail: b
     holds(path, document, SOME)
 
 
+@pytest.mark.parametrize("root", [b"<row>", b"<row><root>", b"<row>> --><row><a>1</a></row><root>"])
+def test_nothing_of_a_root_that_is_a_tuple_and_does_not_end_comes(path: Path, root: bytes) -> None:
+    document = root + GOOD + b"</root>" * (b"<root>" in root)
+    assert well_formed(document) is None
+    holds(path, document, SOME)
+    assert not read_cut(path, WHOLE).items
+
+
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
 def test_a_document_that_ends_anywhere_before_its_end_is_not_taken_for_complete(path: Path, mode: str) -> None:
     document = ROOT + b"<wrap>" + GOOD + b"</wrap></root>"

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.read_through import read_through
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 
 CUTS = [WHOLE, FINE, Cuts(piece=50, window=500)]
 ROOT = f"<r xmlns:p='{PUNCT}' id='top'>"
+BAD = "<sec><title>3</title><title>4</title></sec>"
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +72,32 @@ def _own(element: etree._Element) -> list[str]:
 
 @pytest.mark.parametrize("cuts", CUTS)
 def test_a_bad_row_in_a_row_takes_neither_that_nor_its_neighbours_with_it(path: Path, cuts: Cuts) -> None:
-    bad = "<sec><title>3</title><title>4</title></sec>"
-    document = f"{ROOT}<sec><title>1</title><sec><title>2</title></sec>{bad}<sec><title>5</title></sec></sec></r>"
+    document = f"{ROOT}<sec><title>1</title><sec><title>2</title></sec>{BAD}<sec><title>5</title></sec></sec></r>"
     assert rows(path, document, cuts) == [*tuples("1", "2"), Item("malformed"), *tuples("5")]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("<title>1</title><sec><title>2</title></sec>", tuples("1", "2")),
+        ("<title>1</title><sec><title>2</title></sec><title>3</title>", [Item("malformed"), *tuples("2")]),
+        (f"<title>1</title>{BAD}<w><sec><title>5</title></sec></w>", [*tuples("1"), Item("malformed"), *tuples("5")]),
+        (f"<w>{BAD}{BAD}</w>", [*tuples(None), Item("malformed"), Item("malformed")]),
+    ],
+)
+def test_the_root_is_a_row_once_whatever_is_bad_in_it(
+    path: Path, content: str, expected: list[Item], cuts: Cuts
+) -> None:
+    assert rows(path, f"<sec>{content}</sec>", cuts) == expected
+
+
+def test_a_root_that_is_a_bad_row_is_shown_whole_and_one_in_it_alone(path: Path) -> None:
+    for document, raw in ((f"<sec id='1'>{BAD}</sec>", BAD), (f"<sec id='1'>{BAD[5:]}", f"<sec id='1'>{BAD[5:]}")):
+        path.write_text(document, encoding="utf-8")
+        options = SourceOptions.parse({"path": str(path), "rowTag": "sec", "mode": "PERMISSIVE"}, "title STRING")
+        (malformed,) = [one for parsed in read_through(options) for one in parsed.malformed]
+        assert malformed.raw == raw
 
 
 @pytest.mark.parametrize("cuts", CUTS)
