@@ -19,7 +19,7 @@ from lxml import etree
 
 from sources.generators.sensors import generate
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.benchmarks.libxml2 import tokenize
 from tests.benchmarks.measuring import Measure, rates, scaled, take_turns
@@ -33,7 +33,7 @@ def ours(path: Path) -> int:
     options = SourceOptions.parse({"path": str(path), "rowTag": "tempdata", "schema": SCHEMA})
     whole = ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")
     tuples = 0
-    for parsed in XmlParser(options).parse(whole):
+    for parsed in RangeParser(options).parse(whole):
         assert not parsed.malformed
         tuples += parsed.tuples.num_rows
     return tuples

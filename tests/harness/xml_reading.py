@@ -13,7 +13,7 @@ from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.byte_ranges import ByteRange
@@ -86,7 +86,7 @@ def in_slices(options: SourceOptions, budget: int | None) -> list[ByteRange]:
 
 def read(options: SourceOptions, ranges: list[ByteRange]) -> Read:
     """The items of ranges; positions must increase."""
-    found, last, parser = Read(), -1, XmlParser(options)
+    found, last, parser = Read(), -1, RangeParser(options)
     for range_ in ranges:
         for parsed in parser.parse(range_):
             rows = [(row[POSITION], Item("tuple", tuple(row.values())[:-1])) for row in parsed.tuples.to_pylist()]
@@ -99,7 +99,7 @@ def read(options: SourceOptions, ranges: list[ByteRange]) -> Read:
                 last = position
                 found.items.append(item)
             found.malformed += parsed.malformed
-            found.dropped += parsed.dropped
+            found.dropped += parsed.void.total()
             if found.error is not None:
                 assert all(one.position > last for one in parsed.malformed if one.kind == "document")
                 return found

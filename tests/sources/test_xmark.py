@@ -20,7 +20,7 @@ from punct_ns.xml_form import punctuation_from_texts
 from sources import xmark
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
@@ -164,7 +164,7 @@ def read_all(options: SourceOptions, budget: int | None = None) -> list[Read]:
         if after == at:
             return list(zip(tuples, said, strict=True))
         at = after
-        parser = XmlParser(options)
+        parser = RangeParser(options)
         for range_ in ranges:
             for each in parser.parse_all(range_):
                 for parsed, rows, closed, source in zip(each, tuples, said, sources, strict=True):

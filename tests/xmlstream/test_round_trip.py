@@ -23,7 +23,7 @@ from punct_ns.slices import arrow_type
 from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from tests.samples.strategies import Tuple, domains, punctuations, values
@@ -90,13 +90,13 @@ def normal(row: Any, schema: Schema) -> Tuple:
 
 def read(options: SourceOptions) -> tuple[list[Tuple], list[Punctuation]]:
     """The tuples and punctuations of a source, without the end of a single file."""
-    parser, planner = XmlParser(options), Planner(options, Documents(options, log=False))
+    parser, planner = RangeParser(options), Planner(options, Documents(options, log=False))
     rows: list[Tuple] = []
     said: list[Punctuation] = []
     for range_ in planner.advance(Offset(), planner.sizes(Offset()), None)[1]:
         for parsed in parser.parse(range_):
             assert not parsed.malformed, parsed.malformed
-            assert not parsed.dropped
+            assert not parsed.void.total()
             rows += [normal(list(row.values())[:-1], options.schema) for row in parsed.tuples.to_pylist()]
             texts = [list(found.values())[1:] for found in parsed.punctuations.to_pylist()]
             said += [punctuation_from_texts(each, options.schema) for each in texts]

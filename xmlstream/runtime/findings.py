@@ -14,8 +14,8 @@ from typing import Any
 
 from operators.punctuate import Punctuate
 from punct_ns.scheme import Scheme, Term
+from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.source import SourceOptions
-from sources.xml.options.structure import local_tag
 from sources.xml.parser.findings import Findings
 from sources.xml.splits.unfinished import Waiting, waiting_note
 from xmlstream.plan.nodes import Node, Scan, names

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from punct_ns.errors import UsageError
-from sources.xml.options.local_paths import divided, local_path
+from sources.xml.options.local_paths import local_path, split_glob
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
 _IN_CHECKPOINT = (
@@ -56,7 +56,7 @@ def require_apart(
 
 def _reads(path: str, place: Path, files: Sequence[str]) -> bool:
     """Whether what a source reads has such files in the place, or the place has the source."""
-    known, pattern = divided(path)
+    known, pattern = split_glob(path)
     known = known.resolve()
     if pattern:
         if known not in (place, *place.parents):

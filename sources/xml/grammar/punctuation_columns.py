@@ -21,7 +21,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
-from sources.xml.parser.columns import Column
+from sources.xml.parser.columns import ColumnReader
 from sources.xml.parser.plain_numbers import DIGITS
 
 pc: Any = pyarrow.compute
@@ -157,7 +157,7 @@ def _prefixes(texts: Any, mine: Bools, attribute: Attribute) -> Prefixes | None:
     mine_alone = texts.take(pa.array(rows))
     ends: Any = pc.utf8_slice_codeunits(mine_alone, 2, -1)
     ends = ends.combine_chunks() if isinstance(ends, pa.ChunkedArray) else ends
-    values, wrong = Column(attribute.name, attribute.domain, None, trim=True).read(ends)
+    values, wrong = ColumnReader(attribute.name, attribute.domain, None, trim=True).read(ends)
     if wrong or values.null_count:
         return None
     numbers = pc.cast(pc.cast(values, pa.int32()) if pa.types.is_date32(values.type) else values, pa.int64()).to_numpy()

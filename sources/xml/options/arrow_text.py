@@ -48,14 +48,14 @@ def _repeated(text: str | None, count: int) -> pa.StringArray:
     return pa.array([text], pa.string()).take(_array(np.zeros(count, np.int64)))
 
 
-def in_order(texts: pa.StringArray, order: Longs) -> pa.StringArray:
+def reordered(texts: pa.StringArray, order: Longs) -> pa.StringArray:
     """The texts at these places."""
     return texts.take(_array(order))
 
 
 def characters(texts: pa.StringArray) -> Characters:
     """All the bytes of the texts, one text after the other."""
-    offsets, data = ends(texts), _data(texts)
+    offsets, data = text_ends(texts), _data(texts)
     return data[offsets[0] : offsets[-1]] if len(data) else data
 
 
@@ -63,16 +63,16 @@ def has_blank_ends(texts: pa.StringArray) -> bool:
     """Whether a text begins or ends with a blank, or with a character that none but XML's blanks come near."""
     if not (characters(texts) <= BLANK).any():
         return False
-    data, offsets = _data(texts), ends(texts)
+    data, offsets = _data(texts), text_ends(texts)
     start, end = offsets[:-1], offsets[1:]
     some = end > start
     return bool((data[start[some]] <= BLANK).any() or (data[end[some] - 1] <= BLANK).any())
 
 
-def one_line(texts: pa.StringArray) -> pa.StringArray:
+def without_line_breaks(texts: pa.StringArray) -> pa.StringArray:
     r"""The texts with blanks for line breaks and tabs, as values of XML attributes read.
 
-    >>> one_line(pa.array(["a\tb", None])).to_pylist()
+    >>> without_line_breaks(pa.array(["a\tb", None])).to_pylist()
     ['a b', None]
     """
     if not (characters(texts) < BLANK).any():
@@ -80,7 +80,7 @@ def one_line(texts: pa.StringArray) -> pa.StringArray:
     return pa.compute.replace_substring_regex(texts, pattern=r"[\t\r\n]", replacement=" ")
 
 
-def trimmed(texts: pa.StringArray) -> pa.StringArray:
+def without_outer_blanks(texts: pa.StringArray) -> pa.StringArray:
     """The texts without the blanks around them."""
     return pa.compute.utf8_trim(texts, characters=BLANKS) if has_blank_ends(texts) else texts
 
@@ -99,7 +99,7 @@ def dereferenced(texts: Any) -> pa.StringArray:
     return plain
 
 
-def ends(texts: pa.StringArray) -> npt.NDArray[np.int32]:
+def text_ends(texts: pa.StringArray) -> npt.NDArray[np.int32]:
     """Where the first text begins among the characters of an array, and where each ends."""
     offsets: Any = texts.buffers()[1]
     if offsets is None or not len(texts):

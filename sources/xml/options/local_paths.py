@@ -38,13 +38,13 @@ def absolute(path: str) -> str:
     return path if _names_file_system(path) else str(Path(path).absolute())
 
 
-def divided(path: str) -> tuple[Path, tuple[str, ...]]:
+def split_glob(path: str) -> tuple[Path, tuple[str, ...]]:
     """What a path leads to as it stands, and behind that the parts of the glob that it is; none if it is none.
 
     A file or a directory may have `[`, `]`, `*` or `?` in its name: as far as the path leads to something that exists,
     its characters stand for themselves. So a glob below a directory `in[1]` looks there, and not in `in1`.
 
-    >>> divided("in/bid.xml"), divided("nowhere/bid-*.xml")
+    >>> split_glob("in/bid.xml"), split_glob("nowhere/bid-*.xml")
     ((PosixPath('in/bid.xml'), ()), (PosixPath('nowhere'), ('bid-*.xml',)))
     """
     if not has_magic(path) or _exists(path):
@@ -56,13 +56,13 @@ def divided(path: str) -> tuple[Path, tuple[str, ...]]:
     return Path(*parts[:known]), parts[known:]
 
 
-def pattern_of(path: str) -> str | None:
+def glob_of(path: str) -> str | None:
     """The glob that a path is, for `glob.glob`; None if it is the path of one file or directory.
 
-    >>> pattern_of("in/bid.xml"), pattern_of("nowhere/bid-*.xml")
+    >>> glob_of("in/bid.xml"), glob_of("nowhere/bid-*.xml")
     (None, 'nowhere/bid-*.xml')
     """
-    known, parts = divided(path)
+    known, parts = split_glob(path)
     return str(Path(escape(str(known)), *parts)) if parts else None
 
 

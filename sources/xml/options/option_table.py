@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.values import choice, count, date_pattern, flag, names, seconds, size, text
+from sources.xml.options.values import choice, count, date_pattern, flag, name_list, seconds, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
@@ -100,7 +100,7 @@ _TABLE = (
     Option("restricted", giver="query", may_change=True),
     Option("stage", giver="query", may_change=True),
     Option("source", default="source", giver="query", may_change=True),
-    Option("columns", names, (), "query"),
+    Option("columns", name_list, (), "query"),
     Option("beside", _sources, (), "query"),
 )
 

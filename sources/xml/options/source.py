@@ -13,7 +13,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from sources.xml.options.arrays import element_of
-from sources.xml.options.local_paths import local_path, pattern_of
+from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.option_table import (
     OPTIONS,
     Giver,
@@ -180,7 +180,7 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
-        if self.structural and self.documents == "sequence" and pattern_of(local_path(self.path)) is not None:
+        if self.structural and self.documents == "sequence" and glob_of(local_path(self.path)) is not None:
             raise structure_of_many()
 
     def replace(self, **options: str | None) -> SourceOptions:

@@ -2,7 +2,7 @@
 
 >>> size("maxBytesPerSlice", "64m"), count("maxFilesPerSlice", "3"), flag("follow", "TRUE")
 (67108864, 3, True)
->>> names("columns", "a, b"), choice("fail", "drop")("ungrammatical", "Drop")
+>>> name_list("columns", "a, b"), choice("fail", "drop")("ungrammatical", "Drop")
 (('a', 'b'), 'drop')
 """
 
@@ -76,6 +76,6 @@ def date_pattern(name: str, given: str) -> str:
     return given
 
 
-def names(name: str, given: str) -> tuple[str, ...]:
+def name_list(name: str, given: str) -> tuple[str, ...]:
     """Names with commas between."""
     return tuple(part.strip() for part in given.split(",") if part.strip())

@@ -15,7 +15,7 @@ import pyarrow.compute
 from punct_ns.domain import Domain
 from punct_ns.slices import arrow_type
 from sources.xml.options.arrays import element_of, read_array
-from sources.xml.options.arrow_text import Mask, characters, trimmed
+from sources.xml.options.arrow_text import Mask, characters, without_outer_blanks
 from sources.xml.options.formats import IsoRewriting, PrefixRewriting
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.plain_numbers import PlainNumbers
@@ -23,7 +23,7 @@ from sources.xml.parser.plain_numbers import PlainNumbers
 pc: Any = pyarrow.compute
 
 
-class Column:
+class ColumnReader:
     """Reads the texts of one attribute."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Column:
         self._domain = domain
         self._kind = domain.type.partition("(")[0]
         element = element_of(domain)
-        self._elements = Column(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
+        self._elements = ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
         self.type: pa.DataType = (
             pa.list_(pa.field("element", self._elements.type)) if self._elements else arrow_type(domain)
         )
@@ -50,7 +50,7 @@ class Column:
         self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
 
     @staticmethod
-    def of(options: SourceOptions, index: int) -> Column:
+    def of(options: SourceOptions, index: int) -> ColumnReader:
         """For an attribute of a source."""
         attribute = options.schema[index]
         formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
@@ -59,7 +59,7 @@ class Column:
         rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])
-        return Column(
+        return ColumnReader(
             attribute.name,
             attribute.domain,
             options.null_value,
@@ -98,7 +98,7 @@ class Column:
 
     def _tidy(self, texts: Any) -> pa.StringArray:
         if self._trim:
-            texts = trimmed(texts)
+            texts = without_outer_blanks(texts)
         if self._null_value is not None:
             texts = pc.if_else(pc.equal(texts, self._null_value), pa.scalar(None, pa.string()), texts)
         return texts if self._rewriting is None else self._rewriting.rewrite(texts)
@@ -106,7 +106,7 @@ class Column:
     def _quickly(self, texts: pa.StringArray) -> Any:
         """The values if Arrow can be trusted with all of the texts, else None."""
         if self._kind == "STRING":
-            return trimmed(texts) if self._trim else texts
+            return without_outer_blanks(texts) if self._trim else texts
         try:
             if self._kind in _FORMS:
                 return self._moments(texts)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-MANY = 20
+NAMES_SHOWN = 20
 """Names that are kept of each kind at the most: they are shown to people."""
 
-Names = frozenset[str]
+NameSet = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Findings:
 
     bytes: int = 0
     tuples: int = 0
-    read: Names = frozenset()
-    had: Names = frozenset()
-    leaves: Names = frozenset()
-    elements: Names = frozenset()
-    foreign: Names = frozenset()
-    stray: Names = frozenset()
+    read: NameSet = frozenset()
+    had: NameSet = frozenset()
+    leaves: NameSet = frozenset()
+    elements: NameSet = frozenset()
+    foreign: NameSet = frozenset()
+    stray: NameSet = frozenset()
     said: Mapping[str, int] = field(default_factory=Counter)
     void: Mapping[str, int] = field(default_factory=Counter)
     aside: Mapping[str, int] = field(default_factory=Counter)
@@ -55,7 +55,7 @@ class Findings:
         return Findings(**{f.name: _sum(f.name, getattr(self, f.name), getattr(other, f.name)) for f in fields(self)})
 
     @property
-    def missing(self) -> Names:
+    def missing(self) -> NameSet:
         """Attributes that were looked for, and no tuple had."""
         return self.read - self.had if self.tuples else frozenset()
 
@@ -94,12 +94,12 @@ def _sum(name: str, one: Any, other: Any) -> Any:
         case int():
             return one + other
         case frozenset():
-            return one | other if name in ("read", "had") else few(one | other)
+            return one | other if name in ("read", "had") else few_names(one | other)
         case _:
             both = Counter(one) + Counter(other)
-            return Counter(dict(both.most_common(MANY)))
+            return Counter(dict(both.most_common(NAMES_SHOWN)))
 
 
-def few(names: Iterable[str]) -> Names:
+def few_names(names: Iterable[str]) -> NameSet:
     """Some of the names, the same of the same."""
-    return frozenset(islice(sorted(set(names)), MANY))
+    return frozenset(islice(sorted(set(names)), NAMES_SHOWN))

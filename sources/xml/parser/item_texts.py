@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sources.xml.options.arrow_text import dereferenced, in_order, one_line, repeated, slots
+from sources.xml.options.arrow_text import dereferenced, reordered, repeated, slots, without_line_breaks
 from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.sections import Ended
-from sources.xml.parser.templates.item_template import Found, Offsets, Window
-from sources.xml.parser.templates.template_scan import Peeled
+from sources.xml.parser.sections import ClosedSection
+from sources.xml.parser.templates.template_scan import ScannedWindow
+from sources.xml.parser.templates.window import Matches, Window
+from sources.xml.splits.split_points import Offsets
 
-UNKNOWN = -1
+UNKNOWN_START = -1
 """The start of an item that stands somewhere in a piece of XML."""
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class ItemTexts:
     """Items of one kind, in order.
 
     Attributes:
@@ -51,15 +52,15 @@ class Items:
     """
 
     count: int
-    tuples: Texts
-    punctuations: Texts
+    tuples: ItemTexts
+    punctuations: ItemTexts
     malformed: list[Malformed] = field(default_factory=list)
     void: Counter[str] = field(default_factory=Counter)
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[ClosedSection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Rows:
+class TextRows:
     """Items of one kind as rows, as they are read one by one."""
 
     ordinal: list[int] = field(default_factory=list)
@@ -72,39 +73,43 @@ class Rows:
         self.start.append(start)
         self.texts.append(texts)
 
-    def columns(self, wanted: Sequence[int]) -> Texts:
+    def columns(self, wanted: Sequence[int]) -> ItemTexts:
         """Of these attributes."""
         columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
-        return Texts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
+        return ItemTexts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
 
 
-def regular(peeled: Peeled, stream: int, wanted: Sequence[int], *, punctuations: bool) -> list[Texts]:
-    """The regular items of one kind of a source, shape by shape."""
+def template_texts(
+    scanned: ScannedWindow, stream: int, wanted: Sequence[int], *, punctuations: bool
+) -> list[ItemTexts]:
+    """The regular items of one kind of a source, template by template."""
     return [
-        Texts(group.ordinal, group.found.start, [_column(peeled.window, group.found, index) for index in wanted])
-        for group in peeled.groups
-        if group.found.shape.stream == stream and group.found.shape.is_punctuation == punctuations
+        ItemTexts(
+            group.ordinal, group.matches.start, [_column(scanned.window, group.matches, index) for index in wanted]
+        )
+        for group in scanned.groups
+        if group.matches.template.stream == stream and group.matches.template.is_punctuation == punctuations
     ]
 
 
-def together(parts: list[Texts], columns: int) -> Texts:
+def merged_texts(parts: list[ItemTexts], columns: int) -> ItemTexts:
     """Items of one kind in their order."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
     if not parts:
         nothing = np.zeros(0, np.int64)
-        return Texts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
+        return ItemTexts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
     ordinal = np.concatenate([part.ordinal for part in parts])
     order = np.argsort(ordinal, kind="stable")
-    merged = [in_order(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(columns)]
-    return Texts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
+    merged = [reordered(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(columns)]
+    return ItemTexts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
 
 
-def _column(window: Window, found: Found, index: int) -> pa.StringArray:
-    source = found.shape.sources[index]
+def _column(window: Window, matches: Matches, index: int) -> pa.StringArray:
+    source = matches.template.sources[index]
     if not isinstance(source, int):
-        return repeated(source, len(found))
-    texts = slots(window.text, *found.slot(source))
-    texts = one_line(texts) if found.shape.quoted[source] else texts
+        return repeated(source, len(matches))
+    texts = slots(window.text, *matches.slot(source))
+    texts = without_line_breaks(texts) if matches.template.quoted[source] else texts
     return dereferenced(texts) if window.has_references else texts

@@ -16,9 +16,9 @@ from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.documents import open_document
 from sources.xml.splits.prolog import PROLOG_LIMIT, prolog_of
 
-Kind = Literal["document", "tuple", "punctuation"]
+MalformedKind = Literal["document", "tuple", "punctuation"]
 
-BLOCK = 1 << 20
+LINE_BLOCK = 1 << 20
 """Bytes in which lines are counted at once."""
 
 _LONG: pa.DataType = pa.int64()
@@ -58,7 +58,7 @@ class Malformed:
     position: int
     document: str
     offset: int
-    kind: Kind
+    kind: MalformedKind
     reason: str
     raw: str | None
     within: str | None = None
@@ -85,7 +85,7 @@ def locate(path: str, offsets: Sequence[int], encoding: str | None = None) -> li
 def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iterator[tuple[int, int]]:
     line, tail = 1, b""  # the line's text so far
     for offset in offsets:
-        while at < offset and (block := file.read(min(offset - at, BLOCK))):
+        while at < offset and (block := file.read(min(offset - at, LINE_BLOCK))):
             at += len(block)
             line += block.count(b"\n")
             newline = block.rfind(b"\n")
@@ -93,7 +93,7 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
         yield line, len(tail.decode(codec, "replace")) + 1
 
 
-def as_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
+def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
     """The rows of a staged range (`staging.MALFORMED`), with the whole items or without."""
     by_document: dict[str, list[Malformed]] = {}
     for one in malformed:
@@ -111,7 +111,7 @@ def as_table(malformed: Iterable[Malformed], encoding: str | None = None, *, who
     return pa.Table.from_arrays(arrays, schema=MALFORMED)
 
 
-def as_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
+def malformed_error(malformed: Malformed, encoding: str | None = None) -> MalformedInput:
     """What is raised where bad input stops the reading."""
     ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(

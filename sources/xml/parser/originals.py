@@ -19,7 +19,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import locate
 from sources.xml.parser.parsed import Parsed
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.part import Part
 
 
@@ -52,7 +52,7 @@ def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
     """The tuples at these positions; without those that are not there any more."""
     source = part.source
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
-    parser = XmlParser(part.with_columns(columns).options)
+    parser = RangeParser(part.with_columns(columns).options)
     stream = parser.streams[part.stream]
     wanted, last = np.array(sorted(positions), np.int64), max(positions, default=-1)
     found: list[Original] = []
@@ -69,7 +69,7 @@ def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
 
 def original(parsed: Parsed, position: int, options: SourceOptions) -> Original:
     """The tuple at that position of a piece of a source."""
-    stream = XmlParser(options).streams[0]
+    stream = RangeParser(options).streams[0]
     (one,) = _placed(_originals(parsed, np.array([position]), stream), options.encoding)
     return one
 

@@ -1,4 +1,4 @@
-"""A piece of a document before and after it was parsed."""
+"""What a chunk of a document holds, parsed: tuples as a record batch, punctuations, and what was malformed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lxml import etree
 
+from sources.xml.parser.located_text import LocatedText
 from sources.xml.parser.malformed import Malformed
-from sources.xml.splits.split_points import Fragment, fragments
-from sources.xml.splits.tags import parse_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +35,9 @@ class Parsed:
     had: tuple[str, ...] = ()
     length: int = 0
     starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    text: Content | None = None
-
-    @property
-    def dropped(self) -> int:
-        """How many punctuations are left out."""
-        return self.void.total()
+    text: LocatedText | None = None
 
     @property
     def is_last(self) -> bool:
         """Whether nothing of the source can follow: the document is not well-formed, or cannot be read on."""
         return bool(self.malformed) and self.malformed[-1].kind == "document"
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A text to read, and where it stands in its document; `path`, `offset` and `codec` tell that."""
-
-    content: bytes
-    open: tuple[bytes, ...]
-    after: tuple[bytes, ...]
-    path: str
-    offset: int
-    codec: str
-
-    def place(self, offset: int) -> int:
-        """Where an offset of the content is in the document."""
-        if self.codec == "utf-8":
-            return self.offset + offset
-        return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
-
-    def fragments(self, item: bytes) -> dict[int, Fragment]:
-        """Its items and what stands between them, by where they begin."""
-        return {piece.start: piece for piece in fragments(self.content, self.open, self.after, item)}
-
-    def tree(self) -> etree._Element | etree.XMLSyntaxError:
-        """The content parsed, or why it is not well-formed."""
-        try:
-            return parse_content(self.content, self.open, self.after)
-        except etree.XMLSyntaxError as fault:
-            return fault

@@ -13,8 +13,8 @@ from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.xml.options.arrow_text import has_blank_ends
 from sources.xml.options.formats import PrefixRewriting
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.elements import as_constant
-from sources.xml.parser.text import UnreadableError
+from sources.xml.parser.item_reader import quoted_constant
+from sources.xml.parser.leaf_text import UnreadableError
 
 pc: Any = pyarrow.compute
 
@@ -27,7 +27,7 @@ _PLAIN = {
 """Texts that are patterns whatever they say."""
 
 
-class PatternTexts:
+class PatternReader:
     """Looks at the pattern texts of one source's punctuations, attribute by attribute."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -90,7 +90,7 @@ def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:
 
 def _quoted(texts: Any) -> pa.StringArray:
     distinct = texts.dictionary_encode()
-    quoted = [as_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
+    quoted = [quoted_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
     result: pa.StringArray = pa.array(quoted, pa.string()).take(distinct.indices)
     return result
 

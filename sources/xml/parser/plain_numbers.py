@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from punct_ns.domain import Domain
-from sources.xml.options.arrow_text import characters, ends
+from sources.xml.options.arrow_text import characters, text_ends
 
 _ZERO, _POINT = b"0."
 
@@ -53,7 +53,7 @@ class PlainNumbers:
             return False
         if not len(texts):
             return True
-        end, character = ends(texts), characters(texts)
+        end, character = text_ends(texts), characters(texts)
         start, end = end[:-1] - end[0], end[1:] - end[0]
         is_other = character - np.uint8(_ZERO) > 9  # what is below zero is far above
         other = np.flatnonzero(is_other)

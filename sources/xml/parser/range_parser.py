@@ -1,6 +1,6 @@
-"""From a range of a document to record batches, of one source or of several that are read in one pass.
+"""The parser of a byte range of a document, into record batches of one source or of several that share the scan.
 
-A range is read in windows, and each of them by `item_parser`, as fast as it allows.
+A range is read chunk by chunk, and each chunk by `item_parser`, as fast as it allows.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from collections.abc import Iterator
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.item_texts import Items
+from sources.xml.parser.located_text import LocatedText
 from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.memory_tuning import keep_heap
-from sources.xml.parser.parsed import Content, Parsed
-from sources.xml.parser.templates.template_scan import Peeler
+from sources.xml.parser.memory_tuning import keep_freed_memory
+from sources.xml.parser.parsed import Parsed
+from sources.xml.parser.templates.template_scan import TemplateScanner
 from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
 from sources.xml.splits.charset import FlawError
 from sources.xml.splits.documents import open_document
 
-__all__ = ["Parsed", "XmlParser"]
+__all__ = ["Parsed", "RangeParser"]
 
 
-class XmlParser:
+class RangeParser:
     """Parses the ranges of a source, and of those beside it; `streams` are the parsers of each."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
@@ -30,11 +31,11 @@ class XmlParser:
         self.streams = [ItemParser(options, options.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in options.beside]
         readers = [stream.reader for stream in self.streams]
-        is_peeled = all(stream.peels for stream in self.streams)
-        is_peeled &= len({reader.local for reader in readers}) == len(readers)
-        self._peeler = Peeler(readers) if is_peeled else None
-        self.tuple_schema = self.streams[0].tuple_schema
-        self.punctuation_schema = self.streams[0].punctuation_schema
+        all_have_templates = all(stream.has_templates for stream in self.streams)
+        all_have_templates &= len({reader.local for reader in readers}) == len(readers)
+        self._scanner = TemplateScanner(readers) if all_have_templates else None
+        self.tuple_schema = self.streams[0].batches.tuple_schema
+        self.punctuation_schema = self.streams[0].batches.punctuation_schema
 
     def parse(self, range_: ByteRange) -> Iterator[Parsed]:
         """The items of a range, piece by piece; nothing is raised for bad input.
@@ -47,7 +48,7 @@ class XmlParser:
 
     def parse_all(self, range_: ByteRange) -> Iterator[list[Parsed]]:
         """The same of the source and of each beside it."""
-        keep_heap()
+        keep_freed_memory()
         at = [range_.base + range_.start] * len(self.streams)
         for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
             stream.reader.expect(namespace)
@@ -66,12 +67,12 @@ class XmlParser:
                 at = [place + one.length for place, one in zip(at, each, strict=True)]
         except FlawError as flaw:
             malformed = [Malformed(place, range_.path, flaw.offset, "document", flaw.reason, None) for place in at]
-            yield [stream.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
+            yield [stream.batches.nothing(flaw=one) for stream, one in zip(self.streams, malformed, strict=True)]
             return
         if range_.close:
-            yield [stream.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
+            yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
 
-    def _texts(self, range_: ByteRange) -> Iterator[tuple[Content, list[Items]]]:
+    def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:
         if range_.start == range_.end and range_.ends == "split":
             return
         with open_document(range_.path) as file:
@@ -79,24 +80,24 @@ class XmlParser:
                 file, range_, self._options.unsplit, self._options.encoding, self._options.max_item_bytes
             )
             while True:
-                content, open_, offset = reader.items() if self._peeler else b"", reader.open, reader.offset
-                found = self._regular(content, open_)
+                content, open_, offset = reader.items() if self._scanner else b"", reader.open, reader.offset
+                found = self._template_items(content, open_)
                 if found is not None:
                     reader.take()
-                    yield Content(content, open_, open_, range_.path, offset, reader.codec), found
+                    yield LocatedText(content, open_, open_, range_.path, offset, reader.codec), found
                     continue
                 chunk = reader.chunk()
                 if chunk is None:
                     return
-                text = Content(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
+                text = LocatedText(chunk.content, chunk.open, chunk.after, range_.path, chunk.offset, reader.codec)
                 root = text.tree()
                 yield text, [stream.items(text, root) for stream in self.streams]
 
-    def _regular(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
+    def _template_items(self, content: bytes, open_: tuple[bytes, ...]) -> list[Items] | None:
         """The items of a text that ends in what looks like one's end, if most are regular and none is malformed."""
-        peeled = self._peeler.peel(content, open_) if self._peeler and content else None
-        if peeled is None:
+        scanned = self._scanner.scan(content, open_) if self._scanner and content else None
+        if scanned is None:
             return None
-        found = [parser.regular(peeled, stream) for stream, parser in enumerate(self.streams)]
+        found = [parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams)]
         whole = [items for items in found if items is not None]
         return whole if len(whole) == len(found) else None

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings import Findings
-from sources.xml.parser.malformed import as_error
-from sources.xml.parser.noticing import Noticing, restrictions
-from sources.xml.parser.range_parser import Parsed, XmlParser
+from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from sources.xml.parser.malformed import malformed_error
+from sources.xml.parser.range_parser import Parsed, RangeParser
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 
@@ -31,10 +31,10 @@ class Reading:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options.replace(follow="false", columns=None)
-        self._parser = XmlParser(self._options)
+        self._parser = RangeParser(self._options)
         planner = Planner(self._options, Documents(self._options, log=False))
         _, self._ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
-        self._noticing = Noticing(self._options, self._parser.streams[0])
+        self._findings = FindingsCollector(self._options, self._parser.streams[0])
         self._said: Counter[str] = Counter()
         self._malformed = 0
 
@@ -44,13 +44,13 @@ class Reading:
         for range_ in self._ranges:
             for parsed in self._parser.parse(range_):
                 if parsed.malformed and (stops or parsed.is_last):
-                    raise as_error(parsed.malformed[0 if stops else -1], self._options.encoding)
+                    raise malformed_error(parsed.malformed[0 if stops else -1], self._options.encoding)
                 self._malformed += len(parsed.malformed)
-                self._noticing.add(parsed)
-                self._said += restrictions(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
+                self._findings.add(parsed)
+                self._said += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
                 yield parsed
 
     def findings(self) -> Findings:
         """What was noticed up to now."""
-        found = self._noticing.findings(self._ranges, self._said)
+        found = self._findings.findings(self._ranges, self._said)
         return found + Findings(aside=Counter(malformed=self._malformed))

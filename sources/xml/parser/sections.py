@@ -10,12 +10,12 @@ from lxml import etree
 from sources.xml.options.paths import LeafPath
 from sources.xml.options.source import SourceOptions
 from sources.xml.options.structural_promises import SectionEnd
-from sources.xml.parser.elements import ItemReader
-from sources.xml.parser.text import UnreadableError, of_ancestor
+from sources.xml.parser.item_reader import ItemReader
+from sources.xml.parser.leaf_text import UnreadableError, ancestor_text
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClosedSection:
     """An end tag that closes something.
 
     Attributes:
@@ -45,7 +45,7 @@ class SectionWalk:
             for path in (paths[index] for index in end.attributes)
         ]
 
-    def walk(self, root: etree._Element, open_after: int) -> Iterator[etree._Element | Ended]:
+    def walk(self, root: etree._Element, open_after: int) -> Iterator[etree._Element | ClosedSection]:
         """Items and ends, in document order.
 
         Args:
@@ -90,11 +90,11 @@ class SectionWalk:
                 names |= {_local(child) for child in parent.iterchildren("*")}
         return ["{*}" + name for name in names]
 
-    def _ended(self, section: etree._Element, items: int) -> Iterator[Ended]:
+    def _ended(self, section: etree._Element, items: int) -> Iterator[ClosedSection]:
         for end, paths in zip(self._ends, self._paths, strict=True):
             if _matches(section, end):
                 try:
-                    yield Ended(items, end.attributes, tuple(of_ancestor(section, path) for path in paths))
+                    yield ClosedSection(items, end.attributes, tuple(ancestor_text(section, path) for path in paths))
                 except UnreadableError:
                     continue  # what is no value closes nothing
 

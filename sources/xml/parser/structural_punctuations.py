@@ -18,16 +18,17 @@ import pyarrow.compute
 from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant, Pattern, patterns
 from punct_ns.value_set import ValueSet
+from sources.xml.options.arrow_text import Mask
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.columns import Column
-from sources.xml.parser.sections import Ended
-from sources.xml.parser.templates.item_template import Mask, Offsets
+from sources.xml.parser.columns import ColumnReader
+from sources.xml.parser.sections import ClosedSection
+from sources.xml.splits.split_points import Offsets
 
 pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ImpliedPunctuation:
     """A punctuation.
 
     Attributes:
@@ -39,15 +40,17 @@ class Said:
     texts: tuple[str | None, ...]
 
 
-class Derivation:
+class StructuralPunctuations:
     """Derives the punctuations of one source."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self._schema, self._closings = options.schema, options.structural
+        self._schema, self._promises = options.schema, options.structural
         closed = {place for end in options.structural.sections for place in end.attributes}
-        self._columns = {place: Column.of(options, place) for place in sorted(closed)}
+        self._columns = {place: ColumnReader.of(options, place) for place in sorted(closed)}
 
-    def of(self, values: dict[int, pa.Array[Any]], ordinals: Offsets, ended: Sequence[Ended]) -> list[Said]:
+    def of(
+        self, values: dict[int, pa.Array[Any]], ordinals: Offsets, ended: Sequence[ClosedSection]
+    ) -> list[ImpliedPunctuation]:
         """What a piece implies, in order.
 
         Args:
@@ -55,21 +58,21 @@ class Derivation:
             ordinals: Of its tuples.
             ended: Its sections' ends.
         """
-        said: list[Said] = []
-        for place in self._closings.unique:
-            said += self._closed(place, values[place], ordinals + 1, values.get(place), ordinals)
+        implied: list[ImpliedPunctuation] = []
+        for place in self._promises.unique:
+            implied += self._closed(place, values[place], ordinals + 1, values.get(place), ordinals)
         for place, column in self._columns.items():
             mine = [end for end in ended if end.attributes == (place,)]
             if mine:
                 closed, wrong = column.read(pa.array([end.texts[0] for end in mine], pa.string()))
                 right = np.array([row not in wrong for row in range(len(mine))], np.bool_)
                 after = np.array([end.after for end in mine], np.int64)[right]
-                said += self._closed(place, closed.filter(pa.array(right)), after, values.get(place), ordinals)
+                implied += self._closed(place, closed.filter(pa.array(right)), after, values.get(place), ordinals)
         # An absent value is null, and so is one that cannot be read; only the one is closed.
-        said += [one for end in ended if len(end.attributes) != 1 or end.texts == (None,) for one in self._each(end)]
-        return sorted(said, key=lambda one: one.after)
+        implied += [one for end in ended if len(end.attributes) != 1 or end.texts == (None,) for one in self._each(end)]
+        return sorted(implied, key=lambda one: one.after)
 
-    def _each(self, end: Ended) -> Iterator[Said]:
+    def _each(self, end: ClosedSection) -> Iterator[ImpliedPunctuation]:
         """What one end closes; nothing if a value cannot be read."""
         texts: list[str | None] = [None] * len(self._schema)
         for place, text in zip(end.attributes, end.texts, strict=True):
@@ -79,11 +82,11 @@ class Derivation:
             domain = self._schema[place].domain
             value = values[0].as_py()
             texts[place] = format_pattern(Constant(None if value is None else domain.normal(value)), domain)
-        yield Said(end.after, tuple(texts))
+        yield ImpliedPunctuation(end.after, tuple(texts))
 
     def _closed(
         self, place: int, closed: Any, after: Offsets, values: pa.Array[Any] | None, ordinals: Offsets
-    ) -> list[Said]:
+    ) -> list[ImpliedPunctuation]:
         """Values of an attribute, closed after so many items each; `values` are the tuples', where known."""
         there = pc.is_valid(closed).to_numpy(zero_copy_only=False)
         closed, after = closed.filter(pa.array(there)), after[there]
@@ -93,29 +96,29 @@ class Derivation:
         domain = self._schema[place].domain
         whole = ValueSet.of(domain, [domain.normal(value) for value in closed.filter(pa.array(~broken)).to_pylist()])
         end = int(after.max())
-        said = [self._said(end, place, pattern) for pattern in patterns(whole)]
-        return said + [
-            self._said(int(after[row]), place, Constant(domain.normal(closed[row].as_py())))
+        implied = [self._implied(end, place, pattern) for pattern in patterns(whole)]
+        return implied + [
+            self._implied(int(after[row]), place, Constant(domain.normal(closed[row].as_py())))
             for row in np.flatnonzero(broken).tolist()
         ]
 
-    def _said(self, after: int, place: int, pattern: Pattern) -> Said:
+    def _implied(self, after: int, place: int, pattern: Pattern) -> ImpliedPunctuation:
         texts: list[str | None] = [None] * len(self._schema)
         texts[place] = format_pattern(pattern, self._schema[place].domain)
-        return Said(after, tuple(texts))
+        return ImpliedPunctuation(after, tuple(texts))
 
 
-class Places:
+class ItemPositions:
     """Positions of the items of a piece, and of what is derived from them, which stands between them.
 
     Attributes:
-        derived: Those of what is derived, in its order.
+        implied: Those of what is derived, in its order.
     """
 
-    def __init__(self, at: int, derived: Sequence[Said]) -> None:
+    def __init__(self, at: int, implied: Sequence[ImpliedPunctuation]) -> None:
         self._at = at
-        self._after = np.array([one.after for one in derived], np.int64)
-        self.derived: list[int] = (self._after + np.arange(len(derived)) + at).tolist()
+        self._after = np.array([one.after for one in implied], np.int64)
+        self.implied: list[int] = (self._after + np.arange(len(implied)) + at).tolist()
 
     def of(self, ordinals: Offsets) -> Offsets:
         """Of items, by their ordinals."""

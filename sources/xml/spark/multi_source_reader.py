@@ -116,11 +116,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from sources.xml.parser.memory_tuning import leave_imports_alone
+        from sources.xml.parser.memory_tuning import freeze_imports
         from sources.xml.spark.stage_writer import stage
 
         assert isinstance(partition, Task)
-        leave_imports_alone()
+        freeze_imports()
         with telling():
             rows = stage(partition.ranges, self._sources[partition.reader])
             yield pa.RecordBatch.from_pylist(rows, to_arrow_schema(self._schema))

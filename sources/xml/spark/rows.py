@@ -9,8 +9,8 @@ import pyarrow as pa
 from punct_ns.slices import POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.malformed import as_error
-from sources.xml.parser.range_parser import Parsed, XmlParser
+from sources.xml.parser.malformed import malformed_error
+from sources.xml.parser.range_parser import Parsed, RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 
 
@@ -24,11 +24,11 @@ def rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schem
             FAILFAST; in other modes that is left out.
     """
     columns = tuple(name for name in schema.names if name not in (POSITION_SHOWN, PUNCTUATION_SHOWN))
-    parser = XmlParser(options, columns)
+    parser = RangeParser(options, columns)
     for range_ in ranges:
         for parsed in parser.parse(range_):
             if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
-                raise as_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
+                raise malformed_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
             table = _table(parsed, options, schema)
             if table.num_rows:
                 yield from table.combine_chunks().to_batches()

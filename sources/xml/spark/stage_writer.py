@@ -17,11 +17,11 @@ from sources.xml.grammar.grammar_filter import Sieve
 from sources.xml.grammar.late import reported
 from sources.xml.grammar.restricted import also_restricted, known
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.malformed import MALFORMED, Malformed, as_table
-from sources.xml.parser.noticing import Noticing, restrictions
+from sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
 from sources.xml.parser.parsed import Parsed
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.spark.staged_rows import StagedRange, to_ipc
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.part import Part
@@ -62,7 +62,7 @@ def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
     """Have the streams take it all; what to read instead as soon as punctuations restrict what is not read."""
-    parser = XmlParser(part.options)
+    parser = RangeParser(part.options)
     for stream, of in zip(streams, parser.streams, strict=True):
         stream.begin(of)
     for range_ in part.ranges:
@@ -84,11 +84,11 @@ class _Stream:
 
     def begin(self, parser: ItemParser) -> None:
         """That parser will read it."""
-        self.columns = frozenset(parser.tuple_schema.names)
-        self._schema = parser.punctuation_schema
-        self._noticing = Noticing(self._options, parser)
-        self._sieve = Sieve(self._options, parser.tuple_schema)
-        self._file = _TupleFile(self._options, parser.tuple_schema)
+        self.columns = frozenset(parser.batches.tuple_schema.names)
+        self._schema = parser.batches.punctuation_schema
+        self._findings = FindingsCollector(self._options, parser)
+        self._sieve = Sieve(self._options, parser.batches.tuple_schema)
+        self._file = _TupleFile(self._options, parser.batches.tuple_schema)
 
     def discard(self) -> None:
         """Nothing of it counts."""
@@ -101,7 +101,7 @@ class _Stream:
         if parsed.punctuations.num_rows:
             self._punctuations.append(parsed.punctuations)
         self._malformed += parsed.malformed
-        self._noticing.add(parsed)
+        self._findings.add(parsed)
 
     def row(self) -> dict[str, Any]:
         """The staged row, once all pieces have come."""
@@ -110,10 +110,10 @@ class _Stream:
         said = pa.Table.from_batches(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
         late = pa.Table.from_pylist(reported(self._sieve.late, self._part), MALFORMED)
-        malformed = as_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
+        malformed = malformed_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
         wrong = pa.concat_tables([malformed, late]).sort_by(POSITION_SHOWN)
         encoded = _encoded(said)
-        noticed = self._noticing.findings(ranges, restrictions(encoded, self._options.schema))
+        noticed = self._findings.findings(ranges, restriction_counts(encoded, self._options.schema))
         positions += [wrong[POSITION_SHOWN][end].as_py() for end in (0, -1) if len(wrong)]
         return {
             "source": self._options.source,

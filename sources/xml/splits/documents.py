@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from punct_ns.errors import InputError, StateError, UsageError
-from sources.xml.options.local_paths import divided, local_path, pattern_of
+from sources.xml.options.local_paths import glob_of, local_path, split_glob
 from sources.xml.options.source import SourceOptions, structure_of_many
 
 DOCUMENT_LOG = "documents.jsonl"
@@ -31,7 +31,7 @@ class Documents:
                 documents; or a path of no file system.
         """
         self._path = local_path(options.path)
-        self._pattern = None if options.documents == "one" else pattern_of(self._path)
+        self._pattern = None if options.documents == "one" else glob_of(self._path)
         self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
         if options.is_merged:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
@@ -46,7 +46,7 @@ class Documents:
                     hint="a directory that keeps in which order its documents were found",
                 )
             self._log = Path(local_path(options.document_log)) / DOCUMENT_LOG
-            self._root = divided(self._path)[0]
+            self._root = split_glob(self._path)[0]
             # By names below it, since it may be called otherwise the next time, or be moved.
             self.paths = [str(self._root / name) for name in _recorded(self._log)]
 

@@ -11,8 +11,8 @@ import re
 import numpy as np
 from lxml import etree
 
+from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.source import SourceOptions
-from sources.xml.options.structure import local_tag
 from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.split_points import SplitPoint, Tags
 from sources.xml.splits.tags import parse_content

@@ -9,7 +9,7 @@ from punct_ns.slices import POSITION
 from sources.generators import sensors
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.harness.clock import Clock
 
@@ -24,7 +24,7 @@ def source(path: Path) -> SourceOptions:
 def stream(path: Path) -> list[tuple[str | None, ...]]:
     """The items in order: the values of a tuple, the patterns of a punctuation behind a `p`."""
     rows = []
-    for parsed in XmlParser(source(path)).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for parsed in RangeParser(source(path)).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
         assert not parsed.malformed
         rows += parsed.tuples.to_pylist() + [{**row, "p": "p"} for row in parsed.punctuations.to_pylist()]
     rows.sort(key=lambda row: row[POSITION])

@@ -1,1 +1,1 @@
-"""The fast path of the parser: items of one shape read columnwise, with a proof that nothing was misread."""
+"""The fast path of the parser: items that match a template are read columnwise, and proven to be read alike."""

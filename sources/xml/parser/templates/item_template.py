@@ -1,9 +1,8 @@
-"""The shape of regular items: literal markup with slots between, learnt from one item, recognised in all like it.
+"""The template of regular items: literal markup with slots between, learnt from a sample item.
 
-A shape is learnt from a sample by filling its slots with placeholders and letting the reference reading say which
+A template is learnt by filling the sample's slots with placeholders and letting the reference reading say which
 attribute each of them is. Any text that has the same literal markup, and in the slots nothing that means anything to
-XML, is then well-formed wherever the sample is, and reads alike. Recognising it takes a few comparisons of words per
-item, for all items of a window at once.
+XML, is then well-formed wherever the sample is, and reads alike.
 """
 
 from __future__ import annotations
@@ -11,20 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
-from sources.xml.parser.elements import DroppedError, ItemReader
-from sources.xml.parser.text import UnreadableError
+from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
+from sources.xml.parser.leaf_text import UnreadableError
 from sources.xml.splits.tags import parse_content
 
-Offsets = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-_LT, _QUOTE, _AMPERSAND, _BRACKET, _BLANK, _TAB, _LF = b'<"&] \t\n'
-_WORD = 8
-_PREDEFINED = (b"&lt;", b"&gt;", b"&amp;", b"&quot;", b"&apos;")
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 # Other attributes are part of the markup: they say nil, or what names mean, or libxml2 looks at their values.
 _PLAIN_ATTRIBUTE = re.compile(
@@ -33,7 +24,7 @@ _PLAIN_ATTRIBUTE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ItemTemplate:
     """Literal runs with a slot between any two.
 
     Attributes:
@@ -57,8 +48,8 @@ class Shape:
     @staticmethod
     def learn(
         sample: bytes, open_: tuple[bytes, ...], reader: ItemReader, *, quotes: bool, stream: int = 0
-    ) -> Shape | None:
-        """The shape of an item; None if it has none that could be recognised safely.
+    ) -> ItemTemplate | None:
+        """The template of an item; None if it has none by which others could be recognised safely.
 
         Args:
             sample: The item's text.
@@ -77,7 +68,7 @@ class Shape:
                 return None
             is_punctuation = reader.is_punctuation(items[0])
             texts = reader.patterns(items[0]) if is_punctuation else reader.values(items[0])
-        except (etree.XMLSyntaxError, UnreadableError, DroppedError):
+        except (etree.XMLSyntaxError, UnreadableError, VoidPunctuationError):
             return None
         slots = {_placeholder(slot).decode(): slot for slot in range(len(quoted))}
         sources = tuple(None if text is None else slots.get(text, text) for text in texts)
@@ -85,7 +76,7 @@ class Shape:
             return None  # made of several slots
         counts = [run.count(b"<") + (run.count(b'"') if quotes else 0) for run in runs]
         places = tuple(sum(counts[:number]) for number in range(len(runs)))
-        return Shape(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted), stream)
+        return ItemTemplate(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted), stream)
 
 
 _PLACEHOLDER = "\ue0ff"
@@ -115,118 +106,3 @@ def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
     ends = [0, *(end for _, end, _ in cuts)]
     starts = [*(start for start, _, _ in cuts), len(sample)]
     return [sample[a:b] for a, b in zip(ends, starts, strict=True)], [quoted for _, _, quoted in cuts]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Items of one shape in a window, in order.
-
-    Attributes:
-        shape: Their shape.
-        at: For each run of the shape, where in the window it begins in each of the items.
-    """
-
-    shape: Shape
-    at: list[Offsets]
-
-    def __len__(self) -> int:
-        return len(self.at[0])
-
-    @property
-    def start(self) -> Offsets:
-        """Where the items begin."""
-        return self.at[0]
-
-    @property
-    def end(self) -> Offsets:
-        """Where they end."""
-        return self.at[-1] + len(self.shape.runs[-1])
-
-    def slot(self, slot: int) -> tuple[Offsets, Offsets]:
-        """Where a slot begins and ends in each of the items."""
-        return self.at[slot] + len(self.shape.runs[slot]), self.at[slot + 1]
-
-    def those(self, which: Offsets | Mask) -> Found:
-        """Some of the items, in the order given."""
-        return Found(self.shape, [at[which] for at in self.at])
-
-
-class Window:
-    """A text with its delimiters, in which shapes are recognised."""
-
-    def __init__(self, text: bytes, *, quotes: bool) -> None:
-        """Find the delimiters: `<`, and quotes if they are."""
-        padded = text + bytes(_WORD)
-        self.text = text
-        self.byte: npt.NDArray[np.uint8] = np.frombuffer(padded, np.uint8)[: len(text)]
-        # The eight bytes that begin at every offset.
-        self._word = np.ndarray((len(text) + 1,), np.dtype("<u8"), padded, strides=(1,))
-        delimits = self.byte == _LT
-        if quotes:
-            delimits |= self.byte == _QUOTE
-        self._delimiters: Offsets = np.flatnonzero(delimits)
-        self._first = self._word[self._delimiters]
-        self.has_references = False
-        self._lively = self._find_lively()
-
-    def find(self, shape: Shape) -> Found:
-        """The items of a shape."""
-        value, mask = _as_word(shape.runs[0][:_WORD])
-        first = self._first & mask if len(shape.runs[0]) < _WORD else self._first
-        items = np.flatnonzero(first == value)
-        items = items[: np.searchsorted(items, len(self._delimiters) - shape.delimiters, "right")]
-        found = Found(shape, [self._delimiters[items + place] for place in shape.places])
-        for number, run in enumerate(shape.runs):
-            words = range(_WORD if number == 0 else 0, len(run), _WORD)
-            # The last word of a longer run overlaps the one before.
-            for offset in (min(word, max(len(run) - _WORD, 0)) for word in words):
-                value, mask = _as_word(run[offset : offset + _WORD])
-                there = self._word[found.at[number] + offset]
-                fits = (there & mask if len(run) < _WORD else there) == value
-                if not fits.all():
-                    found = found.those(fits)
-        return self._inert(found)
-
-    def _inert(self, found: Found) -> Found:
-        """The items whose slots hold nothing that means anything to XML, or is forbidden in it."""
-        if not len(self._lively) or not len(found):
-            return found
-        item = np.searchsorted(found.start, self._lively, "right") - 1
-        inside = item >= 0
-        at, item = self._lively[inside], item[inside]
-        hit = np.zeros(len(at), np.bool_)
-        for slot in range(len(found.shape.runs) - 1):
-            start, end = found.slot(slot)
-            hit |= (start[item] <= at) & (at < end[item])
-        inert = np.ones(len(found), np.bool_)
-        inert[item[hit]] = False
-        return found if inert.all() else found.those(inert)
-
-    def _find_lively(self) -> Offsets:
-        """Offsets of what is more than a character in text: references, CR, forbidden characters, the end of CDATA.
-
-        References to the five entities that every document has are no matter: whoever takes a text undoes them.
-        """
-        found = []
-        is_control = self.byte < _BLANK
-        # All of them are line feeds in most windows; to count is cheaper than to find.
-        if np.count_nonzero(is_control) > np.count_nonzero(self.byte == _LF):
-            control = np.flatnonzero(is_control)
-            which = self.byte[control]
-            found.append(control[(which != _TAB) & (which != _LF)])
-        if b"&" in self.text:
-            references = np.flatnonzero(self.byte == _AMPERSAND)
-            words, predefined = self._word[references], np.zeros(len(references), np.bool_)
-            for value, mask in map(_as_word, _PREDEFINED):
-                predefined |= (words & mask) == value
-            self.has_references = bool(predefined.any())
-            found.append(references[~predefined])
-        if b"]" in self.text:
-            found.append(np.flatnonzero((self.byte[:-2] == _BRACKET) & (self.byte[1:-1] == _BRACKET)))
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
-
-
-def _as_word(literal: bytes) -> tuple[np.uint64, np.uint64]:
-    """Up to eight bytes as a word, and the mask of those that count."""
-    value = int.from_bytes(literal, "little")
-    return np.uint64(value), np.uint64((1 << 8 * len(literal)) - 1)

@@ -1,4 +1,4 @@
-"""Regular items in a window and the gaps between them, in the order of the text, and how all items are numbered."""
+"""The residue of a scanned window: the gaps between the items that matched templates, and how all are numbered."""
 
 from __future__ import annotations
 
@@ -7,53 +7,57 @@ from dataclasses import dataclass, replace
 import numpy as np
 from lxml import etree
 
-from sources.xml.parser.templates.item_template import Found, Mask, Offsets, Window
+from sources.xml.options.arrow_text import Mask
+from sources.xml.parser.templates.window import Matches, Window
+from sources.xml.splits.split_points import Offsets
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Items of one shape.
+class NumberedMatches:
+    """Items of one template, with their numbers.
 
     Attributes:
-        found: The items.
+        matches: The items.
         ordinal: Their numbers among all the items of the window, from 0.
     """
 
-    found: Found
+    matches: Matches
     ordinal: Offsets
 
 
-def between(window: Window, found: list[Found]) -> tuple[list[Group], list[tuple[int, int]]]:
-    """The groups of items, numbered in their order, and the gaps between items that are not blank."""
-    found = [items for items in found if len(items)]
-    if len(found) == 1:
-        start, end = found[0].start, found[0].end
-        groups = [Group(found[0], np.arange(len(start)))]
+def matches_and_residue(window: Window, matches: list[Matches]) -> tuple[list[NumberedMatches], list[tuple[int, int]]]:
+    """The items numbered in their order, and the gaps between them that are not blank."""
+    matches = [items for items in matches if len(items)]
+    if len(matches) == 1:
+        start, end = matches[0].start, matches[0].end
+        groups = [NumberedMatches(matches[0], np.arange(len(start)))]
     else:
-        start, end, groups = _merged(found)
+        start, end, groups = _merged(matches)
     gap_start = np.concatenate([np.zeros(1, np.int64), end])
     gap_end = np.concatenate([start, np.full(1, len(window.text), np.int64)])
     filled = np.flatnonzero(_not_blank(window, gap_start, gap_end))
     return groups, list(zip(gap_start[filled].tolist(), gap_end[filled].tolist(), strict=True))
 
 
-def _merged(found: list[Found]) -> tuple[Offsets, Offsets, list[Group]]:
-    """Where the items of several shapes begin and end, in order, and the groups of them."""
-    if not found:
+def _merged(matches: list[Matches]) -> tuple[Offsets, Offsets, list[NumberedMatches]]:
+    """Where the items of several templates begin and end, in order, and the groups of them."""
+    if not matches:
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, []
-    start = np.concatenate([items.start for items in found])
+    start = np.concatenate([items.start for items in matches])
     order = np.argsort(start, kind="stable")
-    start, end = start[order], np.concatenate([items.end for items in found])[order]
-    # Two shapes may fit one item; the first counts.
+    start, end = start[order], np.concatenate([items.end for items in matches])[order]
+    # Two templates may fit one item; the first counts.
     first = np.concatenate([[True], start[1:] != start[:-1]])
     number = np.empty(len(order), np.int64)
     number[order] = np.where(first, np.cumsum(first) - 1, -1)
     groups = []
-    for items in found:
+    for items in matches:
         ordinal, number = number[: len(items)], number[len(items) :]
         taken = ordinal >= 0
-        groups.append(Group(items, ordinal) if taken.all() else Group(items.those(taken), ordinal[taken]))
+        groups.append(
+            NumberedMatches(items, ordinal) if taken.all() else NumberedMatches(items.those(taken), ordinal[taken])
+        )
     return start[first], end[first], groups
 
 
@@ -76,22 +80,23 @@ def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
     return result
 
 
-def numbered(
-    groups: list[Group], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
-) -> tuple[list[Group], list[tuple[int, etree._Element]]]:
-    """The groups with the irregular items counted in, and these with their numbers."""
-    starts = np.sort(np.concatenate([group.found.start for group in groups]))
+def number_with_residue(
+    groups: list[NumberedMatches], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
+) -> tuple[list[NumberedMatches], list[tuple[int, etree._Element]]]:
+    """The items with those of the residue counted in, and these with their numbers."""
+    starts = np.sort(np.concatenate([group.matches.start for group in groups]))
     gap_starts = np.array([start for start, _ in gaps])
     regular_before = np.searchsorted(starts, gap_starts)
     counts = np.array([len(items) for items in rest])
     irregular_before = np.cumsum(counts) - counts
     upto = np.concatenate([[0], np.cumsum(counts)])
-    numbered = [
-        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.found.start)]) for group in groups
+    counted_in = [
+        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.matches.start)])
+        for group in groups
     ]
     irregular = [
         (int(regular_before[gap] + irregular_before[gap]) + number, element)
         for gap, items in enumerate(rest)
         for number, element in enumerate(items)
     ]
-    return numbered, irregular
+    return counted_in, irregular

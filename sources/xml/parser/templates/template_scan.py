@@ -1,11 +1,11 @@
-"""Takes the regular items out of a window and leaves the rest to the XML parser, with a proof that nothing was misread.
+"""The template scan: items that match a template leave the window, the XML parser proves that nothing was misread.
 
 The items may be those of several sources, as long as none lies within another.
 
-The items that have a known shape are cut out; what is left, if it is more than blanks, is parsed with a processing
+What is left when the matching items are cut out, the residue, if it is more than blanks, is parsed with a processing
 instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
 all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
-the shapes are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
+templates are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
 item), nothing is taken, and the window is parsed as it stands.
 """
 
@@ -17,27 +17,28 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from sources.xml.options.structure import MANY_TAGS
-from sources.xml.parser.elements import ItemReader
-from sources.xml.parser.templates.item_template import Shape, Window
-from sources.xml.parser.templates.residue import Group, between, numbered
+from sources.xml.options.leaf_tree import MANY_TAGS
+from sources.xml.parser.item_reader import ItemReader
+from sources.xml.parser.templates.item_template import ItemTemplate
+from sources.xml.parser.templates.residue import NumberedMatches, matches_and_residue, number_with_residue
+from sources.xml.parser.templates.window import Window
 from sources.xml.splits.tags import parse_content
 
-MARKER = b"<?peeled?>"
+ITEM_MARKER = b"<?item?>"
 
-SHAPES = 8
-"""Shapes that are tried on every window, for each context."""
+MOST_TEMPLATES = 8
+"""Templates that are tried on every window, for each context."""
 
-FAILURES = 16
-"""Samples without a shape after which no more are taken, for each context."""
+MOST_FAILURES = 16
+"""Samples without a template after which no more are taken, for each context."""
 
-RARE = 0.0005
-"""Part of the items that may be irregular without being looked at for a new shape."""
+RARE_PART = 0.0005
+"""Part of the items that may be irregular without being looked at for a new template."""
 
 
 @dataclass(frozen=True, slots=True)
-class Peeled:
-    """A window taken apart.
+class ScannedWindow:
+    """A window with its items found.
 
     Attributes:
         window: The window.
@@ -48,27 +49,27 @@ class Peeled:
 
     window: Window
     count: int
-    groups: list[Group]
+    groups: list[NumberedMatches]
     irregular: list[tuple[int, etree._Element, int]]
 
 
 @dataclass(slots=True)
-class _Shapes:
+class _Learnt:
     """What was learnt in one context.
 
     Attributes:
-        shapes: In the order in which they are tried.
+        templates: In the order in which they are tried.
         quotes: Whether quotes are delimiters.
-        failures: How many samples had no shape.
+        failures: How many samples had no template.
     """
 
-    shapes: list[Shape] = field(default_factory=list)
+    templates: list[ItemTemplate] = field(default_factory=list)
     quotes: bool = False
     failures: int = 0
 
 
-class Peeler:
-    """Takes windows apart; it learns the shapes as it goes."""
+class TemplateScanner:
+    """Scans windows for items of templates, which it learns as it goes."""
 
     def __init__(self, readers: Sequence[ItemReader]) -> None:
         """Of the items of these readings, which differ in their names."""
@@ -76,56 +77,58 @@ class Peeler:
         self._streams = {reader.local.encode(): stream for stream, reader in enumerate(readers)}
         self._stream_of: dict[object, int] = {}
         self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
-        self._contexts: dict[tuple[bytes, ...], _Shapes] = {}
+        self._contexts: dict[tuple[bytes, ...], _Learnt] = {}
         name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
         self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
-    def peel(self, text: bytes, open_: tuple[bytes, ...]) -> Peeled | None:
-        """Take a text apart; None if that is not possible, or there is nothing regular in it.
+    def scan(self, text: bytes, open_: tuple[bytes, ...]) -> ScannedWindow | None:
+        """Scan a text; None if that is not possible, or there is nothing regular in it.
 
         Args:
             text: Content, from a cut to what looks like the end of an item.
             open_: Start tags of the elements open where it begins.
         """
-        known = self._contexts.setdefault(open_, _Shapes())
-        if not known.shapes and not self._learn(known, text, open_, [(0, len(text))]):
+        known = self._contexts.setdefault(open_, _Learnt())
+        if not known.templates and not self._learn(known, text, open_, [(0, len(text))]):
             return None
         if not _is_text(text):
             return None
         window = Window(text, quotes=known.quotes)
-        groups, gaps = between(window, [window.find(shape) for shape in known.shapes])
+        groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
         count = sum(len(group.ordinal) for group in groups)
-        if len(gaps) > RARE * count and self._learn(known, text, open_, gaps):
-            return self.peel(text, open_)
+        if len(gaps) > RARE_PART * count and self._learn(known, text, open_, gaps):
+            return self.scan(text, open_)
         if not groups:
             return None
         irregular: list[tuple[int, etree._Element, int]] = []
         if gaps:
-            rest = self._rest(text, open_, gaps)
-            if rest is None:
+            residue = self._residue(text, open_, gaps)
+            if residue is None:
                 return None
-            groups, others = numbered(groups, gaps, rest)
+            groups, others = number_with_residue(groups, gaps, residue)
             irregular = [(number, element, self._stream(element)) for number, element in others]
-        return Peeled(window, count + len(irregular), groups, irregular)
+        return ScannedWindow(window, count + len(irregular), groups, irregular)
 
-    def _learn(self, known: _Shapes, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
-        """Look for a new shape in gaps; whether there was one."""
+    def _learn(self, known: _Learnt, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
+        """Look for a new template in gaps; whether there was one."""
         for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
-            if len(known.shapes) == SHAPES or known.failures == FAILURES:
+            if len(known.templates) == MOST_TEMPLATES or known.failures == MOST_FAILURES:
                 return False
             found = self._sample(text, start, end)
             if found is None:
                 continue
             sample, stream = found
             if b'="' in sample and not known.quotes:
-                known.shapes, known.quotes = [], True
+                known.templates, known.quotes = [], True
             is_alone = all(tag.start() == 0 for tag in self._start_tag.finditer(sample))
             reader = self._readers[stream]
-            shape = Shape.learn(sample, open_, reader, quotes=known.quotes, stream=stream) if is_alone else None
-            if shape is None or shape in known.shapes:
+            template = (
+                ItemTemplate.learn(sample, open_, reader, quotes=known.quotes, stream=stream) if is_alone else None
+            )
+            if template is None or template in known.templates:
                 known.failures += 1
             else:
-                known.shapes.append(shape)
+                known.templates.append(template)
                 return True
         return False
 
@@ -155,7 +158,7 @@ class Peeler:
     def _is_whole(self, element: etree._Element) -> bool:
         return any(reader.is_whole(element) for reader in self._readers)
 
-    def _rest(
+    def _residue(
         self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
     ) -> list[list[etree._Element]] | None:
         """The items in each gap; None if the proof fails."""
@@ -163,7 +166,7 @@ class Peeler:
         if any(b"<?" in part for part in parts):
             return None
         try:
-            root = parse_content(MARKER + MARKER.join(parts) + MARKER, open_, open_)
+            root = parse_content(ITEM_MARKER + ITEM_MARKER.join(parts) + ITEM_MARKER, open_, open_)
         except etree.XMLSyntaxError:
             return None
         context = root

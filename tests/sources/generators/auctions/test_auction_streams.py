@@ -12,7 +12,7 @@ from sources.generators.auctions import generator
 from sources.generators.auctions.house import House
 from sources.generators.auctions.streams import STREAMS, Form, Stream, documents
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.samples.auction_items import BRISK, items
 
@@ -23,9 +23,9 @@ def parsed(path: Path, stream: Stream, form: Form) -> tuple[list[Row], list[Row]
     """What the source reads, by the stream's own declaration: tuples, punctuations."""
     options = SourceOptions.parse(stream.options(form, path), stream.schema)
     rows: tuple[list[Row], list[Row]] = ([], [])
-    for part in XmlParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
+    for part in RangeParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
         assert not part.malformed
-        assert not part.dropped
+        assert not part.void.total()
         rows[0].extend(part.tuples.to_pylist())
         rows[1].extend(part.punctuations.to_pylist())
     return rows

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
-from sources.xml.options.local_paths import absolute, divided
+from sources.xml.options.local_paths import absolute, split_glob
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 
@@ -45,7 +45,7 @@ def test_a_glob_that_names_nothing_is_a_glob(tmp_path: Path, monkeypatch: pytest
     assert found("in[1]/*.xml") == ["in1/a.xml"]
     assert found("in[2]/*.xml") == ["in[2]/a.xml"]
     assert found("*/a.xml") == ["in1/a.xml", "in[2]/a.xml"]
-    assert divided("x" * 300 + "[1]") == (Path(), ("x" * 300 + "[1]",))
+    assert split_glob("x" * 300 + "[1]") == (Path(), ("x" * 300 + "[1]",))
 
 
 def test_a_directory_may_be_called_as_a_file_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

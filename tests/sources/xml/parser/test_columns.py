@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
 from sources.xml.options.formats import IsoRewriting
-from sources.xml.parser.columns import Column
+from sources.xml.parser.columns import ColumnReader
 
 TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
 TYPES += ["TIMESTAMP_NTZ", "STRING"]
@@ -50,7 +50,7 @@ ONE_FORM = st.tuples(st.sampled_from(FORMS), st.lists(CLOCKS, max_size=4)).map(
 @example("TIMESTAMP", ["2003-05-15T10:00:00Z", "2003-05-15"])
 def test_a_column_holds_what_the_algebra_reads(kind: str, texts: list[str | None]) -> None:
     domain = Domain(kind)
-    values, reasons = Column("x", domain, None, trim=True).read(pa.array(texts, pa.string()))
+    values, reasons = ColumnReader("x", domain, None, trim=True).read(pa.array(texts, pa.string()))
     read = values.to_pylist()
     for row, text in enumerate(texts):
         tidy = text if text is None else text.strip(" \t\r\n")
@@ -69,12 +69,12 @@ def test_a_column_holds_what_the_algebra_reads(kind: str, texts: list[str | None
 
 def test_blanks_around_a_string_can_be_kept() -> None:
     texts = pa.array([" a ", "\n", ""])
-    assert Column("x", Domain("STRING"), None, trim=False).read(texts)[0].to_pylist() == [" a ", "\n", ""]
-    assert Column("x", Domain("STRING"), None, trim=True).read(texts)[0].to_pylist() == ["a", "", ""]
+    assert ColumnReader("x", Domain("STRING"), None, trim=False).read(texts)[0].to_pylist() == [" a ", "\n", ""]
+    assert ColumnReader("x", Domain("STRING"), None, trim=True).read(texts)[0].to_pylist() == ["a", "", ""]
 
 
 def test_the_null_text_is_null_whatever_blanks_are_around_it() -> None:
-    values, reasons = Column("x", Domain("INT"), "n/a", trim=True).read(pa.array([" n/a", "3"]))
+    values, reasons = ColumnReader("x", Domain("INT"), "n/a", trim=True).read(pa.array([" n/a", "3"]))
     assert (values.to_pylist(), reasons) == ([None, 3], {})
 
 
@@ -94,12 +94,12 @@ def test_the_null_text_is_null_whatever_blanks_are_around_it() -> None:
     ],
 )
 def test_a_declared_domain_is_checked_and_not_believed(domain: Domain, text: str | None, is_outside: bool) -> None:
-    _, reasons = Column("x", domain, None, trim=True).read(pa.array([text], pa.string()))
+    _, reasons = ColumnReader("x", domain, None, trim=True).read(pa.array([text], pa.string()))
     assert bool(reasons) == is_outside
 
 
 def test_other_forms_of_dates_are_read_by_their_pattern_alone() -> None:
-    column = Column("x", Domain("DATE"), None, trim=True, rewriting=IsoRewriting.of("MM/dd/yyyy"))
+    column = ColumnReader("x", Domain("DATE"), None, trim=True, rewriting=IsoRewriting.of("MM/dd/yyyy"))
     values, reasons = column.read(pa.array(["07/05/2000", "2000-07-05", "02/30/2000", "", None]))
     assert [str(value) for value in values.to_pylist()] == ["2000-07-05", "None", "None", "None", "None"]
     assert list(reasons) == [1, 2]
@@ -107,7 +107,7 @@ def test_other_forms_of_dates_are_read_by_their_pattern_alone() -> None:
 
 def test_timestamps_have_fractions_and_zones_in_their_patterns() -> None:
     rewriting = IsoRewriting.of("dd.MM.yyyy 'at' HH:mm:ss.SSSXXX")
-    column = Column("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
+    column = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
     values, reasons = column.read(pa.array(["05.07.2000 at 10:00:00.250+02:00"]))
     assert not reasons
     assert values[0].as_py().isoformat() == "2000-07-05T08:00:00.250000+00:00"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.malformed import Malformed, as_table, locate
-from sources.xml.parser.range_parser import Parsed, XmlParser
+from sources.xml.parser.malformed import Malformed, locate, malformed_table
+from sources.xml.parser.range_parser import Parsed, RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
@@ -18,7 +18,7 @@ GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]
 def parsed(path: Path, document: str | bytes, *, close: bool = False, **options: str) -> list[Parsed]:
     path.write_bytes(document if isinstance(document, bytes) else document.encode())
     given = {"path": str(path), "rowTag": "row", "schema": "h INT, s STRING", "mode": "PERMISSIVE", **options}
-    parser = XmlParser(SourceOptions.parse(given))
+    parser = RangeParser(SourceOptions.parse(given))
     return list(parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root", close=close)))
 
 
@@ -86,7 +86,7 @@ def test_a_punctuation_that_restricts_what_is_not_declared_is_left_out_and_count
     good = ["<p:row><h>1</h><x>*</x></p:row>", "<p:row i=' * '><h>2</h></p:row>", "<p:other><h>3</h></p:other>"]
     found = parsed(tmp_path / "d.xml", ROOT + "".join(bad + good) + "</r>")
     assert [row["h"] for piece in found for row in piece.punctuations.to_pylist()] == ["1", "2"]
-    assert (sum(piece.dropped for piece in found), malformed(found)) == (3, [])
+    assert (sum(piece.void.total() for piece in found), malformed(found)) == (3, [])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_failfast_ends_the_reading(tmp_path: Path) -> None:
 
 def test_the_table_of_a_staged_range_is_in_stream_order_with_places(tmp_path: Path) -> None:
     document = ROOT + "\n<row><h>x</h></row>\n<row><h>1</h></row>\n <row><h>y</h></row></r>"
-    table = as_table(malformed(parsed(tmp_path / "d.xml", document)))
+    table = malformed_table(malformed(parsed(tmp_path / "d.xml", document)))
     assert [(row["line"], row["column"]) for row in table.to_pylist()] == [(2, 1), (4, 2)]
     positions = [row["_position"] for row in table.to_pylist()]
     assert positions == sorted(positions)

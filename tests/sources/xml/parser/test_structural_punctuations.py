@@ -19,7 +19,7 @@ from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.grammar.check import check
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
@@ -90,7 +90,7 @@ def read(options: SourceOptions, budget: int | None) -> list[Item]:
             return found
         at = after
         for range_ in ranges:
-            for parsed in XmlParser(options).parse(range_):
+            for parsed in RangeParser(options).parse(range_):
                 rows: list[tuple[Any, str, Any]] = [
                     (row.pop(POSITION), "tuple", tuple(row.values())) for row in parsed.tuples.to_pylist()
                 ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.byte_ranges import ByteRange
 
@@ -61,7 +61,7 @@ def read(path: Path, **options: str) -> tuple[list[dict[str, Any]], list[tuple[i
     """The tuples, and what is malformed with its position, kind, reason and place."""
     tuples: list[dict[str, Any]] = []
     malformed: list[tuple[int, str, str, int]] = []
-    parser = XmlParser(SourceOptions.parse({"path": str(path), **GIVEN, **options}))
+    parser = RangeParser(SourceOptions.parse({"path": str(path), **GIVEN, **options}))
     for parsed in parser.parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")):
         tuples += parsed.tuples.to_pylist()
         malformed += [(one.position, one.kind, one.reason, one.offset) for one in parsed.malformed]

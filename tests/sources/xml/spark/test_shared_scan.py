@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser import item_parser
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.spark.shared_scan import one_pass
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.documents import Documents
@@ -82,7 +82,7 @@ def items(reader: SourceOptions) -> list[list[Item]]:
     """Of the source and of each beside it, in order; the positions of each must increase."""
     planner = Planner(reader, Documents(reader, log=False))
     _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
-    parser = XmlParser(reader)
+    parser = RangeParser(reader)
     found = [list[Item]() for _ in parser.streams]
     last = [-1] * len(found)
     for range_ in ranges:
@@ -136,7 +136,7 @@ def test_an_item_within_one_of_another_source_is_one_too(directory: Path, inner:
     assert [len(each) for each in found] == [101, 121]
 
 
-def test_what_is_regular_is_peeled_for_all_of_them_at_once(directory: Path) -> None:
+def test_what_is_regular_is_matched_for_all_of_them_at_once(directory: Path) -> None:
     path = directory / "regular.xml"
     rows = [f"<a><x>{n}</x></a>" if n % 3 else f"<b><y>{n}</y><z>1</z></b>" for n in range(3000)]
     path.write_text(f"<r>{''.join(rows)}<a><x><!-- - -->3000</x></a></r>")

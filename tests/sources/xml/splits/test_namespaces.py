@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.spark.shared_scan import one_pass
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
@@ -114,7 +114,7 @@ def test_each_of_the_sources_that_are_read_in_one_pass_has_its_own(path: Path) -
     planner = Planner(both, Documents(both, log=False))
     _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
     assert {range_.namespaces for range_ in ranges} == {("", "urn:x")}
-    parsed = [each for range_ in ranges for each in XmlParser(both).parse_all(range_)]
+    parsed = [each for range_ in ranges for each in RangeParser(both).parse_all(range_)]
     assert [sum(each[stream].tuples.num_rows for each in parsed) for stream in (0, 1)] == [1, 2]
     assert NEAR in next(one.reason for each in parsed for one in each[0].malformed)
 

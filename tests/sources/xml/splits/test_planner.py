@@ -10,7 +10,7 @@ import pytest
 from punct_ns.errors import InputError, StateError, UsageError
 from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import XmlParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import DOCUMENT_LOG, Documents
 from sources.xml.splits.planner import Offset, Planner
@@ -55,7 +55,7 @@ class Reading:
     def read(self, ranges: list[ByteRange]) -> list[int | str]:
         found: list[Any] = []
         for range_ in ranges:
-            for parsed in XmlParser(self.options).parse(range_):
+            for parsed in RangeParser(self.options).parse(range_):
                 self.positions += parsed.tuples[POSITION].to_pylist()
                 self.positions += parsed.punctuations[POSITION].to_pylist()
                 found += parsed.tuples["h"].to_pylist()
@@ -222,7 +222,7 @@ def test_a_cut_below_the_root_remembers_what_is_open(file: Path) -> None:
         at, ranges = reading.planner.advance(at, reading.planner.sizes(at), 150)
         opens.add(len(at.open))
         for range_ in ranges:
-            for parsed in XmlParser(options).parse(range_):
+            for parsed in RangeParser(options).parse(range_):
                 seen += [(row["g"], row["h"]) for row in parsed.tuples.to_pylist()]
     assert seen == [(g, h) for g in range(5) for h in range(20)]
     assert 2 in opens

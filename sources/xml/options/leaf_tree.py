@@ -66,7 +66,7 @@ def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[obje
     return {name: index for (name,), index in names.items()}
 
 
-def below(node: LeafTree, tag: str) -> list[LeafTree]:
+def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
     """What is declared for a child: by its local name, and by its name with its namespace."""
     found = node.known.get(tag)
     if found is None:

@@ -13,12 +13,12 @@ import pyarrow.compute
 
 from punct_ns.schema import Schema
 from punct_ns.scheme import Term
+from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.source import SourceOptions
-from sources.xml.options.structure import local_tag
-from sources.xml.parser.findings import Findings, few
-from sources.xml.parser.glimpse import LITTLE, MUCH, elements, glimpse, leaves
+from sources.xml.parser.findings import Findings, few_names
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.parsed import Parsed
+from sources.xml.parser.path_sample import LITTLE, MUCH, sampled_elements, sampled_leaves, sampled_paths
 from sources.xml.splits.byte_ranges import ByteRange
 
 pc: Any = pyarrow.compute
@@ -26,7 +26,7 @@ pc: Any = pyarrow.compute
 _WILDCARD, _PATTERN, _PREFIX = range(3)
 
 
-class Noticing:
+class FindingsCollector:
     """Adds up what the parser has at hand."""
 
     def __init__(self, options: SourceOptions, parser: ItemParser) -> None:
@@ -42,13 +42,13 @@ class Noticing:
         self._void += parsed.void
 
     def findings(self, ranges: Sequence[ByteRange], said: Counter[str]) -> Findings:
-        """What was noticed in ranges, their punctuations having been such (`restrictions`)."""
+        """What was noticed in ranges, their punctuations having been such (`restriction_counts`)."""
         found = Findings(
             bytes=sum(range_.end - range_.start for range_ in ranges),
             tuples=self._tuples,
-            read=self._parser.read,
+            read=self._parser.batches.read,
             had=frozenset(self._had),
-            foreign=few(self._parser.reader.foreign),
+            foreign=few_names(self._parser.reader.foreign),
             said=said,
             void=self._void,
         )
@@ -59,17 +59,17 @@ class Noticing:
         is_silent = bool(found.tuples and self._options.schemes) and not (found.said or found.void)
         if not (found.is_nothing or found.missing or is_silent):
             return Findings()
-        there = glimpse(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
+        there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
         row, mark = local_tag(self._options.row_tag), "{" + self._options.punctuation_namespace + "}"
-        tags = set(elements(there))
+        tags = set(sampled_elements(there))
         return Findings(
-            elements=few(map(local_tag, tags)) if found.is_nothing else frozenset(),
-            leaves=few(leaves(there, row, mark)) if found.missing else frozenset(),
-            stray=few(tag for tag in tags if tag.startswith(mark) and local_tag(tag) != row),
+            elements=few_names(map(local_tag, tags)) if found.is_nothing else frozenset(),
+            leaves=few_names(sampled_leaves(there, row, mark)) if found.missing else frozenset(),
+            stray=few_names(tag for tag in tags if tag.startswith(mark) and local_tag(tag) != row),
         )
 
 
-def restrictions(said: pa.Table, schema: Schema) -> Counter[str]:
+def restriction_counts(said: pa.Table, schema: Schema) -> Counter[str]:
     """How many punctuations restrict which attributes, written as a scheme: `hour`, `sid, ts prefix`.
 
     Args:

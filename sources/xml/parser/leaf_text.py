@@ -5,8 +5,8 @@ from __future__ import annotations
 from lxml import etree
 
 from punct_ns.domain import BLANKS
+from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.paths import LeafPath
-from sources.xml.options.structure import local_tag
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _NIL = XSI + "nil"
@@ -17,7 +17,7 @@ class UnreadableError(Exception):
     """An item that is well-formed but says nothing that can be read; `args[0]` is the reason."""
 
 
-def text_of(element: etree._Element) -> str | None:
+def element_text(element: etree._Element) -> str | None:
     """The string value of a leaf; None if it is nil."""
     if _is_nil(element):
         return None
@@ -36,21 +36,21 @@ def _is_nil(element: etree._Element) -> bool:
     return nil is not None and nil.strip(BLANKS) in ("true", "1")
 
 
-def of_ancestor(element: etree._Element, path: LeafPath) -> str | None:
+def ancestor_text(element: etree._Element, path: LeafPath) -> str | None:
     """What an ancestor says, an XML attribute or its name; None if there is none.
 
     Raises:
-        UnreadableError: As `attribute_of`.
+        UnreadableError: As `attribute_text`.
     """
     ancestor: etree._Element | None = element
     for _ in range(path.up):
         ancestor = ancestor.getparent() if ancestor is not None else None
     if ancestor is None:
         return None
-    return local_tag(str(ancestor.tag)) if path.attribute is None else attribute_of(ancestor, path.attribute)
+    return local_tag(str(ancestor.tag)) if path.attribute is None else attribute_text(ancestor, path.attribute)
 
 
-def attribute_of(element: etree._Element, name: str) -> str | None:
+def attribute_text(element: etree._Element, name: str) -> str | None:
     """The value of an XML attribute: of `{uri}name`; or of a plain name in no namespace, else in any.
 
     Raises:

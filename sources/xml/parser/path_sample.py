@@ -9,27 +9,27 @@ from typing import Any
 from lxml import etree
 
 from punct_ns.errors import InputError
-from sources.xml.options.structure import local_tag
+from sources.xml.options.leaf_tree import local_tag
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import open_document
 
 MUCH, LITTLE = 1 << 16, 1 << 13
 """Bytes that are looked at."""
 
-MANY = 500
+MOST_PATHS = 500
 """Different paths that are remembered at the most."""
 
 Steps = tuple[str, ...]
 """Where an element or an XML attribute is: names as lxml has them, an attribute's after `@`."""
 
 
-def glimpse(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
+def sampled_paths(range_: ByteRange, encoding: str | None, length: int) -> frozenset[Steps]:
     """The paths of elements and attributes at the beginning of a range, as far as it is well-formed."""
-    return _glimpse(range_.path, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
+    return _sampled_paths(range_.path, range_.start, min(range_.end, range_.start + length), range_.open, encoding)
 
 
 @lru_cache(maxsize=2)  # sources that are read in one pass look at the same
-def _glimpse(path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None) -> frozenset[Steps]:
+def _sampled_paths(path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None) -> frozenset[Steps]:
     found: dict[Steps, None] = {}
     at: list[str] = []
     for event, element in _events(path, start, end, open_, encoding):
@@ -41,7 +41,7 @@ def _glimpse(path: str, start: int, end: int, open_: tuple[str, ...], encoding: 
         found[tuple(at)] = None
         for name in element.attrib:
             found[*at, f"@{local_tag(str(name))}"] = None
-        if len(found) > MANY:
+        if len(found) > MOST_PATHS:
             break
     return frozenset(found)
 
@@ -65,14 +65,14 @@ def _events(
         return
 
 
-def elements(paths: frozenset[Steps]) -> Iterator[str]:
+def sampled_elements(paths: frozenset[Steps]) -> Iterator[str]:
     """The names of the elements below the root."""
     for path in paths:
         if len(path) > 1 and not path[-1].startswith("@"):
             yield path[-1]
 
 
-def leaves(paths: frozenset[Steps], row: str, mark: str) -> Iterator[str]:
+def sampled_leaves(paths: frozenset[Steps], row: str, mark: str) -> Iterator[str]:
     """The leaves below the tuples of a local name, as paths from them, such as `bidder/@person`.
 
     What begins with `mark` is a punctuation, or is in one.
