@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.pattern import WILDCARD
@@ -100,6 +101,10 @@ class Describe(Operator):
         """Yes."""
         return True
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """With attributes to watch, what describes both kinds, and what was made of it."""
+        return StateSchema(sets=dict.fromkeys(["input", "sent"], inputs[0]) if self.watch else {})
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""
         return inputs[0].tuples
@@ -116,7 +121,7 @@ class Describe(Operator):
         schema = state.inputs[0]
         if not self.watch:
             return list(_on(self.attributes, inputs[0].punctuations, schema))
-        held, sent = state.punctuations("input", schema), state.punctuations("sent", schema)
+        held, sent = state.punctuations("input"), state.punctuations("sent")
         new = held.absorb(_on((*self.attributes, *self.watch), inputs[0].punctuations, schema))
         if not new:
             return []

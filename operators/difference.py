@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import HeldPunctuations, OperatorState
 from operators.state.row_joins import anti_join
-from operators.state.tuple_log import TupleLog
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -52,12 +52,16 @@ class Difference(Operator):
         """Yes: δ(R) − S = R − S, and so for S."""
         return True
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """Three logs of tuples, what each input has said, what went out of it, and what waits."""
+        logs = dict.fromkeys(["undecided", "second", "emitted"], LogSchema(self.attributes))
+        return StateSchema(logs, dict.fromkeys(["input-0", "input-1", "sent"], self.attributes), ["waiting"])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; a new tuple of the second input decides an undecided one."""
-        state.arrive(inputs)
-        names = self.attributes.names
-        undecided, second, emitted = self._undecided(state), self._second(state), self._emitted(state)
-        new, others = state.new[0], state.new[1]
+        hand, names = state.scratch(_InHand), self.attributes.names
+        new, others = state.arrived(inputs)
+        undecided, second, emitted = state.log("undecided"), state.log("second"), state.log("emitted")
         if others is not None:
             undecided.remove(others, names)
         if new is not None:
@@ -67,51 +71,63 @@ class Difference(Operator):
                     once = anti_join(once, whole.frame, names, whole.at_most)
             if others is not None:
                 once = anti_join(once, others.frame, names, others.at_most)
-            state.new[0] = state.computed(Tuples(once, new.at_most, exact=False))
+            new = state.computed(Tuples(once, new.at_most, exact=False))
         if others is not None:
             once = others.frame.dropDuplicates()
             if (whole := second.whole()) is not None:
                 once = anti_join(once, whole.frame, names, whole.at_most)
-            state.new[1] = Tuples(once, others.at_most, exact=False)
+            others = Tuples(once, others.at_most, exact=False)
+        hand.undecided, hand.second = new, others
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The undecided tuples that the second input covers."""
-        for side, slice_ in enumerate(inputs):
-            said = [recast(p, self.attributes) for p in slice_.punctuations]
-            state.closing[side] = self._said(side, state).absorb(said)
+        hand = state.scratch(_InHand)
+        hand.said = [
+            self._said(side, state).absorb(recast(p, self.attributes) for p in slice_.punctuations)
+            for side, slice_ in enumerate(inputs)
+        ]
         leaving = []
-        if state.closing[1] and (taken := self._undecided(state).take(state.closing[1])) is not None:
+        if hand.said[1] and (taken := state.log("undecided").take(hand.said[1])) is not None:
             leaving.append(taken)
-        if (new := state.new[0]) is not None and (covering := list(self._said(1, state).set)):
+        if (new := hand.undecided) is not None and (covering := list(self._said(1, state).set)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
         passed = bag_union(leaving)
-        state.new[2] = passed = passed and state.computed(passed)
-        return passed
+        hand.emitted = passed and state.computed(passed)
+        return hand.emitted
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The undecided, and what the first input may send again."""
+        hand = state.scratch(_InHand)
         first, second = (list(self._said(side, state).set) for side in range(2))
-        if (new := state.new[0]) is not None:
-            self._undecided(state).append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
-        for log, new in ((self._second(state), state.new[1]), (self._emitted(state), state.new[2])):
-            log.purge(state.closing[0])
+        if (new := hand.undecided) is not None:
+            state.log("undecided").append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
+        for log, new in ((state.log("second"), hand.second), (state.log("emitted"), hand.emitted)):
+            log.purge(hand.said[0])
             if new is not None:
                 log.append(Tuples(not_matching(new.frame, first), new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches."""
-        found = emittable("waiting", state.closing[0], [self._undecided(state)], state, self.attributes)
-        return state.punctuations("sent", self.attributes).absorb(found)
+        said, logs = state.scratch(_InHand).said[0], [state.log("undecided")]
+        return state.punctuations("sent").absorb(emittable("waiting", said, logs, state, self.attributes))
 
     def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
-        return state.punctuations(f"input-{side}", self.attributes)
+        return state.punctuations(f"input-{side}")
 
-    def _undecided(self, state: OperatorState) -> TupleLog:
-        return state.kept("undecided", self.attributes)
 
-    def _second(self, state: OperatorState) -> TupleLog:
-        return state.kept("second", self.attributes)
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
 
-    def _emitted(self, state: OperatorState) -> TupleLog:
-        return state.kept("emitted", self.attributes)
+    Attributes:
+        undecided: New tuples of the first input, once each, that nothing kept or new decides.
+        second: New tuples of the second input that are not kept, once each.
+        emitted: What goes out.
+        said: What each input newly says.
+    """
+
+    undecided: Tuples | None = None
+    second: Tuples | None = None
+    emitted: Tuples | None = None
+    said: list[list[Punctuation]] = field(default_factory=list)

@@ -19,6 +19,7 @@ from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -50,13 +51,17 @@ class Distinct(Operator):
         """Yes: δ(δ(R)) = δ(R)."""
         return True
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The tuples that may come again."""
+        return StateSchema(logs={"tuples": LogSchema(inputs[0])})
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """New tuples that are not kept, once each."""
         new = inputs[0].tuples
         if new is None:
             return None
         attributes = state.inputs[0]
-        kept = state.kept("tuples", attributes)
+        kept = state.log("tuples")
         once = new.frame.select(*map(quoted, attributes.names)).dropDuplicates()
         if (whole := kept.whole()) is not None:
             once = anti_join(once, whole.frame, attributes.names, whole.at_most)
@@ -72,4 +77,4 @@ class Distinct(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge what can have no more duplicates."""
-        state.kept("tuples", state.inputs[0]).purge(inputs[0].punctuations)
+        state.log("tuples").purge(inputs[0].punctuations)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from operators.expressions.decomposition import (
@@ -28,9 +28,9 @@ from operators.expressions.decomposition import (
 from operators.expressions.equal_values import takes_equals_alike
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import completed
+from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import TupleLog
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -89,19 +89,25 @@ class GroupBy(Operator):
         """The keys."""
         return self.keys
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The groups that are not complete, and what is said of groups."""
+        combine = self._combine if self._merges is not None or self._once else None
+        keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
+        return StateSchema({"groups": LogSchema(keys, combine)}, completion_sets(inputs[0], keys))
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""
         new = inputs[0].tuples
         if new is not None:
-            self._kept(state).add(Tuples(self._kept_form(new.frame), new.at_most, exact=False))
+            state.log("groups").add(Tuples(self._kept_form(new.frame), new.at_most, exact=False))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The groups that are complete now; of an empty stream the one group without keys."""
-        closing = state.closing[0] = completed(inputs[0].punctuations, self.keys, state)
-        if not closing:
+        complete = state.scratch(_InHand).complete = completed(inputs[0].punctuations, self.keys, state)
+        if not complete:
             return None
-        if (taken := self._kept(state).take(closing)) is not None:
+        if (taken := state.log("groups").take(complete)) is not None:
             at_most = taken.at_most if self.keys else 1
             return Tuples(self._answers(taken.frame), at_most, exact=self._merges is not None)
         return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)
@@ -109,21 +115,18 @@ class GroupBy(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What completed them."""
         output = self.schema(*state.inputs)
-        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in state.closing[0]]
+        complete = state.scratch(_InHand).complete
+        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; the others are computed once."""
-        self._kept(state).settle()
+        state.log("groups").settle()
 
     @property
     def _merges(self) -> list[Partial] | None:
         """The aggregates' decompositions; None where one has none, and tuples are kept."""
         found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
         return None if None in found else [p for p in found if p is not None]
-
-    def _kept(self, state: OperatorState) -> TupleLog:
-        schema = Schema(tuple(state.inputs[0].attribute(key) for key in self.keys))
-        return state.kept("groups", schema, self._combine if self._merges is not None or self._once else None)
 
     @property
     def _once(self) -> bool:
@@ -161,3 +164,10 @@ class GroupBy(Operator):
         if not columns:
             return frame.select(*map(quoted, self.keys)).dropDuplicates()
         return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(column) for column in columns))
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand, the punctuations on the keys of the groups that are complete now."""
+
+    complete: list[Punctuation] = field(default_factory=list)

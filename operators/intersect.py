@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join, semi_join
+from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -55,32 +56,40 @@ class Intersect(Operator):
         """Yes: δ(R) ∩ S = R ∩ S, and so for S."""
         return True
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The tuples of one input alone, and those that went out; what each input has said, and what waits."""
+        logs = dict.fromkeys(["side-0", "side-1", "emitted"], LogSchema(self.attributes))
+        sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
+        return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Tuples that are in both inputs now, and were not before."""
-        state.arrive(inputs)
+        hand, names = state.scratch(_InHand), self.attributes.names
         kept = [self._kept(side, state) for side in range(2)]
-        new = [self._once(side, state) for side in range(2)]
+        new = [self._once(side, tuples, state) for side, tuples in enumerate(state.arrived(inputs))]
         pairs = [(new[0], (kept[1], new[1])), (kept[0].whole(), (new[1],))]
         found = [part for tuples, others in pairs if (part := self._within(tuples, others)) is not None]
-        state.new = {0: new[0], 1: new[1], 2: None}
         both = bag_union(found)
-        if both is None:
+        hand.new, hand.emitted = new, both and state.computed(both)
+        if hand.emitted is None:
             return None
-        state.new[2] = both = state.computed(both)
-        for side, arrived in enumerate(new):
-            kept[side].remove(both, self.attributes.names)
-            if arrived is not None and both.at_most:
-                left = anti_join(arrived.frame, both.frame, self.attributes.names, both.at_most)
-                state.new[side] = Tuples(left, arrived.at_most, exact=False)
-        return both
+        emitted = hand.emitted
+        for log in kept:
+            log.remove(emitted, names)
+        if emitted.at_most:
+            hand.new = [
+                tuples
+                and Tuples(anti_join(tuples.frame, emitted.frame, names, emitted.at_most), tuples.at_most, exact=False)
+                for tuples in new
+            ]
+        return emitted
 
-    def _once(self, side: int, state: OperatorState) -> Tuples | None:
+    def _once(self, side: int, new: Tuples | None, state: OperatorState) -> Tuples | None:
         """The new tuples of an input that are neither emitted nor kept, once each, computed."""
-        new = state.new[side]
         if new is None:
             return None
         once = new.frame.dropDuplicates()
-        for log in (self._kept(side, state), self._emitted(state)):
+        for log in (self._kept(side, state), state.log("emitted")):
             if (whole := log.whole()) is not None:
                 once = anti_join(once, whole.frame, self.attributes.names, whole.at_most)
         found = state.computed(Tuples(once, new.at_most, exact=False))
@@ -100,29 +109,42 @@ class Intersect(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge what the other input covers; of what is emitted, what either does."""
-        for side, slice_ in enumerate(inputs):
-            said = [recast(p, self.attributes) for p in slice_.punctuations]
-            state.closing[side] = state.punctuations(f"input-{side}", self.attributes).absorb(said)
-        everything = [list(state.punctuations(f"input-{side}", self.attributes).set) for side in range(2)]
-        for log, closing, said, new in (
-            (self._kept(0, state), state.closing[1], everything[1], state.new[0]),
-            (self._kept(1, state), state.closing[0], everything[0], state.new[1]),
-            (self._emitted(state), state.closing[0] + state.closing[1], everything[0] + everything[1], state.new[2]),
+        hand, said = state.scratch(_InHand), [state.punctuations(f"input-{side}") for side in range(2)]
+        hand.said = [
+            held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
+            for held, slice_ in zip(said, inputs, strict=True)
+        ]
+        first, second = (list(held.set) for held in said)
+        for log, newly, all_, new in (
+            (self._kept(0, state), hand.said[1], second, hand.new[0]),
+            (self._kept(1, state), hand.said[0], first, hand.new[1]),
+            (state.log("emitted"), hand.said[0] + hand.said[1], first + second, hand.emitted),
         ):
-            log.purge(closing)
+            log.purge(newly)
             if new is not None:
-                log.append(Tuples(not_matching(new.frame, said), new.at_most, exact=False))
+                log.append(Tuples(not_matching(new.frame, all_), new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no tuple that may yet be emitted matches."""
         found: list[Punctuation] = []
-        for side in range(2):
-            logs = [self._kept(side, state)]
-            found += emittable(f"waiting-{side}", state.closing[side], logs, state, self.attributes)
-        return state.punctuations("sent", self.attributes).absorb(found)
+        for side, said in enumerate(state.scratch(_InHand).said):
+            found += emittable(f"waiting-{side}", said, [self._kept(side, state)], state, self.attributes)
+        return state.punctuations("sent").absorb(found)
 
     def _kept(self, side: int, state: OperatorState) -> TupleLog:
-        return state.kept(f"side-{side}", self.attributes)
+        return state.log(f"side-{side}")
 
-    def _emitted(self, state: OperatorState) -> TupleLog:
-        return state.kept("emitted", self.attributes)
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
+
+    Attributes:
+        new: Of each input the new tuples, once each, that are neither emitted nor kept.
+        emitted: What goes out.
+        said: What each input newly says.
+    """
+
+    new: list[Tuples | None] = field(default_factory=list)
+    emitted: Tuples | None = None
+    said: list[list[Punctuation]] = field(default_factory=list)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
@@ -29,6 +29,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
+from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
@@ -70,70 +71,77 @@ class Join(Operator):
         """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
         found: list[Scheme] = []
         for i, side in enumerate(inputs):
-            if self.equal.is_described(1 - i, inputs[1 - i]):
-                found += rewritten_schemes(side, self.equal.moves(i) if self._moves(i) else {})
+            if self.equi_join.is_described(1 - i, inputs[1 - i]):
+                found += rewritten_schemes(side, self.equi_join.equivalents(i) if self._is_equivalent(i) else {})
         return tuple(dict.fromkeys(found))
 
     def parameters(self, output: Schema) -> str:
         """The kind, and when two tuples are partners."""
-        return f"{self.kind}: {self.equal.condition}"
+        return f"{self.kind}: {self.equi_join.condition}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what partners are told by."""
-        return [among((*needed, *self.equal.references), schema) for schema in inputs]
+        return [among((*needed, *self.equi_join.references), schema) for schema in inputs]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Of an inner join each input's; of an outer join the preserved side's own alone, and none where both are."""
         if self.kind == "inner":
-            return equal_terms_of_two(inputs, self.equal.on)
+            return equal_terms_of_two(inputs, self.equi_join.on)
         return [own_terms(side) if _PRESERVED[self.kind] == (i,) else {} for i, side in enumerate(inputs)]
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Of an inner join each input's; of an outer join it says who has no partner, and stays whole."""
-        return equal_terms_of_two(inputs, self.equal.on) if self.kind == "inner" else [{}, {}]
+        return equal_terms_of_two(inputs, self.equi_join.on) if self.kind == "inner" else [{}, {}]
 
     def with_residual(self, residual: str | None) -> Join:
         """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
     @property
-    def equal(self) -> EquiJoin:
+    def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual)
 
-    def _moves(self, side: int) -> bool:
+    def _is_equivalent(self, side: int) -> bool:
         """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
         return 1 - side not in _PRESERVED[self.kind]
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""
+        logs = {name: LogSchema(self.equi_join.keys(side, inputs)) for side in range(2) for name in _log_names(side)}
+        sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
+        return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The pairs that new tuples make with kept ones and with each other."""
-        state.arrive(inputs)
-        return self.equal.pairs([state.new[side] for side in range(2)], [self._kept(side, state) for side in range(2)])
+        new = state.scratch(_InHand).new = state.arrived(inputs)
+        return self.equi_join.pairs(new, [self._kept(side, state) for side in range(2)])
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Preserved tuples without partner, once none can come."""
-        self.equal.close(inputs, state)
+        hand = state.scratch(_InHand)
+        hand.covered = self.equi_join.covered_keys(inputs, state)
         sides = _PRESERVED[self.kind]
-        others = {side: (self._kept(1 - side, state), state.new[1 - side]) for side in sides}
+        others = {side: (self._kept(1 - side, state), hand.new[1 - side]) for side in sides}
         return bag_union([part for side in sides for part in self._alone(side, others[side], state)])
 
     def _alone(self, side: int, others: tuple[Tuples | None, Tuples | None], state: OperatorState) -> Iterator[Tuples]:
         """The tuples of a preserved side that will have no partner; those that found one are put apart."""
-        equal, names = self.equal, state.inputs[side].names
+        hand, equi_join, names = state.scratch(_InHand), self.equi_join, state.inputs[side].names
         alone, partnered = self._logs(side, state)
         waiting = alone.whole()
-        some = None if waiting is None else equal.with_partner(waiting, others[1:])
+        some = None if waiting is None else equi_join.with_partner(waiting, others[1:])
         if some is not None and (found := state.computed(some)).at_most:
             alone.remove(found, names)
             partnered.append(found)
-        if (new := state.new[side]) is not None:
-            some = equal.with_partner(new, others)
+        if (new := hand.new[side]) is not None:
+            some = equi_join.with_partner(new, others)
             if some is not None and (found := state.computed(some)).at_most:
-                partnered.append(equal.still_open(found, side, state))
+                partnered.append(equi_join.still_open(found, side, state))
                 new = Tuples(anti_join(new.frame, found.frame, names, found.at_most), new.at_most, exact=False)
-            state.new[side] = new = state.computed(new)
-            yield self._extended(equal.covered(new, side, state), side, state)
-        if state.closing[side] and (taken := alone.take(state.closing[side])) is not None:
+            hand.new[side] = new = state.computed(new)
+            yield self._extended(equi_join.covered(new, side, state), side, state)
+        if hand.covered[side] and (taken := alone.take(hand.covered[side])) is not None:
             yield self._extended(taken, side, state)
 
     def _extended(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
@@ -144,13 +152,14 @@ class Join(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge what the other side covers; of the new tuples keep what it does not."""
-        for side in range(2):
+        hand = state.scratch(_InHand)
+        for side, covered in enumerate(hand.covered):
             alone, partnered = self._logs(side, state)
-            partnered.purge(state.closing[side])
+            partnered.purge(covered)
             if side not in _PRESERVED[self.kind]:
-                alone.purge(state.closing[side])
-            if (new := state.new[side]) is not None:
-                alone.append(self.equal.still_open(new, side, state))
+                alone.purge(covered)
+            if (new := hand.new[side]) is not None:
+                alone.append(self.equi_join.still_open(new, side, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no kept tuple matches, in the output's terms."""
@@ -158,38 +167,55 @@ class Join(Operator):
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):
             given, logs = slice_.punctuations, self._logs(side, state)
-            for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equal.on[side]):
+            for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equi_join.on[side]):
                 found += self._written(p, side, output, state)
         if self.kind == "full" and self._is_over(state):
             # Neither side could say so: of what is null on its own side it does not speak.
             found = [Punctuation.all(output)]
-        return state.punctuations("sent", output).absorb(found)
+        return state.punctuations("sent").absorb(found)
 
     def _is_over(self, state: OperatorState) -> bool:
         """Whether both sides are closed, and nothing waits for a partner."""
-        closed = (state.punctuations(f"input-{side}", state.inputs[side]).set.is_all for side in range(2))
+        closed = (state.punctuations(f"input-{side}").set.is_all for side in range(2))
         return all(closed) and all(log.is_empty for side in range(2) for log in self._logs(side, state))
 
     def _written(self, p: Punctuation, side: int, output: Schema, state: OperatorState) -> Sequence[Punctuation]:
         """The punctuation over the output; of a side that nulls may stand for, it must not match those."""
         own, other = (0, len(state.inputs[0]))[:: 1 if side == 0 else -1]
         places = [[own + i] for i in range(len(p.schema))]
-        if self._moves(side):
-            for mine, theirs in self.equal.places(side, state):
+        if self._is_equivalent(side):
+            for mine, theirs in self.equi_join.places(side, state):
                 places[mine].append(other + theirs)
             return list(rewritten(p, output, places))
         (written,) = rewritten(p, output, places)
         if any(not matches(written.patterns[i], None) for i in written.restricted):
             return [written]
-        key = output.index(self.equal.on[side][0])
+        key = output.index(self.equi_join.on[side][0])
         present = meet(written.patterns[key], NOT_NULL, output[key].domain)
         patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
         return [] if present == EMPTY else [Punctuation(output, tuple(patterns))]
 
     def _logs(self, side: int, state: OperatorState) -> tuple[TupleLog, TupleLog]:
         """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""
-        schema = self.equal.keys(side, state)
-        return state.kept(f"side-{side}", schema), state.kept(f"side-{side}-partnered", schema)
+        alone, partnered = map(state.log, _log_names(side))
+        return alone, partnered
 
     def _kept(self, side: int, state: OperatorState) -> Tuples | None:
         return bag_union([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])
+
+
+def _log_names(side: int) -> tuple[str, str]:
+    return f"side-{side}", f"side-{side}-partnered"
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
+
+    Attributes:
+        new: Of each side the new tuples; of a preserved one, once they are passed, those without partner.
+        covered: Of each side the keys to which newly no partner can come.
+    """
+
+    new: list[Tuples | None] = field(default_factory=lambda: [None, None])
+    covered: list[list[Punctuation]] = field(default_factory=list)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -71,6 +72,10 @@ class Merge(Operator):
         """Yes."""
         return True
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What each input has said, and what all of them."""
+        return StateSchema(sets=dict.fromkeys([*(f"input-{i}" for i in range(len(inputs))), "sent"], self.attributes))
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""
         names = [quoted(name) for name in self.attributes.names]
@@ -87,7 +92,7 @@ class Merge(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The meets of the new punctuations of each input with all that the others have said."""
-        said = [state.punctuations(f"input-{i}", self.attributes) for i in range(len(inputs))]
+        said = [state.punctuations(f"input-{i}") for i in range(len(inputs))]
         new = [
             held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
             for held, slice_ in zip(said, inputs, strict=True)
@@ -98,7 +103,7 @@ class Merge(Operator):
                 if i != j and met:
                     met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
             found += met
-        return state.punctuations("sent", self.attributes).absorb(found)
+        return state.punctuations("sent").absorb(found)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""

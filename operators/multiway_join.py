@@ -27,10 +27,11 @@ from operators.joins.predicate_terms import equal_terms
 from operators.joins.punctuation_graph import Equality, PunctuationGraph
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.completion import closed_so_far, completed
+from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
+from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
@@ -116,13 +117,22 @@ class MultiwayJoin(Operator):
             for key, name in self.graph.keys(input_).items()
         }
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due."""
+        sets = {"sent": self.schema(*inputs)}
+        for i, schema in enumerate(inputs):
+            sets |= completion_sets(schema, self._classes(i, schema), i)
+        logs = {f"input-{i}": LogSchema(schema) for i, schema in enumerate(inputs)}
+        return StateSchema(logs, sets, ["pending", "slices", *(f"waiting-{i}" for i in range(self.inputs))])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The combinations that hold a new tuple, each once."""
+        hand = state.scratch(_InHand)
         before = [self._kept(i, state).whole() for i in range(self.inputs)]
         after = list(before)
         terms = []
         for i, slice_ in enumerate(inputs):
-            state.new[i] = new = self._arrived(i, slice_, state)
+            hand.new[i] = new = self._arrived(i, slice_, state)
             if new is not None:
                 terms.append(self._combined(i, [*after[:i], new, *before[i + 1 :]], state))
                 after[i] = bag_union([part for part in (before[i], new) if part is not None])
@@ -159,12 +169,12 @@ class MultiwayJoin(Operator):
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge, by chains from each input, where anything has changed since it was last looked at."""
-        for i, slice_ in enumerate(inputs):
-            state.closing[i] = self._completed(i, slice_, state)
+        hand = state.scratch(_InHand)
+        hand.complete = [self._completed(i, slice_, state) for i, slice_ in enumerate(inputs)]
         pending = self._pending(state)
         # Stored punctuations are coalesced and absorbed, and none is dropped (Li et al. 2006, §5.1, would by those of
         # the other inputs): later tuples are judged by them too, and would else be kept for ever.
-        closed = {i: self._closed(i, state) for i in range(self.inputs)}
+        closed = {i: closed_so_far(state, i).set for i in range(self.inputs)}
         if not self._is_due(closed, state):
             return
         seen = {i: shapes(said, list(self.graph.keys(i))) for i, said in closed.items()}
@@ -174,7 +184,7 @@ class MultiwayJoin(Operator):
                 logs = {j: self._kept(j, state).whole() for j in range(self.inputs)}
                 there = {j: tuples for j, tuples in logs.items() if tuples is not None}
                 # Tuples that were looked at are looked at again only when another input's punctuations are new.
-                suspects = state.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
+                suspects = hand.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
                 if suspects is not None:
                     purged = ChainedPurge(self.graph, i, steps, there, closed).purged(suspects)
                     kept.remove(purged, list(self.graph.keys(i).values()))
@@ -182,18 +192,18 @@ class MultiwayJoin(Operator):
 
     def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
         """What newly holds for the classes of an input."""
-        names, classes = list(self.graph.keys(i).values()), self._classes(i, state)
-        new = completed(slice_.punctuations, names, state, i, classes)
-        held = closed_so_far(names, state, i, classes)
+        new = completed(slice_.punctuations, list(self.graph.keys(i).values()), state, i)
+        held = closed_so_far(state, i)
         return [*new, *held.absorb(partial_projections(held.set, new))]
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
         """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
+        hand = state.scratch(_InHand)
         pending = {int(i): why for i, why in state.notes.get("pending", {}).items()}
         for i in range(self.inputs):
-            if any(said for j, said in state.closing.items() if j != i):
+            if any(said for j, said in enumerate(hand.complete) if j != i):
                 pending[i] = "all"
-            elif state.new[i] is not None:
+            elif hand.new[i] is not None:
                 pending.setdefault(i, "new")
         state.notes["pending"] = {str(i): why for i, why in pending.items()}
         return pending
@@ -213,7 +223,7 @@ class MultiwayJoin(Operator):
             free = emittable(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
             places = self._places(i, state.inputs[i], output)
             found += (written for p in free for written in rewritten(p, output, places))
-        return state.punctuations("sent", output).absorb(found)
+        return state.punctuations("sent").absorb(found)
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
         """For each attribute of an input, where it stands in the output, and what is equal to it there."""
@@ -224,13 +234,22 @@ class MultiwayJoin(Operator):
         ]
 
     def _kept(self, i: int, state: OperatorState) -> TupleLog:
-        return state.kept(f"input-{i}", state.inputs[i])
+        return state.log(f"input-{i}")
 
-    def _classes(self, i: int, state: OperatorState) -> Schema:
+    def _classes(self, i: int, schema: Schema) -> Schema:
         """The classes of an input. Null is none of their values: a tuple that has it never joins."""
-        attributes = ((column(key), state.inputs[i].attribute(name)) for key, name in self.graph.keys(i).items())
+        attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
 
-    def _closed(self, i: int, state: OperatorState) -> PunctuationSet:
-        """What an input's punctuations say of its classes alone."""
-        return closed_so_far(list(self.graph.keys(i).values()), state, i, self._classes(i, state)).set
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
+
+    Attributes:
+        new: The new tuples of inputs, by their numbers; they are kept.
+        complete: Of each input, what newly holds for its classes.
+    """
+
+    new: dict[int, Tuples | None] = field(default_factory=dict)
+    complete: list[list[Punctuation]] = field(default_factory=list)

@@ -25,8 +25,9 @@ from operators.expressions.monotone import Monotone, monotone
 from operators.expressions.references import attributes_in
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import closed_so_far, completed
+from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.image import image
 from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
@@ -150,6 +151,15 @@ class Project(Operator):
         sources = [column.source for column in self.columns if column.attribute.name.lower() in folded]
         return [tuple(dict.fromkeys(inputs[0].attribute(name).name for name in sources if name))]
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What was said of the attributes that are there in some form; where f is monotone, of each f(x), too."""
+        given = inputs[0]
+        names = self._sources(given)
+        sets = completion_sets(given, names)
+        for choice in self._choices():
+            sets |= {name: over for _, _, name, over in self._images(names, choice, sets["closed-0"])}
+        return StateSchema(sets={**sets, "sent": self.schema()} if self._is_monotone else sets)
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The columns of the new tuples, and their position where it is known."""
         new = inputs[0].tuples
@@ -169,18 +179,26 @@ class Project(Operator):
         """What newly holds for the attributes that are there in some form, in the output's terms."""
         given = state.inputs[0]
         output = self.schema(given)
-        names = tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
+        names = self._sources(given)
         found = completed(inputs[0].punctuations, names, state)
-        if not any(column.monotone for column in self.columns):
+        if not self._is_monotone:
             return [written for p in found for written in self._written(p, {}, output)]
         if not found:
             return []
         out: list[Punctuation] = []
         for choice in self._choices():
             computed = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
-            for p in self._imaged(found, names, computed, state):
+            for p in self._imaged(found, names, choice, state):
                 out += self._written(p, computed, output)
-        return state.punctuations("sent", output).absorb(out)
+        return state.punctuations("sent").absorb(out)
+
+    @property
+    def _is_monotone(self) -> bool:
+        return any(column.monotone for column in self.columns)
+
+    def _sources(self, given: Schema) -> tuple[str, ...]:
+        """The input's attributes that are there in some form."""
+        return tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
 
     def _choices(self) -> Iterator[dict[str, Column]]:
         """For each input attribute, by its name in lower case, a column that speaks of it; copies are all alike."""
@@ -193,22 +211,29 @@ class Project(Operator):
         for chosen in islice(product(*options.values()), CHOICES):
             yield dict(zip(options, chosen, strict=True))
 
-    def _imaged(
-        self, new: list[Punctuation], names: Sequence[str], computed: Mapping[str, Column], state: OperatorState
-    ) -> list[Punctuation]:
-        """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
-        said = closed_so_far(names, state)
+    def _images(
+        self, names: Sequence[str], choice: Mapping[str, Column], schema: Schema
+    ) -> Iterator[tuple[int, Column, str, Schema]]:
+        """Where f(x) takes the place of x, one attribute after the other: its set's name, and what that is over."""
         passed = ""
         for i, name in enumerate(names):
-            column = computed.get(name)
-            if column is None or column.monotone is None:
-                continue
-            schema, domain = said.set.schema, column.attribute.domain
-            attributes = [Attribute(name, domain) if at == i else other for at, other in enumerate(schema)]
-            how, passed = column.monotone, f"{passed} through {column.attribute.name}"
-            f = evaluated(column.expression, schema[i], domain, state.nothing().sparkSession, local=how.local)
-            found = image(said.set, i, Schema(tuple(attributes)), f, new, falling=how.falling)
-            said = state.punctuations(passed.strip(), Schema(tuple(attributes)))
+            if (column := choice[name.lower()]).monotone is not None:
+                attribute = Attribute(name, column.attribute.domain)
+                schema = Schema(tuple(attribute if at == i else other for at, other in enumerate(schema)))
+                passed = f"{passed} through {column.attribute.name}".strip()
+                yield i, column, passed, schema
+
+    def _imaged(
+        self, new: list[Punctuation], names: Sequence[str], choice: Mapping[str, Column], state: OperatorState
+    ) -> list[Punctuation]:
+        """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
+        said = closed_so_far(state)
+        for i, column, name, schema in self._images(names, choice, said.set.schema):
+            assert column.monotone is not None
+            how, domain = column.monotone, column.attribute.domain
+            f = evaluated(column.expression, said.set.schema[i], domain, state.nothing().sparkSession, local=how.local)
+            found = image(said.set, i, schema, f, new, falling=how.falling)
+            said = state.punctuations(name)
             new = said.absorb(found)
         return new
 

@@ -19,13 +19,14 @@ went before it, in this slice or an earlier one, is reported, and never handed o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from operators.punctuators.rule import AHEAD, ASIDE, LATE, Rule, said
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -77,11 +78,15 @@ class Punctuate(Operator):
         """The rule."""
         return str(self.rule)
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What the rule needs, what punctuate has said, and what went out."""
+        return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["said", "sent"], inputs[0]))
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The new tuples, without those set aside."""
-        new = inputs[0].tuples
+        hand, new = state.scratch(_InHand), inputs[0].tuples
         if new is None:
-            state.closing[0] = self.rule.learn(None, {}, state)
+            hand.learned = self.rule.learn(None, {}, state)
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
@@ -100,7 +105,7 @@ class Punctuate(Operator):
         facts = metrics_of(observation)
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
-        state.closing[0] = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)
+        hand.learned = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)
         names = [quoted(name) for name in new.frame.columns]
         if not facts["on"]:
             return None
@@ -116,9 +121,9 @@ class Punctuate(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The input's, and the rule's, nothing twice."""
-        learned = state.closing[0]
+        learned = state.scratch(_InHand).learned
         said(state).absorb(learned)
-        return state.punctuations("sent", state.inputs[0]).absorb([*inputs[0].punctuations, *learned])
+        return state.punctuations("sent").absorb([*inputs[0].punctuations, *learned])
 
     def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
@@ -145,3 +150,10 @@ class Punctuate(Operator):
             among=f"punctuate by {self.rule.name}",
             hint="mend the source or what is known of it, or let punctuate drop or divert such tuples",
         )
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand, what the rule has learned."""
+
+    learned: list[Punctuation] = field(default_factory=list)

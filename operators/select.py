@@ -22,6 +22,7 @@ from operators.expressions.references import attributes_in
 from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -70,6 +71,10 @@ class Select(Operator):
         """The same names; a select that punctuates says more than its input."""
         return None if self.punctuates else [tuple(names)]
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """On request, what was said."""
+        return StateSchema(sets={"sent": inputs[0]} if self.punctuates else {})
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The selected new tuples."""
         new = inputs[0].tuples
@@ -84,7 +89,7 @@ class Select(Operator):
         if not self.punctuates:
             return inputs[0].punctuations
         schema = state.inputs[0]
-        return state.punctuations("sent", schema).absorb((*excluded(self.predicate, schema), *inputs[0].punctuations))
+        return state.punctuations("sent").absorb((*excluded(self.predicate, schema), *inputs[0].punctuations))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Nothing is kept."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from operators.expressions.equal_values import takes_equals_alike
 from operators.joins.attribute_equivalence import rewritten_schemes
@@ -26,7 +26,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
-from operators.state.tuple_log import TupleLog
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.pattern import EMPTY, NOT_NULL, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -50,31 +50,34 @@ class SemiJoin(Operator):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The left's, where the right's decide every left tuple; and the right's on the join attributes, moved."""
-        if not self.equal.is_described(1, inputs[1]):
+        if not self.equi_join.is_described(1, inputs[1]):
             return ()
-        moved = [scheme.renamed({name: new for name, (new,) in self.equal.moves(1).items()}) for scheme in inputs[1]]
+        moved = [
+            scheme.renamed({name: new for name, (new,) in self.equi_join.equivalents(1).items()})
+            for scheme in inputs[1]
+        ]
         described = [scheme for scheme in moved if scheme is not None] if self._purges_right(inputs) else []
         return tuple(dict.fromkeys([*rewritten_schemes(inputs[0], {}), *described]))
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
-        return not self.anti and self.equal.is_described(0, inputs[0])
+        return not self.anti and self.equi_join.is_described(0, inputs[0])
 
     def parameters(self, output: Schema) -> str:
         """Which of the two it is, and when two tuples are partners."""
-        return f"{'anti' if self.anti else 'semi'}: {self.equal.condition}"
+        return f"{'anti' if self.anti else 'semi'}: {self.equi_join.condition}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed of the left, and of both what partners are told by."""
-        used = self.equal.references
+        used = self.equi_join.references
         return [among((*needed, *used), inputs[0]), among(used, inputs[1])]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs'; of the right nothing else than what equals a left tuple will be anyone's partner."""
-        return equal_terms_of_two(inputs, self.equal.on)
+        return equal_terms_of_two(inputs, self.equi_join.on)
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs'; of an anti join, whose condition says who is no partner, the right one's alone."""
-        left, right = equal_terms_of_two(inputs, self.equal.on)
+        left, right = equal_terms_of_two(inputs, self.equi_join.on)
         return [{} if self.anti else left, right]
 
     def with_residual(self, residual: str | None) -> SemiJoin:
@@ -87,66 +90,74 @@ class SemiJoin(Operator):
         return side == 1 and takes_equals_alike([self.residual] if self.residual else [], both)
 
     @property
-    def equal(self) -> EquiJoin:
+    def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual)
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
+        logs = {name: LogSchema(self.equi_join.keys(i, inputs)) for i, name in enumerate(["undecided", "right"])}
+        sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
+        return StateSchema(logs, sets, ["waiting-0"] if self.anti else ["waiting-0", "waiting-1"])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Left tuples that have a partner now are decided: a semi join puts them out."""
-        state.arrive(inputs)
-        equal, undecided = self.equal, self._undecided(state)
-        partners = [self._kept_right(state), self._new_right(state)]
+        hand, equi_join, undecided = state.scratch(_InHand), self.equi_join, state.log("undecided")
+        new, right = state.arrived(inputs)
+        hand.right = right and self._deciding(right, state)
+        partners = [self._kept_right(state), hand.right]
         decided = []
         waiting = undecided.whole()
-        if waiting is not None and (found := equal.with_partner(waiting, partners[1:])) is not None:
+        if waiting is not None and (found := equi_join.with_partner(waiting, partners[1:])) is not None:
             decided.append(state.computed(found))
             undecided.remove(decided[-1], state.inputs[0].names)
-        if (new := state.new[0]) is not None:
-            if (found := equal.with_partner(new, partners)) is not None:
+        if new is not None:
+            if (found := equi_join.with_partner(new, partners)) is not None:
                 decided.append(found)
-            state.new[0] = equal.without_partner(new, partners)
+            new = equi_join.without_partner(new, partners)
+        hand.undecided = new
         return None if self.anti else bag_union(decided)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Of an anti join, the left tuples to which no partner can come."""
-        self.equal.close(inputs, state)
+        hand = state.scratch(_InHand)
+        hand.covered = self.equi_join.covered_keys(inputs, state)
         if not self.anti:
             return None
         leaving = []
-        if (new := state.new[0]) is not None:
-            state.new[0] = new = state.computed(new)
-            leaving.append(self.equal.covered(new, 0, state))
-        if state.closing[0] and (taken := self._undecided(state).take(state.closing[0])) is not None:
+        if (new := hand.undecided) is not None:
+            hand.undecided = new = state.computed(new)
+            leaving.append(self.equi_join.covered(new, 0, state))
+        if hand.covered[0] and (taken := state.log("undecided").take(hand.covered[0])) is not None:
             leaving.append(taken)
         return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The undecided, and what may decide left tuples to come."""
-        undecided, right = self._undecided(state), self._right(state)
-        new_right = self._new_right(state)
+        hand, undecided, right = state.scratch(_InHand), state.log("undecided"), state.log("right")
         if not self.anti:
-            undecided.purge(state.closing[0])
-        right.purge(state.closing[1])
-        if (new := state.new[0]) is not None:
-            undecided.append(self.equal.still_open(new, 0, state))
-        if new_right is not None:
-            names = new_right.frame.columns
-            fresh = new_right.frame.dropDuplicates()
+            undecided.purge(hand.covered[0])
+        right.purge(hand.covered[1])
+        if (new := hand.undecided) is not None:
+            undecided.append(self.equi_join.still_open(new, 0, state))
+        if (new := hand.right) is not None:
+            names = new.frame.columns
+            fresh = new.frame.dropDuplicates()
             if (whole := right.whole()) is not None:
                 fresh = anti_join(fresh, whole.frame, names, whole.at_most)
-            right.append(self.equal.still_open(Tuples(fresh, new_right.at_most), 1, state))
+            right.append(self.equi_join.still_open(Tuples(fresh, new.at_most), 1, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches, nor any that right tuples may yet let out."""
         left = state.inputs[0]
-        logs = [self._undecided(state)]
+        logs = [state.log("undecided")]
         found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
         if not self.anti:
-            mine, theirs = self.equal.keys(0, state), self.equal.keys(1, state)
-            given = [recast(p, theirs) for p in state.closing[0]]
-            for p in emittable("waiting-1", given, [self._right(state)], state, theirs, self.right_on, at_all=True):
+            mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
+            given = [recast(p, theirs) for p in state.scratch(_InHand).covered[0]]
+            for p in emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True):
                 found += self._moved(recast(p, mine), left)
-        return state.punctuations("sent", left).absorb(found)
+        return state.punctuations("sent").absorb(found)
 
     def _moved(self, p: Punctuation, left: Schema) -> list[Punctuation]:
         """What closes keys, over the left's schema; a null key was never anyone's partner."""
@@ -156,18 +167,25 @@ class SemiJoin(Operator):
         }
         return [] if EMPTY in present.values() else [Punctuation.at(left, present)]
 
-    def _undecided(self, state: OperatorState) -> TupleLog:
-        return state.kept("undecided", self.equal.keys(0, state))
-
-    def _right(self, state: OperatorState) -> TupleLog:
-        return state.kept("right", self.equal.keys(1, state))
-
     def _kept_right(self, state: OperatorState) -> Tuples | None:
-        return self._right(state).whole()
+        return state.log("right").whole()
 
-    def _new_right(self, state: OperatorState) -> Tuples | None:
-        new = state.new[1]
-        if new is None:
-            return None
+    def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
+        """What of right tuples decides left ones: their keys, or all where a further condition looks at them."""
         names = state.inputs[1].names if self.residual else self.right_on
-        return Tuples(new.frame.select(*map(quoted, names)), new.at_most, computed=True)
+        return Tuples(right.frame.select(*map(quoted, names)), right.at_most, computed=True)
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
+
+    Attributes:
+        undecided: New left tuples without partner so far.
+        right: What decides left tuples, of the new right ones.
+        covered: Of each side the keys to which newly no partner can come.
+    """
+
+    undecided: Tuples | None = None
+    right: Tuples | None = None
+    covered: list[list[Punctuation]] = field(default_factory=list)

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import closed_so_far, completed
+from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey, listed, once, total
-from operators.state.tuple_log import TupleLog
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.prefix import covered_prefix
 from punct_ns.punctuation import Punctuation
@@ -86,42 +86,43 @@ class Sort(Operator):
         """The input's own."""
         return by_position(inputs[0], inputs[0])
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The tuples that are not in the prefix, what is said of keys, the prefix, and how many tuples have left."""
+        keys = Schema(tuple(inputs[0].attribute(key.attribute) for key in self.keys))
+        sets = {**completion_sets(inputs[0], keys), "begun": keys}
+        return StateSchema({"tuples": LogSchema(keys)}, sets, ["position"])
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples are kept."""
         if (new := inputs[0].tuples) is not None:
             names = [quoted(name) for name in state.inputs[0].names]
-            self._kept(state).add(Tuples(new.frame.select(*names), new.at_most, new.exact))
+            state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The kept tuples of what newly is in the prefix, sorted; they follow all that went out before."""
-        begun = state.closing[0] = self._newly_begun(inputs[0].punctuations, state)
-        taken = self._kept(state).take(begun) if begun else None
+        begun = state.scratch(_InHand).begun = self._newly_begun(inputs[0].punctuations, state)
+        taken = state.log("tuples").take(begun) if begun else None
         return None if taken is None else Tuples(self._sorted(taken, state), taken.at_most, taken.exact)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """What left did so with `pass_`; the rest is computed once."""
-        self._kept(state).settle()
+        state.log("tuples").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What newly is in the prefix."""
         schema = state.inputs[0]
         places = [schema.index(key.attribute) for key in self.keys]
-        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in state.closing[0]]
+        begun = state.scratch(_InHand).begun
+        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in begun]
 
     def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The part of the largest covered prefix that was not in it before, over the keys."""
         names = [key.attribute for key in self.keys]
         if not completed(punctuations, names, state):
             return []
-        prefix = covered_prefix(closed_so_far(names, state).set, [key.direction for key in self.keys])
-        return state.punctuations("begun", self._schema(state)).absorb(prefix)
-
-    def _schema(self, state: OperatorState) -> Schema:
-        return Schema(tuple(state.inputs[0].attribute(key.attribute) for key in self.keys))
-
-    def _kept(self, state: OperatorState) -> TupleLog:
-        return state.kept("tuples", self._schema(state))
+        prefix = covered_prefix(closed_so_far(state).set, [key.direction for key in self.keys])
+        return state.punctuations("begun").absorb(prefix)
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
         """The tuples in order, with positions behind those of all slices before."""
@@ -138,3 +139,10 @@ class Sort(Operator):
             state.notes["position"] = begin + tasks * _EACH
         # The number of a row grows along the partitions, which orderBy has made in order.
         return frame.withColumn(POSITION, F.monotonically_increasing_id() + F.lit(begin).cast("BIGINT"))
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand, the part of the prefix, over the keys, that was not in it before."""
+
+    begun: list[Punctuation] = field(default_factory=list)

@@ -19,15 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from operators.logical_properties import Terms, among
 from operators.state import tuple_log
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import completed
+from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey, listed, once, total
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -99,52 +100,61 @@ class TopN(Operator):
         """The groups, whatever it orders by."""
         return self.groups
 
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """Of the groups that are not complete the first tuples, and what is said of groups."""
+        groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
+        log = LogSchema(groups, lambda frame: self._first(frame, inputs[0]))
+        return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
+
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples compete with those that are kept of their groups."""
         if (new := inputs[0].tuples) is not None:
-            frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), self._kept(state)
+            frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
             # Few are ranked together with what is kept, in any case.
-            first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state)
+            first = frame if log.at_most + new.at_most <= tuple_log.SMALL else self._first(frame, state.inputs[0])
             log.add(Tuples(first, new.at_most, exact=False))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The first tuples of the groups that are complete now."""
-        closing = state.closing[0] = completed(inputs[0].punctuations, self.groups, state)
-        log = self._kept(state)
-        taken = log.take(closing) if closing else None
+        complete = state.scratch(_InHand).complete = completed(inputs[0].punctuations, self.groups, state)
+        taken = state.log("tuples").take(complete) if complete else None
         if taken is None or self.number is None:
             return taken
-        ranked = self._ranked(taken.frame, state).withColumnRenamed(_RANK, self.number.name)
+        ranked = self._ranked(taken.frame, state.inputs[0]).withColumnRenamed(_RANK, self.number.name)
         return Tuples(ranked, taken.at_most, taken.exact)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What completed them."""
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in state.closing[0]]
+        complete = state.scratch(_InHand).complete
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; the first tuples of the others are computed once."""
-        self._kept(state).settle()
+        state.log("tuples").settle()
 
-    def _kept(self, state: OperatorState) -> tuple_log.TupleLog:
-        groups = Schema(tuple(state.inputs[0].attribute(name) for name in self.groups))
-        return state.kept("tuples", groups, lambda frame: self._first(frame, state))
-
-    def _first(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
         """Of each group the first tuples; those of several parts are among the first of each."""
-        return self._ranked(tuples, state).where(f"{_RANK} <= {self.n}").drop(_RANK)
+        return self._ranked(tuples, schema).where(f"{_RANK} <= {self.n}").drop(_RANK)
 
-    def _ranked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def _ranked(self, tuples: DataFrame, schema: Schema) -> DataFrame:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        group = Window.partitionBy(*map(quoted, self.groups)).orderBy(*self._order(state))
+        group = Window.partitionBy(*map(quoted, self.groups)).orderBy(*self._order(schema))
         return tuples.withColumn(_RANK, F.expr(f"{self.rank}()").over(group))
 
-    def _order(self, state: OperatorState) -> list[Column]:
+    def _order(self, schema: Schema) -> list[Column]:
         """The keys; where each tuple counts for itself with what tells ties apart."""
         if self.rank == "row_number":
-            return total(self.keys, state.inputs[0], self.groups)
+            return total(self.keys, schema, self.groups)
         return [key.column for key in self.keys]
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand, the punctuations on the groups that are complete now."""
+
+    complete: list[Punctuation] = field(default_factory=list)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from operators.expressions.references import attributes_in
 from operators.state.behaviour import Slice, Tuples, bag_union
-from operators.state.completion import closed_so_far, completed
+from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from punct_ns.errors import QueryError
@@ -56,9 +56,9 @@ class EquiJoin:
         """The attributes that tell partners, of both sides."""
         return (*self.left, *self.right, *(attributes_in(self.residual) if self.residual else ()))
 
-    def keys(self, side: int, state: OperatorState) -> Schema:
+    def keys(self, side: int, inputs: Sequence[Schema]) -> Schema:
         """The join attributes of a side."""
-        return Schema(tuple(state.inputs[side].attribute(name) for name in self.on[side]))
+        return Schema(tuple(map(inputs[side].attribute, self.on[side])))
 
     def places(self, side: int, state: OperatorState) -> list[tuple[int, int]]:
         """Where the join attributes stand in that side's schema, and where those equal to them in the other's."""
@@ -67,7 +67,7 @@ class EquiJoin:
             for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
         ]
 
-    def moves(self, side: int) -> dict[str, tuple[str]]:
+    def equivalents(self, side: int) -> dict[str, tuple[str]]:
         """For a side's join attributes, in lower case, those equal to them."""
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
@@ -76,14 +76,17 @@ class EquiJoin:
         names = {name.lower() for name in self.on[side]}
         return any(names.issuperset(name.lower() for name in scheme.attributes) for scheme in schemes)
 
-    def close(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Puts into `closing`, for each side, the keys that the other side's punctuations newly cover."""
-        for side in range(2):
-            given = inputs[1 - side].punctuations
-            state.closing[side] = completed(given, self.on[1 - side], state, 1 - side, self.keys(side, state))
+    def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
+        """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""
+        first, second = (completion_sets(inputs[i], self.keys(1 - i, inputs), i) for i in range(2))
+        return {**first, **second}
+
+    def covered_keys(self, inputs: Sequence[Slice], state: OperatorState) -> list[list[Punctuation]]:
+        """For each side, the keys that the other side's punctuations newly cover."""
+        return [completed(inputs[i].punctuations, self.on[i], state, i) for i in (1, 0)]
 
     def _closed(self, side: int, state: OperatorState) -> list[Punctuation]:
-        return list(closed_so_far(self.on[1 - side], state, 1 - side, self.keys(side, state)).set)
+        return list(closed_so_far(state, 1 - side).set)
 
     def _present(self, side: int) -> str:
         return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in self.on[side])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from operators.punctuators.rule import ASIDE, LATE, Facts, prefix_of, said, up_to
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
@@ -53,6 +54,10 @@ class ByClock:
     def promises(self) -> tuple[Scheme, ...]:
         """Ranges from the start."""
         return prefix_of(self.attribute)
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """Nothing."""
+        return StateSchema()
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what the clock has overtaken."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from operators.punctuators.rule import ASIDE, LATE, Facts
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
 from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation
@@ -42,6 +43,10 @@ class ByDomain:
     def promises(self) -> tuple[Scheme, ...]:
         """None: no more will be said."""
         return ()
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """Nothing."""
+        return StateSchema()
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is whatever lies outside, from the first tuple on."""

@@ -20,6 +20,7 @@ from operators.punctuators import distance
 from operators.punctuators.distance import Distance
 from operators.punctuators.rule import AHEAD, ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -59,6 +60,10 @@ class ByOrder:
     def promises(self) -> tuple[Scheme, ...]:
         """Ranges from the start."""
         return prefix_of(self.attribute)
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """The greatest value."""
+        return StateSchema(notes=["greatest"])
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, said
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import UsageError
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
@@ -47,6 +48,10 @@ class ByPredicate:
     def promises(self) -> tuple[Scheme, ...]:
         """Constants for each of the attributes."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """Nothing."""
+        return StateSchema()
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple whose group an earlier one ended, of this slice or of one before."""

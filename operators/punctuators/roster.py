@@ -21,7 +21,7 @@ from operators.punctuators import distance
 from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import TupleLog
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.domain import Value
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
@@ -70,6 +70,10 @@ class ByRoster:
         """Ranges from the start."""
         return prefix_of(self.attribute)
 
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """The greatest value of each member."""
+        return StateSchema({"latest": LogSchema(Schema((schema.attribute(self.member),)), self._latest)})
+
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what comes after the position at which its value had passed."""
         schema = state.inputs[0]
@@ -110,9 +114,9 @@ class ByRoster:
             return []
         names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
         last = marked.where(f"{_STEP}.at = {_NEVER}").selectExpr(*names)
-        kept = self._kept(state)
-        kept.add(Tuples(last, len(self.roster)))
-        kept.settle()
+        latest = state.log("latest")
+        latest.add(Tuples(last, len(self.roster)))
+        latest.settle()
         if facts["bound"] is None:
             return []
         schema = state.inputs[0]
@@ -126,7 +130,7 @@ class ByRoster:
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Each member's greatest value before the slice; null for none."""
-        if (whole := self._kept(state).whole()) is not None:
+        if (whole := state.log("latest").whole()) is not None:
             return whole.frame
         member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
         members = list(dict.fromkeys(map(member.domain.normal, self.roster)))
@@ -134,9 +138,6 @@ class ByRoster:
         nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
         ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
         return tuples.sparkSession.createDataFrame(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
-
-    def _kept(self, state: OperatorState) -> TupleLog:
-        return state.kept("latest", Schema((state.inputs[0].attribute(self.member),)), self._latest)
 
     def _latest(self, rows: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from operators.state.operator_state import HeldPunctuations, OperatorState
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
 from punct_ns.pattern import Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
@@ -45,6 +46,9 @@ class Rule(Protocol):
     def promises(self) -> tuple[Scheme, ...]:
         """The schemes of the punctuations that it adds."""
 
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """What the rule keeps of an input of this schema, beside what it has said."""
+
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """The tuples with `ASIDE`; rows without a position are the rule's own."""
 
@@ -60,7 +64,7 @@ class Rule(Protocol):
 
 def said(state: OperatorState) -> HeldPunctuations:
     """What punctuate itself has said, and answers for."""
-    return state.punctuations("said", state.inputs[0])
+    return state.punctuations("said")
 
 
 def ordered_attribute(schema: Schema, name: str) -> Attribute:

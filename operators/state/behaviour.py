@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from operators.state.operator_state import OperatorState
+    from operators.state.state_schema import StateSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,9 @@ class Operator(LogicalProperties, Protocol):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """What the output promises when the inputs promise this. Pure."""
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What is kept from slice to slice, by name. Pure."""
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """What goes out because tuples came."""

@@ -15,29 +15,27 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
 
-def completed(
-    punctuations: Sequence[Punctuation],
-    names: Sequence[str],
-    state: OperatorState,
-    input_: int = 0,
-    schema: Schema | None = None,
-) -> list[Punctuation]:
-    """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state.
+def completion_sets(input_: Schema, names: Sequence[str] | Schema, number: int = 0) -> dict[str, Schema]:
+    """The sets that `completed` keeps of an input, for its operator to declare.
 
-    They are written over `schema`, which holds what the named attributes are called, in their order, and of which type.
+    Args:
+        input_: The input's schema.
+        names: The attributes to be complete; as a schema, under the names and of the types that they get.
+        number: The input's.
     """
-    held, closed = (
-        state.punctuations(f"input-{input_}", state.inputs[input_]),
-        closed_so_far(names, state, input_, schema),
-    )
+    over = names if isinstance(names, Schema) else Schema(tuple(map(input_.attribute, names)))
+    return {f"input-{number}": input_, f"closed-{number}": over}
+
+
+def completed(
+    punctuations: Sequence[Punctuation], names: Sequence[str], state: OperatorState, input_: int = 0
+) -> list[Punctuation]:
+    """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state."""
+    held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
     new = held.absorb(punctuations)
     return closed.absorb(project(held.set, names, closed.set.schema, new=new)) if new else []
 
 
-def closed_so_far(
-    names: Sequence[str], state: OperatorState, input_: int = 0, schema: Schema | None = None
-) -> HeldPunctuations:
-    """All that `completed` has found of the named attributes of an input."""
-    if schema is None:
-        schema = Schema(tuple(state.inputs[input_].attribute(name) for name in names))
-    return state.punctuations(f"closed-{input_}", schema)
+def closed_so_far(state: OperatorState, input_: int = 0) -> HeldPunctuations:
+    """All that `completed` has found of an input."""
+    return state.punctuations(f"closed-{input_}")

@@ -1,4 +1,4 @@
-"""Kept rows as a log of segments, less what was purged; small logs are rewritten, large ones are filtered when read.
+"""Tuple log: kept rows as segments, less what was purged; small logs are rewritten, large ones are filtered when read.
 
 A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
 with them), and what it did is listed by `record` for its commit.
@@ -6,15 +6,15 @@ with them), and what it did is listed by `record` for its commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Tuples
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.segments import Segment, SegmentStore
+from operators.state.state_schema import LogSchema
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from punct_ns.slices import condition, is_inline, matching, not_matching, quoted
 
 if TYPE_CHECKING:
@@ -26,35 +26,40 @@ SMALL = 100_000
 MOST_SEGMENTS = 12
 """Segments of one log, or removals from one, beyond which they are rewritten as one."""
 
-Combine = Callable[["DataFrame"], "DataFrame"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A segment of the log, and the rows that were removed from it since."""
+    """A segment of the log, and what happened to it since: rows removed, and purges by punctuations from `since` on."""
 
     segment: Segment
     removed: tuple[Segment, ...] = ()
+    since: int = 0
 
 
 class TupleLog:
-    """Kept rows: a log of segments, less what punctuations purged.
+    """Kept rows of an operator, in the order of its declared state; `rows` are there, `purged` left in this slice.
 
-    `combine` maps the rows of several segments to what they mean together (partial aggregates of a group to one); it
-    must be idempotent and may be applied to any part of the rows that no key straddles.
-
-    Rows are added with a bound of their number; whether there are any is known once they are computed. So anything may
-    be asked of an empty log, at any time: `whole` and `take` give None, `purge`, `remove` and `settle` do nothing.
+    What may follow what: a log begins empty, or as a commit recorded it. Within a slice rows come in by `append`, which
+    computes them, or by one `add`, which leaves them uncomputed until the next `take` or `settle`; in between the log
+    can be read (`whole`, `at_most`), but neither added to, purged nor recorded. `take`, `purge`, `remove` and `settle`
+    may come in any order and number; rows that come in later are untouched by them. `record` ends the slice. All this
+    holds for an empty log, too, of which `whole` and `take` give None and `purge`, `remove` and `settle` change
+    nothing: rows are added with a bound of their number, and whether there are any is known once they are computed.
+    What breaks the order raises RuntimeError, and has done nothing.
     """
 
-    def __init__(self, store: SegmentStore, combine: Combine | None = None) -> None:
-        self._store = store
-        self._combine = combine
-        self._parts: list[_Part] = []
+    def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
+        committed = committed or {"rows": 0, "segments": [], "purging": []}
+        self._store, self._combine = store, declared.combine
         self._fresh: Tuples | None = None
-        self._purging: list[Punctuation] = []
-        self.rows = 0
+        self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
+        self._parts = [self._restored(part) for part in committed["segments"]]
+        self.rows: int = committed["rows"]
         self.purged = 0
+
+    def _restored(self, part: dict[str, Any]) -> _Part:
+        removed = tuple(self._store.restore(segment) for segment in part["removed"])
+        return _Part(self._store.restore(part), removed, part.get("since", 0))
 
     @property
     def is_empty(self) -> bool:
@@ -81,7 +86,7 @@ class TupleLog:
 
     def _frame(self) -> DataFrame:
         """All kept rows of a log that is not empty."""
-        frames = [not_matching(self._left_of(part), self._purging) for part in self._parts]
+        frames = [self._left_of(part) for part in self._parts]
         if self._fresh is not None:
             frames.append(self._fresh.frame)
         whole = frames[0]
@@ -91,14 +96,16 @@ class TupleLog:
 
     def add(self, tuples: Tuples) -> None:
         """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them."""
+        self._require_computed("added to")
         self._fresh = tuples
 
     def append(self, tuples: Tuples) -> Tuples:
         """Adds rows and returns them computed, so that others may read them."""
+        self._require_computed("appended to")
         segment = self._store.write(tuples.frame, tuples.at_most)
         if segment.rows == 0:
             return Tuples(self._store.frame(segment), 0, computed=True)
-        self._parts.append(_Part(segment))
+        self._parts.append(_Part(segment, since=len(self._purging)))
         self.rows += segment.rows
         if len(self._parts) > MOST_SEGMENTS:
             self._rewrite()
@@ -126,6 +133,7 @@ class TupleLog:
 
     def purge(self, punctuations: Sequence[Punctuation]) -> None:
         """Purges the rows that the punctuations match."""
+        self._require_computed("purged")
         if self.is_empty or not punctuations:
             return
         if self.at_most <= SMALL:
@@ -138,15 +146,13 @@ class TupleLog:
 
     def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
         """Removes the rows that agree with one of the tuples on these attributes, null with null."""
+        self._require_computed("removed from")
         if self.is_empty or (tuples.exact and tuples.at_most == 0):
             return
         if self.at_most <= SMALL:
             before = self.rows
             self._replace(self._store.write(anti_join(self._frame(), tuples.frame, names, tuples.at_most), before))
             self.purged += before - self.rows
-            return
-        self.settle()
-        if self.is_empty:
             return
         keys = tuples.frame.select(*map(quoted, names)).dropDuplicates()
         removed = self._store.write(keys, tuples.at_most)
@@ -160,7 +166,7 @@ class TupleLog:
         for removed in part.removed:
             others = self._store.frame(removed)
             left = anti_join(left, others, others.columns, removed.rows)
-        return left
+        return not_matching(left, self._purging[part.since :])
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
@@ -211,21 +217,21 @@ class TupleLog:
 
     def record(self) -> dict[str, Any]:
         """What this log is after the slice."""
+        self._require_computed("recorded")
         self.purged = 0
         return {
             "rows": self.rows,
             "segments": [
-                {**self._store.record(part.segment), "removed": [self._store.record(r) for r in part.removed]}
+                {
+                    **self._store.record(part.segment),
+                    "removed": [self._store.record(removed) for removed in part.removed],
+                    "since": part.since,
+                }
                 for part in self._parts
             ],
             "purging": [str(p) for p in self._purging],
         }
 
-    def restore(self, record: dict[str, Any], schema: Schema) -> None:
-        """Becomes what a commit recorded; `schema` is that of the purging punctuations."""
-        self.rows = record["rows"]
-        self._parts = [
-            _Part(self._store.restore(part), tuple(self._store.restore(r) for r in part["removed"]))
-            for part in record["segments"]
-        ]
-        self._purging = [Punctuation.parse(text, schema) for text in record["purging"]]
+    def _require_computed(self, what: str) -> None:
+        if self._fresh is not None:
+            raise RuntimeError(f"a tuple log is {what} while rows that were added to it await take or settle")

@@ -57,7 +57,7 @@ class Running:
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
         self._store = SegmentStore(spark, directory)
-        self._state = OperatorState(self._store, inputs)
+        self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs))
         self._slice = 0
         self._record: dict[str, Any] | None = None
 
@@ -92,7 +92,7 @@ class Running:
     def restart(self) -> None:
         """As after a crash: another process, the same directory."""
         self._store = SegmentStore(self.spark, self.directory)
-        self._state = OperatorState(self._store, self.inputs, self._record)
+        self._state = OperatorState(self._store, self.inputs, self.operator.state_schema(*self.inputs), self._record)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:
         if self._bounded:

@@ -21,7 +21,7 @@ class Saying:
     def __init__(self, operator: Operator, *inputs: Schema) -> None:
         self.operator, self.inputs = operator, inputs
         self.output = operator.schema(*inputs)
-        self.state = OperatorState(NO_STORE, inputs)
+        self.state = OperatorState(NO_STORE, inputs, operator.state_schema(*inputs))
 
     def slice(self, *said: Sequence[Punctuation]) -> list[Punctuation]:
         """What goes out when these come, from each input."""
@@ -38,4 +38,4 @@ class Saying:
     def restart(self) -> None:
         """As after a crash: what the last slice recorded, as a commit writes it."""
         record: dict[str, Any] = json.loads(json.dumps(self.state.record(whole=True)))
-        self.state = OperatorState(NO_STORE, self.inputs, record)
+        self.state = OperatorState(NO_STORE, self.inputs, self.operator.state_schema(*self.inputs), record)

@@ -35,10 +35,12 @@ class Walk:
     def restart(self) -> None:
         """As after a crash: another process, the same directory."""
         self._stores = {node: SegmentStore(self.spark, self.directory / self.names[node]) for node in self.nodes}
-        self._states = {
-            node: OperatorState(self._stores[node], tuple(n.schema for n in node.inputs), self._records[node])
-            for node in self.nodes
-        }
+        self._states = {node: self._state(node) for node in self.nodes}
+
+    def _state(self, node: Node) -> OperatorState:
+        assert not isinstance(node.operator, Scan | Static | Results)
+        inputs = tuple(n.schema for n in node.inputs)
+        return OperatorState(self._stores[node], inputs, node.operator.state_schema(*inputs), self._records[node])
 
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""

@@ -86,7 +86,7 @@ def test_what_is_built_takes_the_place_of_its_parts_and_goes_out_once() -> None:
     describe = Saying(HOURLY, BIDS)
     describe.says(*(of_hour(1, f"[{low},{low + 9}]") for low in range(0, 50, 10)))
     assert describe.says(of_hour(1, "[50,59]")) == [of_hour(1, "*")]
-    assert [str(p) for p in describe.state.punctuations("input", BIDS).set] == [of_hour(1, "*")]
+    assert [str(p) for p in describe.state.punctuations("input").set] == [of_hour(1, "*")]
     assert describe.says(of_hour(1, "[0,59]"), of_hour(1, "7"), of_hour(1, "*")) == []
 
 

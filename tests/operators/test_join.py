@@ -137,6 +137,6 @@ def test_schemes_are_promised_where_the_other_side_is_purged() -> None:
 
 def test_a_join_without_or_with_a_doubled_attribute_is_refused() -> None:
     with pytest.raises(QueryError, match="at least one"):
-        Join("inner", (), ()).equal  # noqa: B018  it is asked for
+        Join("inner", (), ()).equi_join  # noqa: B018  it is asked for
     with pytest.raises(QueryError, match="twice"):
-        Join("inner", ("id", "ID"), ("a", "b")).equal  # noqa: B018
+        Join("inner", ("id", "ID"), ("a", "b")).equi_join  # noqa: B018

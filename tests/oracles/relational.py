@@ -110,9 +110,9 @@ def _of_two(node: Node, left: DataFrame, right: DataFrame) -> DataFrame:
 
     match node.operator:
         case Join(kind):
-            return left.join(right, F.expr(node.operator.equal.condition), kind)
+            return left.join(right, F.expr(node.operator.equi_join.condition), kind)
         case SemiJoin(anti=anti):
-            return left.join(right, F.expr(node.operator.equal.condition), "left_anti" if anti else "left_semi")
+            return left.join(right, F.expr(node.operator.equi_join.condition), "left_anti" if anti else "left_semi")
         case Intersect():
             return left.intersect(right)
         case Difference():

@@ -73,7 +73,7 @@ def keeps_what_table_4_says_alone(patch: Patch) -> None:
 
     def forgetful(self: Intersect, inputs: Sequence[Slice], state: OperatorState) -> None:
         keep(self, inputs, state)
-        self._emitted(state).purge([Punctuation.all(self.attributes)])
+        state.log("emitted").purge([Punctuation.all(self.attributes)])
 
     patch.setattr(Intersect, "keep", forgetful)
 
@@ -149,14 +149,13 @@ def closes_a_group_by_a_part_of_it(patch: Patch) -> None:
 
 def takes_the_first_of_each_slice(patch: Patch) -> None:
     """The first n of every slice are more than the first n of all: what is kept must compete with what comes."""
-    kept = OperatorState.kept
-    patch.setattr(OperatorState, "kept", lambda self, name, schema, combine=None: kept(self, name, schema))
+    patch.setattr(TupleLog, "_combined", lambda self, frame: frame)
     patch.setattr("operators.state.tuple_log.SMALL", 0)
 
 
 def says_what_one_input_says(patch: Patch) -> None:
     def propagate(self: Merge, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        return state.punctuations("sent", self.attributes).absorb([p for each in inputs for p in each.punctuations])
+        return state.punctuations("sent").absorb([p for each in inputs for p in each.punctuations])
 
     patch.setattr(Merge, "propagate", propagate)
 

@@ -143,7 +143,10 @@ class Flow:
     def __init__(self, root: Node) -> None:
         self.root = root
         self.states = {
-            n: OperatorState(NO_STORE, tuple(below.schema for below in n.inputs)) for n in topological(root) if n.inputs
+            n: OperatorState(NO_STORE, schemas, n.operator.state_schema(*schemas))
+            for n in topological(root)
+            if not isinstance(n.operator, Scan | Static | Results)
+            for schemas in [tuple(below.schema for below in n.inputs)]
         }
 
     def says(self, said: dict[str, list[Punctuation]]) -> list[Punctuation]:

@@ -13,6 +13,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.runtime.sealed import seal, unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,6 +89,27 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
     record = checkpoint / "query.json"
     record.write_text(json.dumps({"fingerprint": "0", "timeZone": "UTC"}))
     assert "has format 1, and this version of xmlstream reads format 2" in refusal(moved)
+
+
+def test_state_under_another_name_is_refused_and_not_read_as_empty(spark: SparkSession, tmp_path: Path) -> None:
+    """As where another version calls a log otherwise."""
+    night(tmp_path / "nights", 1, "<t><a>7</a><b>1</b></t>")
+    query = counted(spark, tmp_path / "nights")
+    query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
+    (commit,) = (tmp_path / "checkpoint" / "commits").glob("*.json")
+    record = unseal(commit)
+    kept = record["operators"]["group_by"]["kept"]
+    assert kept["groups"]["rows"] == 1
+    kept["open"] = kept.pop("groups")
+    seal(commit, record)
+    with pytest.raises(StateError, match="of group_by, the recorded state has the logs open; in this version") as told:
+        query.run(tmp_path / "out", tmp_path / "checkpoint", keep_open=True)
+    assert str(tmp_path / "checkpoint") in told.value.what
+    assert told.value.hint
+    kept["groups"] = kept.pop("open")
+    seal(commit, record)
+    query.run(tmp_path / "out", tmp_path / "checkpoint")
+    assert answered(tmp_path / "out") == ["1", "7"]
 
 
 def _sql(path: Path, aggregate: str) -> str:

@@ -23,6 +23,7 @@ from operators.state.behaviour import Slice, Tuples, advance
 from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
 from operators.state.segments import SegmentStore
+from punct_ns.errors import StateError
 from punct_ns.slices import POSITION
 from sources.xml.grammar.restricted import RESTRICTED
 from sources.xml.parser.findings import Findings
@@ -83,8 +84,11 @@ class Execution:
             kept = _segments(committed.get(name))
             store.require_sound(kept)
             store.retain(kept)
-            inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
-            state = self._states[node] = OperatorState(store, inputs, committed.get(name))
+            try:
+                state = self._states[node] = _state(node, store, committed.get(name))
+            except StateError as error:
+                what = f"in the checkpoint {checkpoint.directory}, of {name}, {error.what}"
+                raise StateError(what, hint=error.hint) from None
             if isinstance(node.operator, Scan):
                 restricted = checkpoint.directory / "documents" / name / RESTRICTED
                 self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
@@ -229,6 +233,21 @@ class Execution:
             punctuations_out=punctuations_out,
             punctuations_held=state.punctuations_held,
         )
+
+
+def _state(node: Node, store: SegmentStore, committed: dict[str, Any] | None) -> OperatorState:
+    """The state of a source or an operator, as it was committed."""
+    inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
+    match node.operator:
+        case Scan() as scan:
+            declared = SourceInput.state_schema(scan)
+        case Static() as static:
+            declared = StaticInput.state_schema(static)
+        case Results():
+            raise AssertionError("results have no state")
+        case operator:
+            declared = operator.state_schema(*inputs)
+    return OperatorState(store, inputs, declared, committed)
 
 
 def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Slice:

@@ -18,6 +18,7 @@ from operators.state.behaviour import Slice, Tuples
 from operators.state.durable import make_directory, sync, write_atomically
 from operators.state.operator_state import OperatorState
 from operators.state.parquet_files import parquet_files
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
@@ -66,12 +67,17 @@ class SourceInput:
         self.findings = Findings()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
-        self._said = state.punctuations("said", self._schema)
+        self._said = state.punctuations("said")
         self._dead_letters, self._called = dead_letters, called
         self._restricted, self._file = frozenset[str](), restricted
         self._note_restricted({self._schema[i].name for p in self._said.set for i in p.restricted})
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
+
+    @staticmethod
+    def state_schema(scan: Scan) -> StateSchema:
+        """What the source has said."""
+        return StateSchema(sets={"said": scan.options.schema})
 
     @property
     def closed(self) -> bool:

@@ -9,6 +9,7 @@ from operators.state.behaviour import Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.parquet_files import LITERAL
 from operators.state.segments import COLLECTED
+from operators.state.state_schema import StateSchema
 from punct_ns.errors import InputError
 from punct_ns.punctuation import Punctuation
 from sources.xml.options.local_paths import absolute
@@ -32,7 +33,12 @@ class StaticInput:
         self._spark, self._static, self._state = spark, static, state
         # Read by the first slice, wherever this process is then.
         self._path = absolute(dict(static.options).get("path", ""))
-        self._said = state.punctuations("said", static.schema)
+        self._said = state.punctuations("said")
+
+    @staticmethod
+    def state_schema(static: Static) -> StateSchema:
+        """That it has been read."""
+        return StateSchema(sets={"said": static.schema})
 
     @property
     def closed(self) -> bool:

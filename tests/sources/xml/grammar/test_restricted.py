@@ -83,7 +83,12 @@ class Running:
 
     def begin(self) -> None:
         self.states = {
-            name: OperatorState(None, (each.schema,), {"sets": {"said": self.committed[name]}, "kept": {}})  # type: ignore[arg-type]
+            name: OperatorState(
+                None,  # type: ignore[arg-type]
+                (each.schema,),
+                SourceInput.state_schema(Scan(name, each)),
+                {"sets": {"said": self.committed[name]}, "kept": {}},
+            )
             for name, each in self.sources.items()
         }
         self.inputs = {

@@ -1,0 +1,84 @@
+"""State schema of an operator: the names of its tuple logs, punctuation sets and notes, and what each of them holds.
+
+An operator declares it, as it does its output's schema. A commit records what is declared, by name, and a restart takes
+up just that: state that was recorded under another name is refused, and never read as empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.errors import StateError
+from punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMAT = 1
+"""Of an operator's record. It changes when what was recorded must be read otherwise.
+
+A record without a number is of before state was declared: it leaves out the logs and sets that had not been used.
+"""
+
+
+Combine = Callable[["DataFrame"], "DataFrame"]
+"""What rows of several slices come to, such as the partial aggregates of a group to one.
+
+It must be idempotent, and may be applied to any part of the rows that no key straddles.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSchema:
+    """A tuple log: the attributes of the punctuations that purge it, and how its rows combine, if they do."""
+
+    purging: Schema
+    combine: Combine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSchema:
+    """What an operator keeps from slice to slice.
+
+    Attributes:
+        logs: Tuple logs, by name.
+        sets: Sets of punctuations, by name: the attributes that these are over.
+        notes: Facts as JSON has them, by name; one that is not noted yet is not recorded.
+    """
+
+    logs: Mapping[str, LogSchema] = field(default_factory=dict)
+    sets: Mapping[str, Schema] = field(default_factory=dict)
+    notes: Collection[str] = ()
+
+    def __or__(self, other: StateSchema) -> StateSchema:
+        """Both."""
+        return StateSchema({**self.logs, **other.logs}, {**self.sets, **other.sets}, (*self.notes, *other.notes))
+
+    def require(self, record: Mapping[str, Any]) -> None:
+        """Makes sure that a record is of this state.
+
+        Raises:
+            StateError: It names what is not declared, or does not name all that is, or its format is another one.
+        """
+        number = record.get("format")
+        if number not in (None, FORMAT):
+            raise _refused(f"the recorded state has format {number}, and this version of xmlstream reads {FORMAT}")
+        for what, key, names in (
+            ("logs", "kept", self.logs),
+            ("punctuation sets", "sets", self.sets),
+            ("notes", "notes", self.notes),
+        ):
+            found = record.get(key, {}).keys()
+            may_lack = number is None or key == "notes"
+            if found - set(names) or (set(names) - found and not may_lack):
+                before, now = (", ".join(sorted(which)) or "none" for which in (found, names))
+                raise _refused(
+                    f"the recorded state has the {what} {before}; in this version of xmlstream they are {now}"
+                )
+
+
+def _refused(what: str) -> StateError:
+    hint = "finish it with the version that wrote it, or begin anew with another checkpoint and output"
+    return StateError(what, hint=hint)

@@ -1,0 +1,88 @@
+"""State is taken up under the names that its operator declares, and under no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from operators.difference import Difference
+from operators.merge import Merge
+from operators.sort import Sort
+from operators.state.operator_state import OperatorState
+from operators.state.sort_key import SortKey
+from operators.state.state_schema import FORMAT
+from punct_ns.errors import StateError
+from punct_ns.schema import Schema
+from tests.harness.saying import NO_STORE
+
+NUMBER = Schema.parse("n INT")
+
+
+def recorded(operator: Any, *inputs: Schema) -> dict[str, Any]:
+    record = OperatorState(NO_STORE, inputs, operator.state_schema(*inputs)).record(whole=True)
+    parsed: dict[str, Any] = json.loads(json.dumps(record))
+    return parsed
+
+
+def taken_up(record: dict[str, Any], operator: Any, *inputs: Schema) -> OperatorState:
+    return OperatorState(NO_STORE, inputs, operator.state_schema(*inputs), record)
+
+
+def test_a_record_names_all_that_is_declared_used_or_not() -> None:
+    record = recorded(Difference(NUMBER), NUMBER, NUMBER)
+    assert record["format"] == FORMAT
+    assert set(record["kept"]) == {"undecided", "second", "emitted"}
+    assert set(record["sets"]) == {"input-0", "input-1", "sent"}
+    taken_up(record, Difference(NUMBER), NUMBER, NUMBER)
+
+
+@pytest.mark.parametrize(("kind", "called"), [("kept", "logs"), ("sets", "punctuation sets")])
+def test_what_was_recorded_under_another_name_is_refused_and_not_read_as_empty(kind: str, called: str) -> None:
+    operator = Difference(NUMBER)
+    for change in ("rename", "lose", "find"):
+        record = recorded(operator, NUMBER, NUMBER)
+        before, now = sorted(record[kind]), ", ".join(sorted(record[kind]))
+        if change in ("rename", "lose"):
+            lost = record[kind].pop(before[0])
+        if change in ("rename", "find"):
+            record[kind]["other"] = lost if change == "rename" else []
+        names = ", ".join(sorted(record[kind]))
+        text = f"the recorded state has the {called} {names}; in this version of xmlstream they are {now}"
+        with pytest.raises(StateError, match=f"^{re.escape(text)}") as told:
+            taken_up(record, operator, NUMBER, NUMBER)
+        assert "the version that wrote it" in (told.value.hint or "")
+
+
+def test_a_note_that_nothing_declares_is_refused() -> None:
+    operator = Sort((SortKey("n"),))
+    record = recorded(operator, NUMBER) | {"notes": {"place": 7}}
+    with pytest.raises(StateError, match="has the notes place; in this version of xmlstream they are position"):
+        taken_up(record, operator, NUMBER)
+    state = OperatorState(NO_STORE, (NUMBER,), operator.state_schema(NUMBER))
+    state.notes["place"] = 7
+    with pytest.raises(RuntimeError, match="nothing declares the notes place"):
+        state.record(whole=True)
+
+
+def test_a_record_of_another_format_is_refused_and_one_of_before_may_lack_what_was_not_used() -> None:
+    operator = Merge(NUMBER)
+    with pytest.raises(StateError, match=f"has format {FORMAT + 1}, and this version of xmlstream reads {FORMAT}"):
+        taken_up({**recorded(operator, NUMBER), "format": FORMAT + 1}, operator, NUMBER)
+    state = taken_up({"sets": {"input-0": ["<1>"]}, "kept": {}}, operator, NUMBER)
+    assert [str(p) for p in state.punctuations("input-0").set] == ["<1>"]
+    with pytest.raises(StateError, match="has the punctuation sets said; in"):
+        taken_up({"sets": {"said": []}, "kept": {}}, operator, NUMBER)
+
+
+def test_the_scratch_of_a_slice_is_another_in_the_next() -> None:
+    operator = Merge(NUMBER)
+    state = OperatorState(NO_STORE, (NUMBER,), operator.state_schema(NUMBER))
+    first = state.scratch(list)
+    first.append(1)
+    assert state.scratch(list) is first
+    state.begin(datetime.now(UTC))
+    assert state.scratch(list) == []
