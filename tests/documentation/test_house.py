@@ -1,3 +1,5 @@
+"""The picture of the architecture shows what there is, and nothing else."""
+
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
