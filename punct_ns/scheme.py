@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from punct_ns.domain import BLANKS, Domain, Value
 from punct_ns.errors import UsageError
@@ -21,6 +21,9 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema, bounds_between, split_name, split_outside
 from punct_ns.sql_type import BooleanType, DiscreteType
 from punct_ns.temporal_type import DateType
+
+Kind: TypeAlias = Literal["each", "tiles", "prefix"]
+"""Which patterns a term promises."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "a term is `hour`, `min 0..59 by 10` or `ts prefix`"
@@ -32,13 +35,27 @@ class Term:
 
     `each`: constants or lists, for every value; `tiles`: the ranges of `step` from `low` to `high`, both inclusive, the
     last one perhaps shorter; `prefix`: ranges without a lower end. The step counts integers, decimals, or days.
+
+    `finite` says that finitely many of its patterns cover the domain, as tiles do; constants of a domain that is
+    declared to be finite do, too. `null` says that null, where it may be, is among the values: of an attribute for
+    which an outer join puts nulls it is not.
     """
 
     attribute: str
-    kind: Literal["each", "tiles", "prefix"] = "each"
+    kind: Kind = "each"
     low: Value | None = None
     high: Value | None = None
     step: Value | None = None
+    finite: bool = field(default=False, compare=False)
+    null: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind == "tiles":
+            object.__setattr__(self, "finite", True)
+
+    def renamed(self, attribute: str) -> Term:
+        """The same promise of an attribute of another name."""
+        return replace(self, attribute=attribute)
 
     def __str__(self) -> str:
         name = self.attribute if _PLAIN.fullmatch(self.attribute) else f"`{self.attribute.replace('`', '``')}`"
@@ -54,6 +71,8 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """A promise: the punctuations that restrict these attributes, each as its term says, and no other.
+
+    Without terms it promises the end of the stream.
 
     >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))))
     'hour, min 0..59 by 10'
@@ -74,23 +93,27 @@ class Scheme:
         return tuple(term.attribute for term in self.terms)
 
     def renamed(self, names: Mapping[str, str]) -> Scheme | None:
-        """The promise in new names, given by the old names in lower case; None if nothing is left of it.
+        """The promise in new names, given by the old names in lower case; None if it is lost.
 
-        An attribute without a new name is projected away. Tiles complete it, in the end; other terms never do.
+        An attribute without a new name is projected away. Finitely many patterns complete it, in the end, where its
+        term has that many; else the promise is lost. A scheme without terms is left where all are completed: in the
+        end nothing comes any more.
 
         >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))).renamed({"hour": "h"}))
         'h'
         >>> Scheme((Term("hour"), Term("sid"))).renamed({"hour": "h"}) is None
+        True
+        >>> Scheme((Term("min", "tiles", 0, 59, 10),)).renamed({}) == Scheme(())
         True
         """
         left: list[Term] = []
         for term in self.terms:
             name = names.get(term.attribute.lower())
             if name is not None:
-                left.append(Term(name, term.kind, term.low, term.high, term.step))
-            elif term.kind != "tiles":
+                left.append(term.renamed(name))
+            elif not term.finite:
                 return None
-        return Scheme(tuple(left)) if left else None
+        return Scheme(tuple(left))
 
 
 def parse_schemes(text: str, schema: Schema) -> tuple[Scheme, ...]:
@@ -227,6 +250,21 @@ def _sooner(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
     return a if domain.cut(a, after=False) < domain.cut(b, after=False) else b
 
 
+def is_finite(kind: Kind, domain: Domain) -> bool:
+    """Whether finitely many patterns of that kind cover the domain: of constants, where it is declared to be finite.
+
+    >>> is_finite("each", Domain("INT")), is_finite("each", Domain("INT", low=0, high=23))
+    (False, True)
+    """
+    match kind:
+        case "tiles":
+            return True
+        case "prefix":
+            return domain.high is not None and domain.high != math.inf
+        case "each":
+            return domain.type == "BOOLEAN" or (domain.discrete and None not in (domain.low, domain.high))
+
+
 def _term(text: str, schema: Schema) -> Term:
     if not text.strip(BLANKS):
         raise UsageError("a scheme with an empty term", hint=_HINT)
@@ -235,9 +273,9 @@ def _term(text: str, schema: Schema) -> Term:
     if attribute.domain.opaque:
         raise UsageError(f"no scheme can describe {attribute.name}: {attribute.domain.type} admits only * and null")
     if not rest:
-        return Term(attribute.name)
+        return Term(attribute.name, finite=is_finite("each", attribute.domain))
     if rest.lower() == "prefix":
-        return Term(attribute.name, "prefix")
+        return Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain))
     bounds, by, step = re.sub(r"(?i)\s+by\s+", " by ", rest).partition(" by ")
     low, high = bounds_between(bounds, attribute)
     if not by or low is None or high is None:

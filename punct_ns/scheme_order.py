@@ -10,28 +10,19 @@ value in the end.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 
 from punct_ns.domain import Domain
+from punct_ns.numeric_type import number
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
+from punct_ns.scheme import Scheme, Term, is_finite
 
 
-def is_finite(term: Term, domain: Domain) -> bool:
-    """Whether finitely many patterns of the term cover the domain; of constants, where it is declared to be finite.
-
-    >>> is_finite(Term("hour"), Domain("INT")), is_finite(Term("hour"), Domain("INT", low=0, high=23))
-    (False, True)
-    """
-    match term.kind:
-        case "tiles":
-            return True
-        case "prefix":
-            return domain.high is not None and domain.high != math.inf
-        case "each":
-            return domain.type == "BOOLEAN" or (domain.discrete and None not in (domain.low, domain.high))
+def is_covered(term: Term, domain: Domain) -> bool:
+    """Whether finitely many patterns of the term cover the domain, null included."""
+    return (term.finite or is_finite(term.kind, domain)) and (term.null or not domain.nullable)
 
 
 def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema) -> bool:
@@ -45,11 +36,7 @@ def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema) -> boo
     >>> is_compact(["hour"], scheme, bids), is_compact(["hour"], scheme, few), is_compact(["bidderid"], scheme, few)
     (False, True, False)
     """
-    named = {name.lower() for name in grouping}
-    return all(
-        term.attribute.lower() in named or is_finite(term, schema[schema.index(term.attribute)].domain)
-        for term in scheme.terms
-    )
+    return implies(scheme, Scheme(tuple(map(Term, grouping))), schema)
 
 
 def implies(mine: Scheme, other: Scheme, schema: Schema) -> bool:
@@ -61,15 +48,16 @@ def implies(mine: Scheme, other: Scheme, schema: Schema) -> bool:
     (True, False)
     """
     asked = {schema.index(term.attribute): term for term in other.terms}
-    return all(
-        _serves(term, asked.get(i), schema[i].domain) for term in mine.terms for i in [schema.index(term.attribute)]
-    )
+    places = [schema.index(term.attribute) for term in mine.terms]
+    return all(_serves(term, asked.get(i), schema[i].domain) for i, term in zip(places, mine.terms, strict=True))
 
 
 def _serves(mine: Term, asked: Term | None, domain: Domain) -> bool:
     """Whether finitely many patterns of my term cover each pattern of the one that is asked; None is the wildcard."""
-    if is_finite(mine, domain):
+    if is_covered(mine, domain):
         return True
+    if not mine.null and domain.nullable and (asked is None or asked.null):
+        return False
     if asked is None:
         return False
     match mine.kind, asked.kind:
@@ -94,7 +82,7 @@ def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
     for term in other.terms:
         i = schema.index(term.attribute)
         terms[i] = _met(terms[i], term) if i in terms else term
-    return Scheme(tuple(Term(schema[i].name, t.kind, t.low, t.high, t.step) for i, t in terms.items()))
+    return Scheme(tuple(term.renamed(schema[i].name) for i, term in terms.items()))
 
 
 _FINEST = ("each", "tiles", "prefix")
@@ -102,11 +90,8 @@ _FINEST = ("each", "tiles", "prefix")
 
 def _met(mine: Term, other: Term) -> Term:
     """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles."""
-    if mine.kind != other.kind:
-        return min(mine, other, key=lambda term: _FINEST.index(term.kind))
-    if mine.kind == "tiles" and mine.step is not None and other.step is not None:
-        return mine if float(str(mine.step)) <= float(str(other.step)) else other
-    return mine
+    finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), number(str(term.step or 0))))
+    return replace(finer, null=mine.null and other.null)
 
 
 def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, ...]:

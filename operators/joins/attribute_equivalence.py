@@ -70,4 +70,4 @@ def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[st
 
 
 def _named(term: Term, name: str) -> Term:
-    return Term(name, term.kind, term.low, term.high, term.step)
+    return term.renamed(name)
