@@ -1,0 +1,138 @@
+"""Groupings of interest and state models: which promises of its inputs an operator waits for.
+
+An operator answers of a group, or forgets it, when punctuations cover the group. Whether they ever do follows from the
+schemes of its inputs, before any tuple comes: a grouping must be *compact* relative to a scheme (`scheme_order`). Here
+an operator says which groupings those are, as conditions, in its own module beside `schema` and `schemes`. Conditions
+are positive: a promise more never makes one false.
+
+Source: Tucker et al. 2007, §3.1, Table 2 (preimages) and Table 3 (state models), Theorems 2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.scheme_order import is_compact
+
+Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
+"""Of each input its attributes and schemes."""
+
+
+class Condition(Protocol):
+    """What the schemes of an operator's inputs must promise."""
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether they do."""
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """What it waits for: where it holds, that by which it does; else what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
+
+    >>> bids = Schema.parse("bidder INT, hour INT")
+    >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
+    (True, False)
+    """
+
+    input: int
+    attributes: tuple[str, ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one scheme of the input makes the grouping compact; several together never do where none does."""
+        schema, schemes = promises[self.input]
+        return any(is_compact(self.attributes, scheme, schema) for scheme in schemes)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the conditions; without any it always holds."""
+
+    conditions: tuple[Condition, ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether each of them does."""
+        return all(condition.holds(promises) for condition in self.conditions)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Of each that decides."""
+        held = self.holds(promises)
+        for condition in self.conditions:
+            if held or not condition.holds(promises):
+                yield from condition.groupings(promises)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of the conditions."""
+
+    conditions: tuple[Condition, ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one of them does."""
+        return any(condition.holds(promises) for condition in self.conditions)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Of the first that holds; of all, where none does."""
+        first = next((condition for condition in self.conditions if condition.holds(promises)), None)
+        for condition in self.conditions if first is None else [first]:
+            yield from condition.groupings(promises)
+
+
+ALWAYS = Every(())
+"""Waits for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateModel:
+    """One log of tuples that an operator keeps.
+
+    Attributes:
+        tuples: What they are, in a few words: `groups`, `tuples of the left side`.
+        until: When each of them is forgotten.
+        per: The attributes for each of whose values there is one at the most; None where there may be any number.
+        domains: The schema that has these attributes.
+    """
+
+    tuples: str
+    until: Condition
+    per: tuple[str, ...] | None = None
+    domains: Schema | None = None
+
+    @property
+    def most(self) -> int | None:
+        """How many there can be, since their values are finitely many; None where nobody knows."""
+        if self.per is None or self.domains is None:
+            return None
+        most = 1
+        for name in self.per:
+            domain = self.domains.attribute(name).domain
+            bounded = domain.type == "BOOLEAN" or None not in (domain.low, domain.high)
+            if not bounded or (size := domain.size) is None:
+                return None
+            most *= size + domain.nullable
+        return most
+
+
+class Benefits(Protocol):
+    """What an operator waits for; `inputs` are their schemas. By default it neither blocks nor keeps."""
+
+    __slots__ = ()
+
+    def answers(self, *inputs: Schema) -> Condition:
+        """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
+        return ALWAYS
+
+    def keeps(self, *inputs: Schema) -> Sequence[StateModel]:
+        """What it keeps, and until when: what cleanses it (Tucker et al. 2007, §5)."""
+        return ()

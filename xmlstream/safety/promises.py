@@ -1,0 +1,59 @@
+"""What each part of a plan promises: the schemes of its inputs, carried bottom-up through its operators.
+
+Source: Tucker et al. 2007, §6.2 and Fig. 6 (availablePSchemes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from operators.groupings import Promises
+from punct_ns.scheme import Scheme
+from punct_ns.scheme_order import strongest
+from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+
+END = Scheme(())
+"""The scheme without terms: in the end nothing comes any more."""
+
+Additions = Mapping[str, Sequence[Scheme]]
+"""Schemes that sources might promise beside their own, by the sources' names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The schemes of one part of a plan: those that hold while its inputs go on, and those that their ends add."""
+
+    running: tuple[Scheme, ...]
+    ended: tuple[Scheme, ...]
+
+
+def promised(root: Node, *, follow: bool = False, additions: Additions | None = None) -> dict[Node, Promised]:
+    """What each node of a plan promises.
+
+    Args:
+        root: The plan.
+        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
+        additions: What would be promised besides.
+    """
+    found: dict[Node, Promised] = {}
+    for node in topological(root):
+        operator = node.operator
+        if isinstance(operator, Scan):
+            running = (*operator.options.schemes, *(additions or {}).get(operator.name, ()))
+            ended = running if follow else (END,)
+        elif isinstance(operator, Static):
+            running = ended = (END,)
+        elif isinstance(operator, Results):
+            running = ended = ()
+        else:
+            below = [found[i] for i in node.inputs]
+            running = strongest(operator.schemes(*(each.running for each in below)), node.schema)
+            ended = strongest(operator.schemes(*(each.ended for each in below)), node.schema)
+        found[node] = Promised(running, ended)
+    return found
+
+
+def of_inputs(node: Node, known: Mapping[Node, Promised], *, ended: bool) -> Promises:
+    """What the inputs of a node promise, with their attributes."""
+    return [(below.schema, known[below].ended if ended else known[below].running) for below in node.inputs]
