@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
@@ -43,6 +44,20 @@ class Difference(Operator):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The first input's, if the second has any: whatever it says in the end, decides each tuple."""
         return inputs[0] if inputs[1] else ()
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """What says that the second input will not have a tuple."""
+        return Grouping(1, inputs[1].names)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """What is not decided, and what decides of tuples that may come; once each."""
+        first, second = (Grouping(side, inputs[side].names) for side in range(2))
+        every = [
+            ("undecided tuples", 0, second),
+            ("tuples of the second input", 1, first),
+            ("emitted tuples", 0, first),
+        ]
+        return [StateModel(what, i, until, self.attributes.names, self.attributes) for what, i, until in every]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs' own: a tuple that is not selected equals none that is."""

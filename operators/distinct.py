@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from operators.groupings import Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
@@ -37,6 +38,11 @@ class Distinct(Operator):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The input's."""
         return inputs[0]
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """What may come again, once each."""
+        names = inputs[0].names
+        return [StateModel("tuples", 0, Grouping(0, names), names, inputs[0])]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own: what selects a tuple selects all that are equal to it."""

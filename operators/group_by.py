@@ -26,6 +26,7 @@ from operators.expressions.decomposition import (
     partial,
 )
 from operators.expressions.equal_values import takes_equals_alike
+from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets
@@ -56,6 +57,16 @@ class GroupBy(Operator):
         """Those on keys alone, and those whose other terms tile what they speak of."""
         keys = {key.lower(): key for key in self.keys}
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """The closing of each group."""
+        return Grouping(0, self.keys)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The groups that are open: one row of each, or the tuples that its aggregates need."""
+        return [
+            StateModel("groups", 0, Grouping(0, self.keys), self.keys if self._merges is not None else None, inputs[0])
+        ]
 
     def parameters(self, output: Schema) -> str:
         """The keys and the aggregates."""

@@ -36,6 +36,8 @@ class Condition(Protocol):
 class Grouping:
     """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
 
+    `null` says that null is a group: of what joins it is not.
+
     >>> bids = Schema.parse("bidder INT, hour INT")
     >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
     (True, False)
@@ -43,15 +45,39 @@ class Grouping:
 
     input: int
     attributes: tuple[str, ...]
+    null: bool = True
 
     def holds(self, promises: Promises) -> bool:
         """Whether one scheme of the input makes the grouping compact; several together never do where none does."""
         schema, schemes = promises[self.input]
-        return any(is_compact(self.attributes, scheme, schema) for scheme in schemes)
+        return any(is_compact(self.attributes, scheme, schema, null=self.null) for scheme in schemes)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """Itself."""
         yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Ever longer prefixes of an input's order by this attribute are closed, by finitely many punctuations each."""
+
+    input: int
+    attribute: str
+    descending: bool
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether a scheme speaks of the attribute alone, by ranges from the start of the order or by finitely many."""
+        schema, schemes = promises[self.input]
+        name = schema.attribute(self.attribute).name
+        alone = [scheme.renamed({name.lower(): name}) for scheme in schemes]
+        return any(
+            scheme is not None and all(t.finite or (t.kind == "prefix" and not self.descending) for t in scheme.terms)
+            for scheme in alone
+        )
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Its attribute's."""
+        yield Grouping(self.input, (self.attribute,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +125,14 @@ class StateModel:
 
     Attributes:
         tuples: What they are, in a few words: `groups`, `tuples of the left side`.
+        input: Whose tuples they are, or are made of.
         until: When each of them is forgotten.
         per: The attributes for each of whose values there is one at the most; None where there may be any number.
         domains: The schema that has these attributes.
     """
 
     tuples: str
+    input: int
     until: Condition
     per: tuple[str, ...] | None = None
     domains: Schema | None = None
@@ -129,10 +157,10 @@ class Benefits(Protocol):
 
     __slots__ = ()
 
-    def answers(self, *inputs: Schema) -> Condition:
+    def enabled_by(self, *inputs: Schema) -> Condition:
         """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
         return ALWAYS
 
-    def keeps(self, *inputs: Schema) -> Sequence[StateModel]:
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """What it keeps, and until when: what cleanses it (Tucker et al. 2007, §5)."""
         return ()

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from operators.groupings import Condition, Either, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
@@ -47,6 +48,16 @@ class Intersect(Operator):
         Differs: Tucker et al. 2003, Table 3, promises the meets, which these imply.
         """
         return strongest((*inputs[0], *inputs[1]), self.attributes) if all(inputs) else ()
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """What waits for its like, and what went out and may come again; once each."""
+        first, second = (Grouping(side, inputs[side].names) for side in range(2))
+        every: list[tuple[str, int, Condition]] = [
+            ("tuples of the first input", 0, second),
+            ("tuples of the second input", 1, first),
+            ("emitted tuples", 0, Either((first, second))),
+        ]
+        return [StateModel(what, i, until, self.attributes.names, self.attributes) for what, i, until in every]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs' own: a tuple that is not selected equals none that is."""

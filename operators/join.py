@@ -21,6 +21,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from operators.groupings import Condition, Every, StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.predicate_terms import equal_terms_of_two, own_terms
@@ -72,8 +73,31 @@ class Join(Operator):
         found: list[Scheme] = []
         for i, side in enumerate(inputs):
             if self.equi_join.is_described(1 - i, inputs[1 - i]):
-                found += rewritten_schemes(side, self.equi_join.equivalents(i) if self._is_equivalent(i) else {})
+                moved = rewritten_schemes(side, self.equi_join.equivalents(i) if self._is_equivalent(i) else {})
+                own = {term.attribute for scheme in side for term in scheme.terms}
+                found += [self._of_partners(scheme, i, own) for scheme in moved if scheme.terms or not self._pads(i)]
+        if self.kind == "full" and all(Scheme(()) in side for side in inputs):
+            found.append(Scheme(()))
         return tuple(dict.fromkeys(found))
+
+    def _pads(self, side: int) -> bool:
+        """Whether nulls may stand for a side's attributes."""
+        return 1 - side in _PRESERVED[self.kind]
+
+    def _of_partners(self, scheme: Scheme, side: int, own: AbstractSet[str]) -> Scheme:
+        """A side's promise, its own or moved; of nulls that stand for a tuple it does not speak."""
+        padded = {True: self._pads(side), False: self._pads(1 - side)}
+        return Scheme(tuple(replace(t, null=t.null and not padded[t.attribute in own]) for t in scheme.terms))
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """Of an outer join, what says that a preserved tuple will have no partner."""
+        return Every(tuple(self.equi_join.until(side) for side in _PRESERVED[self.kind]))
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The tuples of both sides that may have partners."""
+        return [
+            StateModel(f"tuples of the {name} side", i, self.equi_join.until(i)) for i, name in enumerate(("left", "right"))
+        ]
 
     def parameters(self, output: Schema) -> str:
         """The kind, and when two tuples are partners."""

@@ -21,10 +21,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operators.expressions.references import attributes_in
+from operators.groupings import StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.predicate_terms import equal_terms
-from operators.joins.punctuation_graph import Equality, PunctuationGraph
+from operators.joins.punctuation_graph import Equality, PunctuationGraph, Reached
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed, completion_sets
@@ -75,11 +76,7 @@ class MultiwayJoin(Operator):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those of inputs whose tuples the other inputs' schemes purge; with what moving makes of them."""
-        told = {}
-        for i, schemes in enumerate(inputs):
-            numbers = {name.lower(): str(key) for key, name in self.graph.keys(i).items()}
-            on_keys = [renamed for scheme in schemes if (renamed := scheme.renamed(numbers)) is not None]
-            told[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
+        told = self.graph.shapes(inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
             if self.graph.reaches_all(i, told):
@@ -109,6 +106,10 @@ class MultiwayJoin(Operator):
     def with_residual(self, residual: str | None) -> MultiwayJoin:
         """With another condition beside the equalities."""
         return replace(self, residual=residual)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The tuples of each input that a chain of punctuations has not purged (Li et al. 2006, Theorem 3)."""
+        return [StateModel(f"tuples of input {i + 1}", i, Reached(self.graph, i)) for i in range(self.inputs)]
 
     def _equal_to(self, input_: int) -> dict[str, list[str]]:
         """For each join attribute of an input, those of the others that are equal to it."""

@@ -18,6 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from operators.expressions.equal_values import takes_equals_alike
+from operators.groupings import ALWAYS, Condition, StateModel
 from operators.joins.attribute_equivalence import rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.predicate_terms import equal_terms_of_two
@@ -58,6 +59,19 @@ class SemiJoin(Operator):
         ]
         described = [scheme for scheme in moved if scheme is not None] if self._purges_right(inputs) else []
         return tuple(dict.fromkeys([*rewritten_schemes(inputs[0], {}), *described]))
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """Of an anti join, what says that a left tuple will have no partner."""
+        return self.equi_join.until(0) if self.anti else ALWAYS
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """Left tuples without a partner so far; right keys, or tuples where a condition looks at them."""
+        return [
+            StateModel("tuples of the left side", 0, self.equi_join.until(0)),
+            StateModel(
+                "keys of the right side", 1, self.equi_join.until(1), None if self.residual else self.right_on, inputs[1]
+            ),
+        ]
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
         return not self.anti and self.equi_join.is_described(0, inputs[0])

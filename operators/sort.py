@@ -19,6 +19,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from operators.groupings import Condition, Prefix, StateModel
 from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
@@ -73,6 +74,14 @@ class Sort(Operator):
         alone = (scheme.renamed({first.attribute.lower(): first.attribute}) for scheme in inputs[0])
         kinds = {"tiles"} if first.descending else {"tiles", "prefix"}
         return tuple(dict.fromkeys(s for s in alone if s is not None and all(term.kind in kinds for term in s.terms)))
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """Ever longer prefixes of the order."""
+        return Prefix(0, self.keys[0].attribute, self.keys[0].descending)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The tuples that others may be sorted before."""
+        return [StateModel("tuples", 0, self.enabled_by(*inputs))]
 
     def parameters(self, output: Schema) -> str:
         """The keys."""

@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, among
 from operators.state import tuple_log
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -78,6 +79,14 @@ class TopN(Operator):
         """Those on groups alone, and those whose other terms tile what they speak of."""
         groups = {name.lower(): name for name in self.groups}
         return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """The closing of each group."""
+        return Grouping(0, self.groups)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The first tuples of each group that is open."""
+        return [StateModel("first tuples", 0, Grouping(0, self.groups))]
 
     def parameters(self, output: Schema) -> str:
         """The groups, how many of each, and the order."""

@@ -25,8 +25,10 @@ def is_covered(term: Term, domain: Domain) -> bool:
     return (term.finite or is_finite(term.kind, domain)) and (term.null or not domain.nullable)
 
 
-def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema) -> bool:
+def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema, *, null: bool = True) -> bool:
     """Whether each group of the grouping on these attributes is covered by finitely many punctuations of the scheme.
+
+    Without `null` those groups do not matter in which an attribute is null.
 
     That of Fig. 3: bids of one bidder in one hour are closed, which closes hours if there are finitely many bidders.
 
@@ -36,7 +38,7 @@ def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema) -> boo
     >>> is_compact(["hour"], scheme, bids), is_compact(["hour"], scheme, few), is_compact(["bidderid"], scheme, few)
     (False, True, False)
     """
-    return implies(scheme, Scheme(tuple(map(Term, grouping))), schema)
+    return implies(scheme, Scheme(tuple(Term(name, null=null) for name in grouping)), schema)
 
 
 def implies(mine: Scheme, other: Scheme, schema: Schema) -> bool:

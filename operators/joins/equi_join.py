@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from operators.expressions.references import attributes_in
+from operators.groupings import Grouping
 from operators.state.behaviour import Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
@@ -71,10 +72,14 @@ class EquiJoin:
         """For a side's join attributes, in lower case, those equal to them."""
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
+    def until(self, side: int) -> Grouping:
+        """What says that a tuple of a side will have no partner any more; null keys have none, ever."""
+        return Grouping(1 - side, self.on[1 - side], null=False)
+
     def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
-        """Whether some scheme of a side speaks of join attributes alone."""
-        names = {name.lower() for name in self.on[side]}
-        return any(names.issuperset(name.lower() for name in scheme.attributes) for scheme in schemes)
+        """Whether some scheme of a side closes join attributes: it speaks of them alone, or finitely of others."""
+        names = {name.lower(): name for name in self.on[side]}
+        return any(scheme.renamed(names) is not None for scheme in schemes)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
         """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""

@@ -17,7 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from operators.groupings import Grouping, Promises
 from punct_ns.errors import QueryError
+from punct_ns.scheme import Scheme
 
 InputAttribute = tuple[int, str]
 """An input's number and the name of one of its attributes."""
@@ -114,6 +116,15 @@ class PunctuationGraph:
             order.append(max(left, key=lambda i: (len(known & self.keys(i).keys()), -i)))
             known |= self.keys(order[-1]).keys()
 
+    def shapes(self, schemes: Sequence[Sequence[Scheme]]) -> dict[int, frozenset[Shape]]:
+        """The shapes of the punctuations that schemes promise, for each input."""
+        found: dict[int, frozenset[Shape]] = {}
+        for i, promised in enumerate(schemes):
+            numbers = {name.lower(): str(key) for key, name in self.keys(i).items()}
+            on_keys = [renamed for scheme in promised if (renamed := scheme.renamed(numbers)) is not None]
+            found[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
+        return found
+
     def reaches_all(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> bool:
         """Whether punctuations of these shapes can purge each tuple of an input (Li et al. 2006, Theorem 3)."""
         return len(self.reached(root, shapes)) == self.inputs
@@ -191,3 +202,23 @@ class PunctuationGraph:
         if step.input in reached or not untried or step.key not in self._known(reached):
             return [state]
         return [(reached | {step.input}, tried), (reached, tried | {(step.input, shape) for shape in untried})]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A condition: a chain of punctuations leads from each tuple of an input to all other inputs (Theorem 3)."""
+
+    graph: PunctuationGraph
+    root: int
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether the schemes make such a chain."""
+        return self.graph.reaches_all(self.root, self.graph.shapes([schemes for _, schemes in promises]))
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Those by the join attributes: of all other inputs where it holds, else of those that are not reached."""
+        reached = self.graph.reached(self.root, self.graph.shapes([schemes for _, schemes in promises]))
+        holds = len(reached) == self.graph.inputs
+        for input_ in range(self.graph.inputs):
+            if input_ != self.root and (holds or input_ not in reached):
+                yield Grouping(input_, tuple(self.graph.keys(input_).values()), null=False)

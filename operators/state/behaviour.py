@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from operators.groupings import Benefits
 from operators.logical_properties import LogicalProperties
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -47,7 +48,7 @@ class Slice:
     punctuations: tuple[Punctuation, ...] = ()
 
 
-class Operator(LogicalProperties, Protocol):
+class Operator(LogicalProperties, Benefits, Protocol):
     """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
 
     What the optimizer knows of it are its logical properties, which have answers that are right for any operator.

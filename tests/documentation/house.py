@@ -23,6 +23,7 @@ CAPTIONS = {
         "secret": "other engines",
         "sql": "text to plan",
         "optimizer": "plan to plan",
+        "safety": "will it answer, will it fit",
         "runtime": "slices, checkpoint, commits",
         "sink": "results as XML",
         "plan": "a DAG of operators",
@@ -33,6 +34,7 @@ CAPTIONS = {
         "joins": "equality, purge, chains",
         "expressions": "what is known of SQL",
         "state": "kept between slices",
+        "groupings": "what an operator waits for",
         "logical_properties": "what a rule of the optimizer may ask of any operator",
     },
     "sources": {

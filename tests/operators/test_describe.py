@@ -14,7 +14,7 @@ from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
+from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 from tests.harness.saying import Saying
 from tests.oracles import oracle
@@ -147,7 +147,9 @@ def test_parameters_that_contradict_each_other_are_refused() -> None:
 def test_schemes_are_those_that_describe_and_those_whose_tiles_are_watched() -> None:
     """Figure 7: the scheme of hours and tens of minutes becomes that of hours."""
     schemes = parse_schemes("hour, minute 0..59 by 10; hour; auctionid; hour, auctionid; minute 0..59 by 5", BIDS)
-    assert format_schemes(HOURLY.schemes(schemes)) == "hour"
+    *some, end = HOURLY.schemes(schemes)
+    assert format_schemes(some) == "hour"
+    assert end == Scheme(()), "all tiles of the minute are all tuples"
     assert format_schemes(Describe(("hour",)).schemes(schemes)) == "hour"
     assert format_schemes(Describe(("auctionid", "hour")).schemes(schemes)) == "hour; auctionid; hour, auctionid"
     assert Describe(("hour",), ("minute",)).schemes(parse_schemes("hour, minute 0..59 by 10", BIDS)) != ()

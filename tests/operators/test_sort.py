@@ -11,7 +11,7 @@ from operators.state.sort_key import SortKey
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import format_schemes, parse_schemes
+from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def test_many_tuples_are_sorted_by_many_tasks_and_small_slices_follow_them(
 
 def test_a_prefix_or_tiles_of_the_first_key_are_promised_on() -> None:
     schemes = parse_schemes("hour prefix; sid; min 0..59 by 10; hour prefix, min 0..59 by 10; hour; hour, sid", REPORTS)
-    assert format_schemes(BY_HOUR.schemes(schemes)) == "hour prefix"
+    some, end = BY_HOUR.schemes(schemes)
+    assert str(some) == "hour prefix"
+    assert end == Scheme(()), "all tiles of the minute are all tuples"
     assert format_schemes(Sort((SortKey("min", True), SortKey("hour"))).schemes(schemes)) == "min 0..59 by 10"
     assert BY_HOUR.schema(REPORTS) == REPORTS
 

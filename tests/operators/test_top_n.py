@@ -12,7 +12,7 @@ from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
+from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Row, Running
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ def test_it_promises_what_closes_groups() -> None:
     schema = Schema.parse("hour INT NOT NULL, min INT NOT NULL, temp DOUBLE", "min 0..59")
     schemes = parse_schemes("hour; min 0..59 by 10; temp; hour, min 0..59 by 10; hour prefix", schema)
     by_hour = TopN(1, (SortKey("temp"),), ("hour",))
-    assert format_schemes(by_hour.schemes(schemes)) == "hour; hour; hour prefix"
+    hour, end, *others = by_hour.schemes(schemes)
+    assert format_schemes((hour, *others)) == "hour; hour; hour prefix"
+    assert end == Scheme(()), "all tiles of the minute are all tuples"
 
 
 def test_the_rank_is_an_attribute_only_where_it_is_asked_for() -> None:

@@ -37,15 +37,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The verdict on one log of tuples: what they are, and when each of them is forgotten."""
+    """The verdict on one log of tuples: what they are, when each is forgotten, and whether their input is closed."""
 
     model: StateModel
     until: Waiting
+    closed: bool
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it does not grow for ever: its tuples are forgotten, or there are finitely many of them."""
-        return self.until.when < When.NEVER or self.model.most is not None
+        """Whether it does not grow for ever: its tuples are forgotten, or finitely many, or of a table that is read."""
+        return self.until.when < When.NEVER or self.model.most is not None or self.closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,11 @@ def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> Operator
     if isinstance(operator, Scan | Static | Results):
         return OperatorVerdict(node, name, Waiting(When.AT_ONCE), (), known[node])
     inputs = [below.schema for below in node.inputs]
-    answers = _waiting(operator.answers(*inputs), node, known)
-    keeps = tuple(Kept(model, _waiting(model.until, node, known)) for model in operator.keeps(*inputs))
+    answers = _waiting(operator.enabled_by(*inputs), node, known)
+    keeps = tuple(
+        Kept(model, _waiting(model.until, node, known), END in known[node.inputs[model.input]].running)
+        for model in operator.state_models(*inputs)
+    )
     return OperatorVerdict(node, name, answers, keeps, known[node])
 
 
