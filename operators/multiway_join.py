@@ -76,7 +76,7 @@ class MultiwayJoin(Operator):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those of inputs whose tuples the other inputs' schemes purge; with what moving makes of them."""
-        told = self.graph.shapes(inputs)
+        told = self.graph.promised_shapes(inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
             if self.graph.reaches_all(i, told):

@@ -116,7 +116,7 @@ class PunctuationGraph:
             order.append(max(left, key=lambda i: (len(known & self.keys(i).keys()), -i)))
             known |= self.keys(order[-1]).keys()
 
-    def shapes(self, schemes: Sequence[Sequence[Scheme]]) -> dict[int, frozenset[Shape]]:
+    def promised_shapes(self, schemes: Sequence[Sequence[Scheme]]) -> dict[int, frozenset[Shape]]:
         """The shapes of the punctuations that schemes promise, for each input."""
         found: dict[int, frozenset[Shape]] = {}
         for i, promised in enumerate(schemes):
@@ -213,11 +213,11 @@ class Reached:
 
     def holds(self, promises: Promises) -> bool:
         """Whether the schemes make such a chain."""
-        return self.graph.reaches_all(self.root, self.graph.shapes([schemes for _, schemes in promises]))
+        return self.graph.reaches_all(self.root, self.graph.promised_shapes([schemes for _, schemes in promises]))
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """Those by the join attributes: of all other inputs where it holds, else of those that are not reached."""
-        reached = self.graph.reached(self.root, self.graph.shapes([schemes for _, schemes in promises]))
+        reached = self.graph.reached(self.root, self.graph.promised_shapes([schemes for _, schemes in promises]))
         holds = len(reached) == self.graph.inputs
         for input_ in range(self.graph.inputs):
             if input_ != self.root and (holds or input_ not in reached):
