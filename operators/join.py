@@ -96,7 +96,8 @@ class Join(Operator):
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The tuples of both sides that may have partners."""
         return [
-            StateModel(f"tuples of the {name} side", i, self.equi_join.until(i)) for i, name in enumerate(("left", "right"))
+            StateModel(f"tuples of the {name} side", i, self.equi_join.until(i))
+            for i, name in enumerate(("left", "right"))
         ]
 
     def parameters(self, output: Schema) -> str:

@@ -69,7 +69,11 @@ class SemiJoin(Operator):
         return [
             StateModel("tuples of the left side", 0, self.equi_join.until(0)),
             StateModel(
-                "keys of the right side", 1, self.equi_join.until(1), None if self.residual else self.right_on, inputs[1]
+                "keys of the right side",
+                1,
+                self.equi_join.until(1),
+                None if self.residual else self.right_on,
+                inputs[1],
             ),
         ]
 
