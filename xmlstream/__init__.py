@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.multiway import multiway_join
     from xmlstream.builder.query import Groups, Query
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_xmark
-    from xmlstream.runtime.runner import Summary
+    from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
 
     __version__: str
@@ -76,7 +76,7 @@ _MODULES = {
     "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.query": ("Groups", "Query"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
-    "xmlstream.runtime.runner": ("Summary",),
+    "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),
 }
 

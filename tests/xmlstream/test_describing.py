@@ -30,8 +30,9 @@ from xmlstream.optimizer.insert_describe import describe_keys
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.plan.plan_text import tree
-from xmlstream.runtime.runner import Settings, run
-from xmlstream.sink.xml_sink import Target
+from xmlstream.runtime.runner import run
+from xmlstream.runtime.settings import Settings
+from xmlstream.sink.target import Target
 from xmlstream.sql.declaration import scan
 from xmlstream.sql.script import read
 

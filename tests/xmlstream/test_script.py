@@ -16,7 +16,8 @@ from punct_ns.errors import InputError, QueryError, StateError, UsageError
 from sources.generators.sensors import generate
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import plain
-from xmlstream.sink.xml_sink import DirectorySink, Draft, Target
+from xmlstream.sink.target import Target
+from xmlstream.sink.xml_sink import DirectorySink, Draft
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from operators.sort import Sort
 from operators.state.behaviour import Operator
 from operators.state.sort_key import SortKey
 from xmlstream.plan.nodes import Node
-from xmlstream.runtime.runner import Settings, run
+from xmlstream.runtime.runner import run
 from xmlstream.runtime.sealed import unseal
-from xmlstream.sink.xml_sink import Target
+from xmlstream.runtime.settings import Settings
+from xmlstream.sink.target import Target
 from xmlstream.sql.declaration import scan
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.builder import sparks_names
 from xmlstream.builder.query import Groups, Query
 from xmlstream.builder.run_options import settings
-from xmlstream.runtime import runner
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def test_options_that_a_query_sets_are_refused_with_what_to_do_instead(option: s
 
 def test_a_trigger_is_a_span_of_time_of_a_query_that_waits() -> None:
     def pace(follow: bool, **options: Any) -> dict[str, Any]:
-        return runner._pace(settings("out", None, follow=follow, **options))
+        return settings("out", None, follow=follow, **options).pace
 
     assert pace(True) == {}
     assert pace(False) == {"availableNow": True}

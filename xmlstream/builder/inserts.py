@@ -15,8 +15,8 @@ from xmlstream.builder.run_options import CommonOptions, settings_of
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
-from xmlstream.runtime.runner import Summary
-from xmlstream.sink.xml_sink import Target
+from xmlstream.runtime.tally import Summary
+from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
 from xmlstream.runtime import runner
-from xmlstream.runtime.runner import Summary
-from xmlstream.sink.xml_sink import Target
+from xmlstream.runtime.tally import Summary
+from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered, unique

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from xmlstream.runtime.runner import Settings
-from xmlstream.sink.xml_sink import Target
+from xmlstream.runtime.settings import Settings
+from xmlstream.sink.target import Target
 
 
 class CommonOptions(TypedDict, total=False):

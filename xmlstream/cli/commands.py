@@ -6,11 +6,9 @@ whoever read the output has seen enough. What went wrong is said on standard err
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback as traceback_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -19,6 +17,7 @@ from rich.text import Text
 from punct_ns.errors import InputError, QueryError, StateError, UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
 from xmlstream.cli.generate import generators
+from xmlstream.cli.run_command import name_values, run
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
 from xmlstream.sink.standard_output import ReaderGone, StandardOutput
@@ -32,6 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(generators, name="generate")
 app.command()(secret)
+app.command()(run)
 
 
 def _version(wanted: bool) -> None:
@@ -75,115 +75,6 @@ def main() -> NoReturn:
 
 
 @app.command()
-def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
-    query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Directory for the documents of a SELECT's result; - for standard output."),
-    ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
-    ] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(help="Where the query's state lives, so that a later run goes on.", metavar="DIR")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for more input until interrupted.")] = False,
-    keep_open: Annotated[
-        bool, typer.Option("--keep-open", help="The input's end does not close the query: a later run goes on.")
-    ] = False,
-    row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
-    root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
-    metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
-    ] = False,
-    moved: Annotated[
-        bool,
-        typer.Option("--moved", help="Inputs and outputs lie elsewhere than before, or published documents are gone."),
-    ] = False,
-    trigger: Annotated[
-        str | None,
-        typer.Option(help="With --follow, begin a slice no more often: 500ms, 10s, 5m.", metavar="TIME"),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="What Spark's pages call the query.", metavar="NAME")] = None,
-    as_written: Annotated[
-        bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
-    ] = False,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
-    ] = None,
-    conf: Annotated[list[str] | None, typer.Option(help="Spark's configuration.", metavar="KEY=VALUE")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what was done.")] = False,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where in the program an error was raised, and Spark's log.")
-    ] = False,
-) -> None:
-    """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
-    from xmlstream.session.spark_errors import first_cause
-    from xmlstream.sql import script as scripts
-
-    variables, configuration = _pairs(define, "-D", "NAME=VALUE"), _pairs(conf, "--conf", "KEY=VALUE")
-    text, called = _text(query)
-    try:
-        script = scripts.read(text, variables, called)
-        _run(
-            script,
-            {
-                "targets": script.targets(output, row_tag, root_tag),
-                "checkpoint": checkpoint,
-                "follow": follow,
-                "keep_open": keep_open,
-                "metrics": metrics,
-                "overwrite": overwrite,
-                "moved": moved,
-                "trigger": trigger,
-                "name": name,
-            },
-            {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
-            as_written=as_written,
-        )
-    except XmlStreamError:
-        if traceback:
-            traceback_module.print_exc()
-        raise
-    except Exception as error:  # noqa: BLE001 - the last resort: what was not foreseen is told in a line, too
-        if traceback:
-            traceback_module.print_exc()
-        what = f"{type(error).__name__}: {first_cause(error)}"
-        raise XmlStreamError(what, hint="--traceback shows more") from None
-
-
-def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool) -> None:
-    from xmlstream.cli.run import Environment, run_script
-    from xmlstream.runtime.metrics import counted
-    from xmlstream.runtime.runner import Settings
-
-    # A file of its own: standard error is turned away while Java starts, and when it is ended.
-    with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
-        console = Console(file=stderr)
-        try:
-            summary = run_script(
-                script, Settings(**settings), Environment(**environment), console, as_written=as_written
-            )
-        except interrupts.Interrupted as interrupted:
-            hint = "a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None
-            said = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
-            console.print(Text(said), soft_wrap=True)
-            interrupts.leave(interrupted.code)
-        if summary.closed_before:
-            closed = f"the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good"
-            said = f"nothing to do: {closed}"
-        else:
-            said = (
-                f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
-                f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
-                + ("" if summary.closed else "; the query is open")
-            )
-        console.print(Text(said), highlight=False, soft_wrap=True)
-
-
-@app.command()
 def cat(
     output: Annotated[Path, typer.Argument(help="Directory that `xmlstream run -o` wrote.", metavar="OUT")],
 ) -> None:
@@ -215,7 +106,7 @@ def check(
     from xmlstream.runtime.preflight import require_found
 
     given = {"path": file, "rowTag": row_tag, "schemes": schemes, "domains": domains}
-    options = {name: value for name, value in given.items() if value} | _pairs(option, "--option", "NAME=VALUE")
+    options = {name: value for name, value in given.items() if value} | name_values(option, "--option", "NAME=VALUE")
     source = SourceOptions.parse(options, schema, giver="reader")
     require_found(source)
     found = examine(source)
@@ -263,28 +154,6 @@ def prepare() -> None:
     typer.echo(
         f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before:.1f} s, now {made.after:.1f} s"
     )
-
-
-def _text(query: str) -> tuple[str, str]:
-    """A query's text, and what to call it."""
-    if query == "-":
-        return sys.stdin.read(), "standard input"
-    try:
-        return Path(query).read_text(encoding="utf-8"), query
-    except OSError as error:
-        raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"the query {query} is no UTF-8 text") from None
-
-
-def _pairs(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
-    pairs = {}
-    for text in texts or ():
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise UsageError(f"{option} {text}: a name and a value are wanted", hint=f"{option} {form}")
-        pairs[name.strip()] = value
-    return pairs
 
 
 def _say(text: str) -> None:

@@ -25,14 +25,17 @@ from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.optimizer.rules import optimized
 from xmlstream.runtime.kept_apart import require_apart
+from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_found
-from xmlstream.runtime.runner import Launched, Settings, Summary, launch
+from xmlstream.runtime.runner import launch
+from xmlstream.runtime.settings import Settings
+from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import cores_of, open_session, quiet_java
 from xmlstream.session.warm_up import warm_up
 from xmlstream.sink.standard_output import StandardOutput
-from xmlstream.sink.xml_sink import require_fresh
+from xmlstream.sink.target import require_fresh
 from xmlstream.sql.script import Script
 
 if TYPE_CHECKING:

@@ -17,14 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from operators.state.behaviour import Slice, Tuples, advance
-from operators.state.observed import metrics_of
-from operators.state.operator_state import OperatorState
-from operators.state.segments import SegmentStore
-from punct_ns.errors import StateError
-from punct_ns.slices import POSITION
+from operators.state.behaviour import Slice, advance
 from sources.xml.grammar.restricted import RESTRICTED
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.dead_letters import with_elements
@@ -33,8 +26,10 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, to
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.findings import Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport
+from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
+from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
 from xmlstream.sink.xml_sink import Draft, Sink
 
 if TYPE_CHECKING:
@@ -68,27 +63,13 @@ class Execution:
         self.committed: int | None = latest["slice"] if latest else None
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
-        committed = latest["operators"] if latest else {}
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
-        self._states: dict[Node, OperatorState] = {}
+        self._states = PlanState(spark, root, checkpoint.directory, latest["operators"] if latest else {})
         self._source_inputs: dict[Node, SourceInput | StaticInput] = {}
-        self._stores: dict[Node, SegmentStore] = {}
-        whole = topological(root)
-        consumers = Counter(below for node in whole for below in node.inputs)
+        consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        for node in whole:
-            if isinstance(node.operator, Results):
-                continue
+        for node, state in self._states.items():
             name = self._names[node]
-            store = self._stores[node] = SegmentStore(spark, checkpoint.directory / "state" / name)
-            kept = _segments(committed.get(name))
-            store.require_sound(kept)
-            store.retain(kept)
-            try:
-                state = self._states[node] = _state(node, store, committed.get(name))
-            except StateError as error:
-                what = f"in the checkpoint {checkpoint.directory}, of {name}, {error.what}"
-                raise StateError(what, hint=error.hint) from None
             if isinstance(node.operator, Scan):
                 restricted = checkpoint.directory / "documents" / name / RESTRICTED
                 self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
@@ -127,17 +108,16 @@ class Execution:
         observed: dict[Node, Observation] = {}
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
-        for node, state in self._states.items():
-            self._stores[node].begin(slice_id)
-            state.begin(now)
-            slices[node] = _counted(self._advanced(node, slice_id, slices, ranges), node, observed)
-        tables = {node: _table(slices[node], node) for node in self._results}
+        self._states.begin(slice_id, now)
+        for node in self._states:
+            slices[node] = counted_later(self._advanced(node, slice_id, slices, ranges), node, observed)
+        tables = {node: computed_table(slices[node], node) for node in self._results}
         drafts = [
             sink.draft(slice_id, tables[node], slices[node].punctuations)
             for sink, node in zip(self._sinks, self._results, strict=True)
         ]
         closed = all(source.closed for source in self._source_inputs.values())
-        outs = {node: _count(slices[node], node, observed, tables) for node in slices}
+        outs = {node: tuple_count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
         whole = self._checkpoint.is_whole(slice_id)
         noticed = self.noticed.plus(self._found())
@@ -152,17 +132,16 @@ class Execution:
             closed=closed,
             findings=tuple(finding.json() for finding in noticed.findings()),
         )
-        states = {self._names[node]: state.record(whole) for node, state in self._states.items()}
         record = {
             "slice": slice_id,
             "time": now.isoformat(),
             "whole": whole,
-            "operators": states,
+            "operators": self._states.record(whole),
             "outputs": [asdict(draft) if draft else None for draft in drafts],
             "report": report.json(),
             "noticed": noticed.record(),
         }
-        unsynced = [path for store in self._stores.values() for path in store.unsynced()]
+        unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
@@ -210,8 +189,7 @@ class Execution:
         self.committed, self.closed = record["slice"], record["report"]["closed"]
         for sink, draft in zip(self._sinks, drafts, strict=True):
             sink.publish(draft)
-        for node, store in self._stores.items():
-            store.retain(_segments(record["operators"][self._names[node]]))
+        self._states.retain(record["operators"])
         self._checkpoint.clear_stage()
         self._on_slice(record["report"])
 
@@ -233,57 +211,3 @@ class Execution:
             punctuations_out=punctuations_out,
             punctuations_held=state.punctuations_held,
         )
-
-
-def _state(node: Node, store: SegmentStore, committed: dict[str, Any] | None) -> OperatorState:
-    """The state of a source or an operator, as it was committed."""
-    inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
-    match node.operator:
-        case Scan() as scan:
-            declared = SourceInput.state_schema(scan)
-        case Static() as static:
-            declared = StaticInput.state_schema(static)
-        case Results():
-            raise AssertionError("results have no state")
-        case operator:
-            declared = operator.state_schema(*inputs)
-    return OperatorState(store, inputs, declared, committed)
-
-
-def _counted(slice_: Slice, node: Node, observed: dict[Node, Observation]) -> Slice:
-    """The slice, its tuples counted while they are computed where their number is not known."""
-    if slice_.tuples is None or slice_.tuples.exact:
-        return slice_
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
-    observation = observed[node] = Observation()
-    frame = slice_.tuples.frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
-    return Slice(Tuples(frame, slice_.tuples.at_most, exact=False), slice_.punctuations)
-
-
-def _count(slice_: Slice, node: Node, observed: dict[Node, Observation], tables: dict[Node, pa.Table | None]) -> int:
-    if slice_.tuples is None:
-        return 0
-    if (table := tables.get(node)) is not None:
-        return int(table.num_rows)
-    if slice_.tuples.exact:
-        return slice_.tuples.at_most
-    # Where Spark saw that nothing would come of them, it has not counted them.
-    return int(metrics_of(observed[node]).get("tuples", 0))
-
-
-def _table(result: Slice, root: Node) -> pa.Table | None:
-    """The tuples of a result, computed."""
-    if result.tuples is None:
-        return None
-    frame = result.tuples.frame
-    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return frame.select(*(f"`{name}`" for name in names)).toArrow()
-
-
-def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
-    """The segments of an operator's recorded state, with their checksums."""
-    logs = recorded["kept"].values() if recorded else ()
-    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
-    return {segment["name"]: segment["checksum"] for segment in found}

@@ -20,7 +20,7 @@ from sources.xml.options.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.plan_text import described
 from xmlstream.runtime.sealed import seal, unseal
-from xmlstream.sink.xml_sink import Target
+from xmlstream.sink.target import Target
 
 CHECKPOINT_FORMAT = 2
 """Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""

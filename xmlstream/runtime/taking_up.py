@@ -13,7 +13,7 @@ from xmlstream.runtime.in_use import InUse
 from xmlstream.runtime.published import Output, slice_of
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
-from xmlstream.sink.xml_sink import Target, require_fresh
+from xmlstream.sink.target import Target, require_fresh
 
 
 @dataclass(frozen=True, slots=True)

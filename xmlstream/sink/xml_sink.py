@@ -15,12 +15,12 @@ from typing import Protocol
 import pyarrow as pa
 
 from operators.state.durable import checksum_text
-from punct_ns.errors import QueryError, StateError, UsageError
+from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.row_order import in_row_order
-from xmlstream.sink.standard_output import StandardOutput, Written
+from xmlstream.sink.standard_output import Written
 from xmlstream.sink.writable import leaf_of, require_writable
 from xmlstream.sink.xml_text import REPLACE, rows_text
 
@@ -163,52 +163,3 @@ class StreamSink:
             self._out.write(item)
         self._out.flush()
         self._broken = False
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a result goes, and how it is spelt there.
-
-    Attributes:
-        output: A directory that gets one document per slice, or `-` for standard output.
-        row_tag: The element of each tuple.
-        root_tag: The element around them.
-    """
-
-    output: str
-    row_tag: str = "row"
-    root_tag: str = "rows"
-
-    def sink(self, schema: Schema) -> Sink:
-        """The sink for tuples of this schema.
-
-        Raises:
-            QueryError: An attribute cannot be written as XML.
-            UsageError: A tag is no XML name.
-        """
-        form = DocumentForm(schema, self.row_tag, self.root_tag)
-        return (
-            StreamSink(StandardOutput(), form)
-            if self.output == "-"
-            else DirectorySink(Path(self.output).absolute(), form)
-        )
-
-
-def require_fresh(output: str, *, overwrite: bool) -> None:
-    """Makes sure that a query that starts anew finds an output without documents of another.
-
-    Raises:
-        StateError: there are some, and they may not be removed.
-    """
-    if output == "-" or not (directory := Path(output)).exists():
-        return
-    if not directory.is_dir():
-        raise UsageError(f"the output {output} is a file", hint="name a directory: it gets one document per slice")
-    found = [*directory.glob("slice-*.xml"), *directory.glob(".slice-*.xml")]
-    if found and not overwrite:
-        raise StateError(
-            f"the output {output} holds {len(found)} documents of an earlier query",
-            hint="name another directory, give the checkpoint that it goes on from, or --overwrite",
-        )
-    for path in found:
-        path.unlink()

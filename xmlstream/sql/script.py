@@ -22,7 +22,7 @@ from operators.expressions.dialect import offset
 from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
 from xmlstream.plan.nodes import Node, Scan, together, topological
-from xmlstream.sink.xml_sink import Target
+from xmlstream.sink.target import Target
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.declaration import Declaration, declared
 from xmlstream.sql.planner import planned, sketched

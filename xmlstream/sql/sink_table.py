@@ -11,7 +11,7 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.projection import projected
-from xmlstream.sink.xml_sink import Target
+from xmlstream.sink.target import Target
 from xmlstream.sql.declaration import FORMAT, Declaration
 from xmlstream.sql.query_text import QueryText
 

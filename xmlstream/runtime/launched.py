@@ -1,0 +1,114 @@
+"""A query that was launched: it is waited for, stopped between two slices, and told of its failure by the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from punct_ns.errors import XmlStreamError
+from sources.xml.spark.error_transport import cause
+from xmlstream.runtime.execution import Execution
+from xmlstream.runtime.findings import Finding
+from xmlstream.runtime.tally import Summary, Tally
+from xmlstream.session.spark_errors import first_cause, is_late_worker
+
+
+class Launched:
+    """A query that was started; its `query` is None where an earlier run had closed it."""
+
+    def __init__(
+        self, execution: Execution, begin: Callable[[], StreamingQuery] | None, tally: Tally, end: Callable[[], None]
+    ) -> None:
+        self.query = None if begin is None else begin()
+        self._begin = begin
+        self._stopped = False
+        self._execution, self._tally = execution, tally
+        self._last: tuple[Finding, ...] | None = None
+
+        def finish() -> None:
+            # Notes of the documents go with a checkpoint that goes with the run.
+            self._last = self.findings() if self._last is None else self._last
+            end()
+
+        self._end = finish
+
+    def wait(self, seconds: int | None = None) -> Summary:
+        """Waits for the end of the query, or some seconds.
+
+        Raises:
+            XmlStreamError: what made it fail.
+        """
+        if self.query is None:
+            self._end()
+            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings())
+        try:
+            ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
+        except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
+            if self._begins_again(failure):
+                return self.wait(seconds)
+            self._end()
+            if self._stopped and self._execution.failure is None:
+                return self._tally.summary(self._execution.closed, self.findings())
+            raise _cause(self._execution.failure, failure) from None
+        if ended is not False:
+            self._end()
+        return self._tally.summary(self._execution.closed, self.findings())
+
+    def is_over(self) -> bool:
+        """Whether there is nothing to wait for."""
+        if self.query is None:
+            return True
+        return not self.query.isActive and not self._begins_again(self.query.exception())
+
+    def _begins_again(self, failure: object) -> bool:
+        """Begins once more where Spark failed for want of a process, on a loaded machine, before any slice began."""
+        begin, self._begin = self._begin, None
+        if begin is None or self._stopped or self._execution.failure is not None or not is_late_worker(failure):
+            return False
+        self.query = begin()
+        return True
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was noticed up to now."""
+        return tuple(self._execution.noticed.findings()) if self._last is None else self._last
+
+    def stop(self) -> None:
+        """Ends the query after the slice that it is at.
+
+        Raises:
+            XmlStreamError: It does not end.
+        """
+        try:
+            if self.query is not None:
+                self._stopped = True
+                self._execution.end()
+                self.query.stop()
+        except Exception as failure:
+            raise XmlStreamError("the query does not stop", where=first_cause(failure)) from failure
+        finally:
+            self._end()
+
+
+class Handle(StreamingQuery):
+    """A query that was started, as Spark sees it; it is stopped between two slices."""
+
+    def __init__(self, launched: Launched, query: StreamingQuery) -> None:
+        super().__init__(query._jsq)
+        self._launched = launched
+
+    def stop(self) -> None:
+        """Returns after the slice in hand."""
+        self._launched.stop()
+
+
+def _cause(failure: BaseException | None, reported: Exception) -> Exception:
+    """The error itself, where Spark reports what it made of it."""
+    if isinstance(failure, XmlStreamError):
+        return failure
+    if is_late_worker(reported):
+        hint = "the machine has much to do: try again, or with fewer cores, as in --master 'local[1]'"
+        return XmlStreamError(
+            "a Python process that Spark had started did not answer in time, nor did a second", hint=hint
+        )
+    return cause(reported) or (failure if isinstance(failure, Exception) else reported)

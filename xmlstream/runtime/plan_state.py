@@ -1,0 +1,85 @@
+"""State of a plan: each source's and operator's, with the segments of kept tuples, as the last commit has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
+from punct_ns.errors import StateError
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.runtime.source_input import SourceInput
+from xmlstream.runtime.static_input import StaticInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class PlanState(dict[Node, OperatorState]):
+    """The states of a plan's sources and operators, in topological order.
+
+    Raises:
+        StateError: Segments are gone or damaged, or what was recorded is not what is declared.
+    """
+
+    def __init__(self, spark: SparkSession, root: Node, checkpoint: Path, committed: Mapping[str, Any]) -> None:
+        """Take up what a commit recorded, by the nodes' names, and remove all other segments."""
+        super().__init__()
+        self._names = names(root)
+        self._stores: dict[Node, SegmentStore] = {}
+        for node in topological(root):
+            if isinstance(node.operator, Results):
+                continue
+            name = self._names[node]
+            recorded = committed.get(name)
+            store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
+            store.require_sound(_segments(recorded))
+            try:
+                self[node] = _state(node, store, recorded)
+            except StateError as error:
+                raise StateError(f"in the checkpoint {checkpoint}, of {name}, {error.what}", hint=error.hint) from None
+            store.retain(_segments(recorded))
+
+    def begin(self, slice_id: int, time: datetime) -> None:
+        """A slice begins, at its recorded time."""
+        for node, state in self.items():
+            self._stores[node].begin(slice_id)
+            state.begin(time)
+
+    def record(self, whole: bool) -> dict[str, Any]:
+        """What the slice changed (`whole`: everything), by the nodes' names, for its commit."""
+        return {self._names[node]: state.record(whole) for node, state in self.items()}
+
+    def unsynced(self) -> list[Path]:
+        """The files that the commit must find on the disk."""
+        return [path for store in self._stores.values() for path in store.unsynced()]
+
+    def retain(self, committed: Mapping[str, Any]) -> None:
+        """Removes the segments that a commit does not name."""
+        for node, store in self._stores.items():
+            store.retain(_segments(committed[self._names[node]]))
+
+
+def _state(node: Node, store: SegmentStore, committed: dict[str, Any] | None) -> OperatorState:
+    """The state of a source or an operator, as it was committed."""
+    inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
+    match node.operator:
+        case Scan() as scan:
+            declared = SourceInput.state_schema(scan)
+        case Static() as static:
+            declared = StaticInput.state_schema(static)
+        case Results():
+            raise AssertionError("results have no state")
+        case operator:
+            declared = operator.state_schema(*inputs)
+    return OperatorState(store, inputs, declared, committed)
+
+
+def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:
+    """The segments of an operator's recorded state, with their checksums."""
+    logs = recorded["kept"].values() if recorded else ()
+    found = [segment for log in logs for part in log["segments"] for segment in (part, *part["removed"])]
+    return {segment["name"]: segment["checksum"] for segment in found}

@@ -1,0 +1,66 @@
+"""Tally of a run: the reports of its slices added up for the summary, and handed on to metrics and listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xmlstream.runtime.findings import Finding
+from xmlstream.runtime.metrics import MetricsFile
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did up to now.
+
+    Attributes:
+        slices: How many slices were committed.
+        items_in: Tuples and punctuations of all sources.
+        tuples_out: Tuples of all results.
+        seconds: Time of the slices.
+        closed: Whether the input has ended for good.
+        closed_before: The query had been closed by an earlier run, and nothing was done.
+        findings: What was noticed in the sources since the query first began: mistakes that are no errors.
+    """
+
+    slices: int
+    items_in: int
+    tuples_out: int
+    seconds: float
+    closed: bool
+    closed_before: bool = False
+    findings: tuple[Finding, ...] = ()
+
+
+class Tally:
+    """Adds up the reports of this run, and hands them on."""
+
+    def __init__(self, metrics: MetricsFile | None, on_slice: Callable[[dict[str, Any]], None] | None) -> None:
+        self._metrics, self._on_slice = metrics, on_slice
+        self._restoring = True
+        self._slices = self._items_in = self._tuples_out = 0
+        self._seconds = 0.0
+
+    def begin(self) -> None:
+        """Up to here reports were of slices that an earlier run committed."""
+        self._restoring = False
+
+    def slice(self, report: dict[str, Any]) -> None:
+        """One committed slice."""
+        if self._restoring:
+            if self._metrics is not None:
+                self._metrics.restore(report)
+            return
+        if self._metrics is not None:
+            self._metrics.append(report)
+        self._slices += 1
+        self._items_in += report["items_in"]
+        self._tuples_out += report["tuples_out"]
+        self._seconds += report["seconds"]
+        if self._on_slice is not None:
+            self._on_slice(report)
+
+    def summary(self, closed: bool, findings: tuple[Finding, ...]) -> Summary:
+        """What was done so far."""
+        return Summary(self._slices, self._items_in, self._tuples_out, self._seconds, closed, findings=findings)
