@@ -1,1 +1,1 @@
-"""What joins are made of: partners, equal attributes, and the purge over two inputs or many."""
+"""Parts of joins: the equi-join of two inputs, equivalent attributes, and the purge over two inputs or many."""

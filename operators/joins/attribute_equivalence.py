@@ -1,7 +1,8 @@
-"""Punctuations of a join's inputs in the output's terms, also moved to the attributes that are equal to theirs.
+"""Attribute equivalence: rewrites punctuations of a join's input over its output, for an attribute or for its equal.
 
-A join on `id = auctionid` that is punctuated on `id` will put out no more tuples of that id: nor any of that
-`auctionid`. What is moved leaves a wildcard behind, since the same pattern at both places would describe neither.
+A pattern on one join attribute also holds for its equal: a join on `id = auctionid` that is punctuated on `id` will put
+out no more tuples of that id, nor any of that `auctionid`. The pattern stands at one of them alone, with a wildcard at
+the other, since at both it would describe neither.
 """
 
 from __future__ import annotations

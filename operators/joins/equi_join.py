@@ -1,4 +1,4 @@
-"""Tuples of two inputs that agree on some attributes: which have partners, and which can get no more of them.
+"""The equi-join of two inputs: which tuples have partners, and which can get no more of them.
 
 A tuple's key is its values of the join attributes. What one side's punctuations, described on its join attributes, say
 of keys is said in the terms of the other side, whose tuples they purge (joinPs of Tucker et al. 2003, Table 4).

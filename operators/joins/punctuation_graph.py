@@ -1,4 +1,4 @@
-"""The join graph of an n-way equi-join, and the chain in which punctuations reach its inputs from a tuple of one.
+"""The punctuation graph of an n-way equi-join: in which order punctuations reach its inputs from a tuple of one.
 
 Attributes that must be equal, directly or through others, are one *class*; a class is what the tuples of two inputs
 can disagree on. The *shape* of a punctuation is the set of classes that it restricts. A tuple knows the values of its

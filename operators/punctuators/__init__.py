@@ -1,1 +1,1 @@
-"""What punctuate may know of a stream, one module for each way of knowing: order, clock, domain, predicate, roster."""
+"""Rules of punctuate, one module for each kind of knowledge: order, clock, domain, predicate, roster."""

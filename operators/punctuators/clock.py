@@ -1,4 +1,4 @@
-"""By clock: while the source is silent, time passes all the same, and with it what cannot come so much later.
+"""Punctuation by clock: while the source is silent, time passes, and with it what cannot come so much later.
 
 Source: Tucker et al. 2007, §8.3 (heartbeats). The clock is the time recorded with the slice: what was said is part of
 the slice's commit, and no clock is asked twice. In a slice with tuples nothing is said: these speak of the time

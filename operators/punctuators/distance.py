@@ -1,4 +1,4 @@
-"""How far apart the values of an ordered attribute are, in Spark SQL: so much before a value, so much after it.
+"""Distances between values of an ordered attribute, in Spark SQL: so much before a value, so much after it.
 
 A distance is a number for numbers, days (an int, or a timedelta of whole days) for dates, a timedelta for timestamps.
 """

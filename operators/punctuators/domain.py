@@ -1,4 +1,4 @@
-"""By domain: limits that always hold. Nothing lies outside them, and that is said once, at the beginning.
+"""Punctuation by domain: limits that always hold. Nothing lies outside them, and that is said once, at the beginning.
 
 Source: Tucker et al. 2003, §6.2 (stream semantics): sensors that measure from 20F to 95F let punctuate say that no
 report is above 95F and none below 20F. Of null the limits say nothing; NaN is above them.

@@ -1,4 +1,4 @@
-"""By order: an attribute ascends, perhaps by and large, so that what is behind the greatest value has passed.
+"""Punctuation by order: an attribute ascends, with some slack; what is behind the greatest value has passed.
 
 The punctuation is `(,v)`, open at v, since more tuples may have v itself; v is the greatest value so far, less the
 slack.

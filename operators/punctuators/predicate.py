@@ -1,4 +1,4 @@
-"""By predicate: a tuple itself says that its group has ended, as `status = 'closed'` does of an auction.
+"""Punctuation by predicate: a tuple itself says that its group has ended, as `status = 'closed'` does of an auction.
 
 After such a tuple the values of the named attributes have passed, together: one punctuation restricts them all, by
 constants, null among them. The tuple itself still goes on; one with the same values after it is late.

@@ -1,4 +1,4 @@
-"""By roster: a list says who must report; a value has passed once each of them has sent a greater one.
+"""Punctuation by roster: a list says who must report; a value has passed once each of them has sent a greater one.
 
 Source: Tucker et al. 2003, §6.2 (auxiliary information): with a list of the sensor units, punctuate can tell when all
 reports for an hour have arrived, and the sensors need not.

@@ -1,4 +1,4 @@
-"""What punctuate knows of a stream, as a rule: which tuples break what it has said, and what may be said now.
+"""Rules of punctuate, each a kind of knowledge: which tuples break what was said, and what may be said now.
 
 A rule marks the tuples of a slice in the order of their positions, so that within a slice, too, a tuple is held against
 what those before it have closed. Rules that look back past the slice add rows of their own, without a position.

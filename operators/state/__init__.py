@@ -1,1 +1,1 @@
-"""What an operator keeps from slice to slice, how it is stored, and what its methods are called."""
+"""State of operators: behaviours, declared state, logs of kept tuples, and the files that these lie in."""

@@ -1,4 +1,4 @@
-"""What an operator is: initial state, step, pass, propagate, keep (Tucker et al. 2003, §4.2).
+"""Operators of punctuated streams: initial state, step, pass, propagate, keep (Tucker et al. 2003, §4.2).
 
 A query walks its operators once per slice. Each maps the slices of its inputs to one output slice, in four behaviours
 called in turn: all tuples of the slice are stepped before its punctuations act, which is sound because a grammatical

@@ -1,4 +1,4 @@
-"""When a group is complete: every possible tuple of it is covered, by one punctuation or by several together.
+"""Completion of groups: every possible tuple of a group is covered, by one punctuation or by several together.
 
 What project and group_by share: the punctuations over some of the attributes that a stream's punctuations amount to
 (`projPs` and `groupPs` of Tucker et al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves open).

@@ -1,4 +1,4 @@
-"""What of its punctuations an input may let out: the parts that no kept tuple of it matches; the rest waits.
+"""Deferred punctuations: splits those of an input into parts to emit now and parts that a kept tuple blocks.
 
 A part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: of `[1,3]`, with a
 tuple of 2 kept, `{1,3}` goes out. Punctuations that restrict the same attributes are cut as one set, which changes

@@ -1,4 +1,4 @@
-"""Files that a loss of power does not take away again, and that can be told from damaged ones."""
+"""Durable files: they survive a loss of power, and a checksum tells them from damaged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark counts on the way while it computes a DataFrame, waited for with patience, not for ever.
+"""Observations of Spark: what it counts while it computes a DataFrame, waited for with patience, not for ever.
 
 Spark tells an observation's result by an event, after the computation. Where the DataFrame was never computed, or the
 event is lost on a machine with too much to do, nobody tells.

@@ -1,4 +1,4 @@
-"""Rows against rows: which are there too, and which are not. Null equals null here, as in SQL's set operations."""
+"""Joins of rows: null-safe semi- and anti-joins of two frames on attributes, and joins on a condition."""
 
 from __future__ import annotations
 

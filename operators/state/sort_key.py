@@ -1,4 +1,4 @@
-"""A key to order tuples by, as sort and top_n have it: an attribute, a direction, and on which side null stands."""
+"""Sort keys of sort and top_n: an attribute, a direction, and on which side null stands."""
 
 from __future__ import annotations
 

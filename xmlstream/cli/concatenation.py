@@ -1,4 +1,4 @@
-"""The documents of a query's output as one document, read in their order and copied as they are, in constant memory."""
+"""Concatenation of a query's documents into one, copied in their order as they are, in constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries and the small inputs that the documentation uses, where they are and how a user gets them.
+"""Examples of the documentation: its queries and small inputs, found where they were installed, and copied.
 
 In a checkout they are its `data` directory; a wheel puts them into `share/xmlstream/data` of the environment.
 """

@@ -1,4 +1,4 @@
-"""What a running query tells the one who waits for it, on standard error: a live line, or a plain line now and then."""
+"""Progress of a running query on standard error: a live line, or a plain line now and then."""
 
 from __future__ import annotations
 

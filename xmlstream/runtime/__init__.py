@@ -1,1 +1,1 @@
-"""A plan run slice by slice: from a micro-batch of Spark to one commit, and after a failure on from the last."""
+"""The run of a plan, slice by slice: from Spark's micro-batch to one commit, and after a failure on from the last."""

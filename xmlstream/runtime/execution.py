@@ -1,4 +1,4 @@
-"""One slice through the whole query: every operator once, in topological order, then one commit.
+"""Execution of a slice: every operator once, in topological order, then one commit.
 
 The order of writing is what makes a slice count once, whatever is killed, whenever, and if the power fails: first
 segments and drafted documents, synced; then the commit record, in one rename, synced; then the documents are published

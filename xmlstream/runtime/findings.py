@@ -1,4 +1,4 @@
-"""What was noticed in the sources of a query, in words: mistakes in data and declarations that are no errors.
+"""Findings in the sources of a query, in words: mistakes in data and declarations that are no errors.
 
 A query over a misspelt tag, or one whose punctuations all restrict what is not declared, runs and is right: it only
 says less than was meant, or nothing. Each such thing is one sentence; it goes with the metrics, with the summary of a

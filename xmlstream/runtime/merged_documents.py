@@ -1,4 +1,4 @@
-"""Many documents, each an input of its own: what `documents 'merge'` makes of a source.
+"""Merged documents: `documents 'merge'` makes of a source's documents inputs of their own, each with its own end.
 
 In a plan such a source is a merge of one scan, whatever documents there are. When the query begins for the first time
 they are found, once and for all: its checkpoint says which, and every run of it is over these. Then each of them gets a

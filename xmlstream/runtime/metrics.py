@@ -1,4 +1,4 @@
-"""What a slice did, per operator: tuples and punctuations in and out, what is kept, and the time it took."""
+"""Metrics of a slice, per operator: tuples and punctuations in and out, kept and purged, and the time it took."""
 
 from __future__ import annotations
 

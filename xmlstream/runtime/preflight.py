@@ -1,4 +1,4 @@
-"""Whether what a command shall read is there, found out before anything heavy is started."""
+"""Preflight checks: inputs that are missing are told before anything heavy is started."""
 
 from __future__ import annotations
 

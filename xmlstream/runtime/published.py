@@ -1,4 +1,4 @@
-"""What a query has published, held against what its checkpoint says of it."""
+"""Published documents of a query, held against what its checkpoint says of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which query a checkpoint belongs to, and in words what another one has otherwise.
+"""Identity of the query that a checkpoint belongs to; in words, what another one has otherwise.
 
 What is compared is what kept tuples, positions and published documents depend on: sources with their options and
 schemas, operators, time zone, outputs with their tags. How a source is sliced, and what is done about bad input, may

@@ -1,4 +1,4 @@
-"""From the staged ranges of a source to its slice: bad items set aside, and every tuple held against the grammar.
+"""Source input: makes a slice of staged ranges, sets bad items aside, and holds every tuple against the grammar.
 
 Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
 against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file

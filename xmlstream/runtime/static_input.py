@@ -1,4 +1,4 @@
-"""A static input of a running query: read once by the first slice, and closed from then on."""
+"""Static input of a running query: read once by the first slice, and closed from then on."""
 
 from __future__ import annotations
 

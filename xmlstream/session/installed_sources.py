@@ -1,4 +1,4 @@
-"""Data sources that are installed as Python packages: Spark need not start a process to find that there are none.
+"""Installed data sources: Spark need not start a process to find that no Python package brings any.
 
 Asked for the first data source in Python, such as ours, Spark has a Python process import every package whose name
 begins with `pyspark_`: half a second of each start. This process sees the same packages, and seldom is there one.

@@ -1,4 +1,4 @@
-"""The reasons in what Spark and Java say of a failure."""
+"""Causes of failures, found in what Spark and Java print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of few distinct values: each is looked at once, and where it stands is a number.
+"""Dictionary encoding of columns with few distinct values: each value once, and a number for every row.
 
 Sensors, hours and temperatures repeat; an order among a thousand hours, or their text, need not be found a million
 times. A column that is asked too much for, since nearly every value of it is new, stays as it is.

@@ -1,4 +1,4 @@
-"""An order of tuples that is a function of the tuples alone: the same bytes whoever computed them."""
+"""Row order of results: a function of the tuples alone, so that the bytes are the same whoever computed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results can be written as XML so that they come back the same, and what their attributes are called there."""
+"""Schemas that XML can carry: their values come back the same, and their names are names there."""
 
 from __future__ import annotations
 
