@@ -82,10 +82,10 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Kept tuples few enough to be rewritten, or, as if they were many, filtered when they are read."""
     if request.param == "filtered when read":
         for what, most in (
-            ("kept.SMALL", 4),
-            ("kept.MANY", 2),
-            ("segments.COLLECTED", 30),
-            ("segments.HELD", 1),
+            ("state.tuple_log.SMALL", 4),
+            ("state.tuple_log.MOST_SEGMENTS", 2),
+            ("state.segments.COLLECTED", 30),
+            ("state.segments.HELD", 1),
             ("sort.ALONE", 3),
         ):
             monkeypatch.setattr(f"operators.{what}", most)
