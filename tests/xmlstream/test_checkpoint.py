@@ -16,8 +16,8 @@ from tests.harness.file_damage import DAMAGES
 from xmlstream.runtime import commit_log
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.in_use import InUse
-from xmlstream.runtime.published import Output
+from xmlstream.runtime.directory_locks import DirectoryLocks
+from xmlstream.runtime.published_output import PublishedOutput
 from xmlstream.sink.xml_sink import Draft
 
 
@@ -52,9 +52,9 @@ def ran(directory: Path, slices: int, *, begin: int = 0) -> None:
         log_as_spark(directory, number)
 
 
-def published(directory: Path) -> Output:
+def published(directory: Path) -> PublishedOutput:
     documents = {d.draft.name: d.draft.checksum for d in Checkpoint(directory).documents}
-    return Output(directory.parent / "out", documents)
+    return PublishedOutput(directory.parent / "out", documents)
 
 
 def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_does_no_harm(
@@ -147,18 +147,21 @@ def test_what_is_committed_is_published_and_what_is_not_is_removed(tmp_path: Pat
     for name in (".slice-000000001.xml", ".slice-000000002.xml", "slice-000000000.xml"):
         (tmp_path / name).write_text(name)
     drafts = [Draft(f"slice-{n:09d}.xml", "") for n in (0, 1)]
-    Output(tmp_path, {draft.name: draft.checksum for draft in drafts}).settle()
+    PublishedOutput(tmp_path, {draft.name: draft.checksum for draft in drafts}).settle()
     assert {path.name for path in tmp_path.iterdir()} == {draft.name for draft in drafts}
 
 
 def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Path) -> None:
-    first, second = InUse(), InUse()
+    first, second = DirectoryLocks(), DirectoryLocks()
     first.take(tmp_path)
     first.take(tmp_path)
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(StateError, match="in use by another query of this process"):
         second.take(tmp_path / "link")
-    tried = "import sys, pathlib, xmlstream.runtime.in_use as i; i.InUse().take(pathlib.Path(sys.argv[1]))"
+    tried = (
+        "import sys, pathlib; from xmlstream.runtime.directory_locks import DirectoryLocks;"
+        "DirectoryLocks().take(pathlib.Path(sys.argv[1]))"
+    )
     refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)
     assert "in use by another process" in refused.stderr
     first.release()
@@ -176,7 +179,7 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
 
 
 def test_who_has_ended_without_a_word_is_no_hindrance(tmp_path: Path) -> None:
-    first, second = InUse(), InUse()
+    first, second = DirectoryLocks(), DirectoryLocks()
     first.take(tmp_path)
 
     def is_over() -> bool:

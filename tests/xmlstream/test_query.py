@@ -16,7 +16,7 @@ from sources.generators.sensors import generate
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Scan, plain
 from xmlstream.runtime import runner
-from xmlstream.session.java_words import LOGGERS
+from xmlstream.session.java_logging import LOGGERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from operators.state.behaviour import Operator
 from operators.state.sort_key import SortKey
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.runner import run
-from xmlstream.runtime.sealed import unseal
+from xmlstream.runtime.sealed_json import unseal
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
 from xmlstream.sql.declaration import scan

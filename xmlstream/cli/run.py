@@ -24,7 +24,7 @@ from punct_ns.errors import UsageError
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.optimizer.rules import optimized
-from xmlstream.runtime.kept_apart import require_apart
+from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.preflight import require_found
 from xmlstream.runtime.runner import launch
@@ -179,7 +179,7 @@ def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark is started what would stop the query soon after."""
     outputs = [target.output for target in settings.targets]
     paths = [source.options.path for source in script.sources]
-    require_apart(paths, outputs, settings.checkpoint, settings.metrics)
+    require_disjoint(paths, outputs, settings.checkpoint, settings.metrics)
     goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
     if not goes_on and not settings.overwrite:
         for target in settings.targets:

@@ -24,8 +24,8 @@ from typing import Any
 
 from operators.state.durable import make_directory, sync
 from punct_ns.errors import StateError
+from xmlstream.runtime.append_only_file import EMPTY_SEAL, AppendOnlyFile
 from xmlstream.runtime.commit_log import CommitLog, made_whole
-from xmlstream.runtime.grown_file import EMPTY_SEAL, GrownFile
 from xmlstream.runtime.spark_log import SparkLog
 from xmlstream.sink.xml_sink import Draft
 
@@ -55,8 +55,8 @@ class Checkpoint:
         self.directory = directory
         self.stage = directory / "staged"
         self._commits = CommitLog(directory / "commits")
-        self._published = GrownFile(directory / "published.jsonl")
-        self._logs: dict[str, GrownFile] = {}
+        self._published = AppendOnlyFile(directory / "published.jsonl")
+        self._logs: dict[str, AppendOnlyFile] = {}
         self._spark = SparkLog(directory / "spark")
         records = self._commits.records()
         self.latest = made_whole(records)
@@ -98,7 +98,7 @@ class Checkpoint:
         paths = list(unsynced)
         for log in sorted((self.directory / "documents").glob("*/*.jsonl")):
             if (name := f"{log.parent.name}/{log.name}") not in self._logs:
-                self._logs[name] = GrownFile(log)
+                self._logs[name] = AppendOnlyFile(log)
                 paths += [log, log.parent, log.parent.parent, self.directory]
         sync(paths)
         listings = self._unlisted if whole else []
@@ -124,7 +124,7 @@ class Checkpoint:
         """What was found for a slice that was not committed will be found again."""
         directory = self.directory / "documents"
         for name, seal in seals.items():
-            self._logs[name] = GrownFile(directory / name)
+            self._logs[name] = AppendOnlyFile(directory / name)
             self._logs[name].restore(seal)
         for log in directory.glob("*/*"):
             if f"{log.parent.name}/{log.name}" not in seals:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.state.durable import damaged, make_directory
-from xmlstream.runtime.sealed import seal, unseal
+from xmlstream.runtime.sealed_json import seal, unseal
 
 WHOLE_EVERY = 50
 """Slices from one whole record to the next."""

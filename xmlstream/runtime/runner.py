@@ -20,16 +20,16 @@ from sources.xml.options.local_paths import absolute
 from sources.xml.spark.multi_source_reader import SideBySide, register, side_by_side
 from sources.xml.spark.shared_scan import one_pass
 from xmlstream.plan.nodes import Node, Scan, Static, results, topological
+from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
-from xmlstream.runtime.kept_apart import require_apart
 from xmlstream.runtime.launched import Handle, Launched
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import MetricsFile
 from xmlstream.runtime.preflight import require_documents
+from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.settings import Settings
-from xmlstream.runtime.taking_up import TakenUp, take_up
 from xmlstream.runtime.tally import Summary, Tally
-from xmlstream.session.java_words import left_to_us
+from xmlstream.session.java_logging import quiet_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
         InputError: the input is malformed or ungrammatical, and the source's mode does not put up with that.
         StateError: the checkpoint or the output belong to another query.
     """
-    with left_to_us(spark):
+    with quiet_failures(spark):
         return launch(spark, root, settings).wait()
 
 
@@ -68,11 +68,11 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
     pace = settings.pace
-    require_apart(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
+    require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()
     if not settings.follow and not (directory / "query.json").exists():
         require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
-    taken_up = take_up(
+    recovered = recover(
         directory,
         root,
         settings.targets,
@@ -81,18 +81,20 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         moved=settings.moved,
     )
     try:
-        return _launched(spark, root, settings, pace, taken_up)
+        return _launched(spark, root, settings, pace, recovered)
     except BaseException:
-        taken_up.end()
+        recovered.end()
         raise
 
 
-def _launched(spark: SparkSession, root: Node, settings: Settings, pace: dict[str, Any], taken_up: TakenUp) -> Launched:
-    checkpoint = taken_up.checkpoint
+def _launched(
+    spark: SparkSession, root: Node, settings: Settings, pace: dict[str, Any], recovered: Recovered
+) -> Launched:
+    checkpoint = recovered.checkpoint
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
-    execution = Execution(spark, root, checkpoint, sinks, tally.slice, taken_up.dead_letters)
+    execution = Execution(spark, root, checkpoint, sinks, tally.slice, recovered.dead_letters)
     tally.begin()
 
     def end() -> None:
@@ -100,7 +102,7 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, pace: dict[st
             for sink in sinks:
                 sink.close()
         finally:
-            taken_up.end()
+            recovered.end()
             if settings.checkpoint is None:
                 shutil.rmtree(checkpoint.directory, ignore_errors=True)
 
@@ -132,7 +134,7 @@ def _launched(spark: SparkSession, root: Node, settings: Settings, pace: dict[st
         once()
         return True
 
-    taken_up.used.is_over = is_over
+    recovered.used.is_over = is_over
     return launched
 
 

@@ -19,7 +19,7 @@ from punct_ns.errors import StateError
 from sources.xml.options.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.plan_text import described
-from xmlstream.runtime.sealed import seal, unseal
+from xmlstream.runtime.sealed_json import seal, unseal
 from xmlstream.sink.target import Target
 
 CHECKPOINT_FORMAT = 2

@@ -1,4 +1,4 @@
-"""What Java would say of a query that ends with an error, while the error itself is on its way to the user.
+"""Java's logging of a query that ends with an error, kept quiet while the error itself is on its way to the user.
 
 Spark logs the stack of it twice, and that of a task that failed; the exception that comes says it in a sentence.
 """
@@ -21,7 +21,7 @@ LOGGERS = (
 
 
 @contextmanager
-def left_to_us(spark: SparkSession) -> Iterator[None]:
+def quiet_failures(spark: SparkSession) -> Iterator[None]:
     """Keeps these loggers of Spark's from saying what is raised; afterwards they say what they said before."""
     log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     set_level = log4j.core.config.Configurator.setLevel

@@ -1,4 +1,4 @@
-"""A checkpoint or an output is one run's at a time: whoever comes second is refused.
+"""Locks on directories: a checkpoint or an output is one run's at a time, and whoever comes second is refused.
 
 The lock is one of the operating system's on the directory itself. It dies with its process, and leaves nothing behind.
 """
@@ -17,11 +17,11 @@ _WAIT = "wait for its end, or end it; a process that dies lets go of what it use
 
 _guard = threading.RLock()
 
-_held: dict[str, InUse] = {}
+_held: dict[str, DirectoryLocks] = {}
 """Who in this process uses what: not every file system tells its runs from each other."""
 
 
-class InUse:
+class DirectoryLocks:
     """Directories that a run uses, until `release`.
 
     `is_over` says whether the run has ended, though nobody has released them yet; it then does.

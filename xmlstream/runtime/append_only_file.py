@@ -1,4 +1,4 @@
-"""Files that only grow: each commit says how much of one counts, and by a checksum that it is still what it was."""
+"""Append-only files: each commit says how much of one counts, and by a checksum that it is still what it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EMPTY_SEAL = checksum_text(0, 0)
 """The seal of a file before its first line."""
 
 
-class GrownFile:
+class AppendOnlyFile:
     """A file of lines; what stands behind what was sealed last does not count yet."""
 
     def __init__(self, path: Path) -> None:

@@ -15,7 +15,7 @@ READ = 256 << 20
 _GO_ON = "--moved (moved=True) goes on without"
 
 
-class Output:
+class PublishedOutput:
     """An output directory, before a run goes on with it; `documents` are those published there, with their checksums.
 
     Documents of slices before `since` may be gone: they were missing once, and that was accepted.

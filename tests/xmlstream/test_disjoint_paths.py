@@ -7,7 +7,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.errors import UsageError
-from xmlstream.runtime.kept_apart import require_apart
+from xmlstream.runtime.disjoint_paths import require_disjoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,27 +52,27 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_output_that_would_be_read_is_refused(path: str, output: str) -> None:
     for where in (path, str(Path.cwd() / path)):
         with pytest.raises(UsageError, match="would read what it writes"):
-            require_apart([where], ["-", output])
+            require_disjoint([where], ["-", output])
 
 
 @pytest.mark.parametrize(("path", "output"), APART)
 def test_an_output_that_is_not_read_may_be_anywhere(path: str, output: str) -> None:
     for where in (path, str(Path.cwd() / path)):
-        require_apart([where], ["-", output], checkpoint="state", metrics="m.jsonl")
+        require_disjoint([where], ["-", output], checkpoint="state", metrics="m.jsonl")
 
 
 @pytest.mark.parametrize("path", ["in", "in/*", "in/**", "in/*/*.json", "in/state/s*/*"])
 def test_a_checkpoint_in_the_input_is_refused(path: str) -> None:
     with pytest.raises(UsageError, match="the checkpoint in/state lies in the input"):
-        require_apart([path], [], checkpoint="in/state")
-    require_apart(["in/*.xml", "in/bid.xml", "in/*/bid.xml"], [], checkpoint="in/state")
+        require_disjoint([path], [], checkpoint="in/state")
+    require_disjoint(["in/*.xml", "in/bid.xml", "in/*/bid.xml"], [], checkpoint="in/state")
 
 
 def test_a_metrics_file_in_the_input_is_refused() -> None:
     for path in ("in", "in/*"):
         with pytest.raises(UsageError, match=r"the metrics file in/m\.jsonl lies in the input"):
-            require_apart([path], [], metrics="in/m.jsonl")
-    require_apart(["in/*.xml"], [], metrics="in/m.jsonl")
+            require_disjoint([path], [], metrics="in/m.jsonl")
+    require_disjoint(["in/*.xml"], [], metrics="in/m.jsonl")
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""What a query writes lies outside of what it reads, or it would read its own results, state and metrics."""
+"""Disjoint paths: what a query writes lies outside of what it reads, or it would read its own results and state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IN_CHECKPOINT = (
 """Files like these are written there."""
 
 
-def require_apart(
+def require_disjoint(
     paths: Iterable[str], outputs: Sequence[str], checkpoint: str | None = None, metrics: str | None = None
 ) -> None:
     """Makes sure that no source reads what the query writes.

@@ -1,4 +1,4 @@
-"""How a run takes up a checkpoint and its outputs: both are its alone, belong together, and are as they were left."""
+"""Recovery of a checkpoint and its outputs: both are one run's alone, belong together, and are as they were left."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from operators.state.durable import make_directory
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.in_use import InUse
-from xmlstream.runtime.published import Output, slice_of
+from xmlstream.runtime.directory_locks import DirectoryLocks
+from xmlstream.runtime.published_output import PublishedOutput, slice_of
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.target import Target, require_fresh
 
 
 @dataclass(frozen=True, slots=True)
-class TakenUp:
+class Recovered:
     """A checkpoint that a run goes on from, where dead letters go, and what it uses until it ends."""
 
     checkpoint: Checkpoint
     dead_letters: Path
-    used: InUse
+    used: DirectoryLocks
 
     def end(self) -> None:
         """Lets others have it."""
@@ -30,9 +30,9 @@ class TakenUp:
         self.used.release()
 
 
-def take_up(
+def recover(
     directory: Path, root: Node, targets: Sequence[Target], time_zone: str, *, overwrite: bool, moved: bool
-) -> TakenUp:
+) -> Recovered:
     """The checkpoint in a directory, for a query with these results; made where there is none.
 
     Args:
@@ -47,7 +47,7 @@ def take_up(
         StateError: Checkpoint or outputs are in use, another query's, or damaged.
         UsageError: An output is a file.
     """
-    used = InUse()
+    used = DirectoryLocks()
     try:
         make_directory(directory)
         used.take(directory)
@@ -70,7 +70,7 @@ def take_up(
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
             if moved and before[result] not in ("-", str(place)):
                 # What was committed and is not published yet may have stayed behind.
-                Output(Path(before[result]), documents).settle()
+                PublishedOutput(Path(before[result]), documents).settle()
             if place is not None:
                 _settle(place, documents, same, result, overwrite=overwrite, moved=moved)
                 make_directory(place)
@@ -81,20 +81,20 @@ def take_up(
     except BaseException:
         used.release()
         raise
-    return TakenUp(checkpoint, home / "_dead_letters", used)
+    return Recovered(checkpoint, home / "_dead_letters", used)
 
 
 def _settle(
     place: Path, documents: dict[str, str], same: SameQuery, result: int, *, overwrite: bool, moved: bool
 ) -> None:
     """An output as what was committed makes it."""
-    output = Output(place, documents, same.since(result))
+    output = PublishedOutput(place, documents, same.since(result))
     if moved and output.missing:
         last = max(map(slice_of, documents))
         same.forget(result, last + 1)
-        output = Output(place, documents, last + 1)
+        output = PublishedOutput(place, documents, last + 1)
     if overwrite:
         output.remove_strange()
-        output = Output(place, documents, same.since(result))
+        output = PublishedOutput(place, documents, same.since(result))
     output.require_as_published()
     output.settle()

@@ -1,4 +1,4 @@
-"""JSON in files that tell whether they are as they were written: the text, and in a last line its checksum."""
+"""Sealed JSON: files that tell whether they are as they were written, by a checksum in their last line."""
 
 from __future__ import annotations
 
