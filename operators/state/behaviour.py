@@ -51,7 +51,8 @@ class Slice:
 class Operator(LogicalProperties, Benefits, Protocol):
     """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
 
-    What the optimizer knows of it are its logical properties, which have answers that are right for any operator.
+    What one behaviour finds for the next ones of its slice has a name in the scratch of the state. What the optimizer
+    knows of an operator are its logical properties, which have answers that are right for any operator.
     """
 
     __slots__ = ()

@@ -10,6 +10,9 @@
 
 The last record counts, and of all else what it names, by checksum. A start compares, says what is damaged, and removes
 what is not named: the leavings of a slice that was not committed.
+
+`query.json` says in which format all of it is written; what a record says of an operator's state has a number of its
+own beside the names that the operator declares (`operators.state.state_schema`). Another one is refused.
 """
 
 from __future__ import annotations
