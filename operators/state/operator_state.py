@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from operators.state.behaviour import Slice, Tuples
 from operators.state.segments import SegmentStore
-from operators.state.state_schema import FORMAT, StateSchema
+from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -150,7 +150,7 @@ class OperatorState:
         if undeclared := self.notes.keys() - set(self._declared.notes):
             raise RuntimeError(f"nothing declares the notes {', '.join(sorted(undeclared))}")
         return {
-            "format": FORMAT,
+            "format": STATE_FORMAT,
             "sets": {name: held.record(whole) for name, held in self._sets.items()},
             "kept": {name: log.record() for name, log in self._logs.items()},
             "notes": dict(self.notes),

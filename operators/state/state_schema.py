@@ -16,7 +16,7 @@ from punct_ns.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT = 1
+STATE_FORMAT = 1
 """Of an operator's record. It changes when what was recorded must be read otherwise.
 
 A record without a number is of before state was declared: it leaves out the logs and sets that had not been used.
@@ -63,8 +63,10 @@ class StateSchema:
             StateError: It names what is not declared, or does not name all that is, or its format is another one.
         """
         number = record.get("format")
-        if number not in (None, FORMAT):
-            raise _refused(f"the recorded state has format {number}, and this version of xmlstream reads {FORMAT}")
+        if number not in (None, STATE_FORMAT):
+            raise _refused(
+                f"the recorded state has format {number}, and this version of xmlstream reads {STATE_FORMAT}"
+            )
         for what, key, names in (
             ("logs", "kept", self.logs),
             ("punctuation sets", "sets", self.sets),

@@ -14,7 +14,7 @@ from operators.merge import Merge
 from operators.sort import Sort
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey
-from operators.state.state_schema import FORMAT
+from operators.state.state_schema import STATE_FORMAT
 from punct_ns.errors import StateError
 from punct_ns.schema import Schema
 from tests.harness.saying import NO_STORE
@@ -34,7 +34,7 @@ def taken_up(record: dict[str, Any], operator: Any, *inputs: Schema) -> Operator
 
 def test_a_record_names_all_that_is_declared_used_or_not() -> None:
     record = recorded(Difference(NUMBER), NUMBER, NUMBER)
-    assert record["format"] == FORMAT
+    assert record["format"] == STATE_FORMAT
     assert set(record["kept"]) == {"undecided", "second", "emitted"}
     assert set(record["sets"]) == {"input-0", "input-1", "sent"}
     taken_up(record, Difference(NUMBER), NUMBER, NUMBER)
@@ -70,8 +70,10 @@ def test_a_note_that_nothing_declares_is_refused() -> None:
 
 def test_a_record_of_another_format_is_refused_and_one_of_before_may_lack_what_was_not_used() -> None:
     operator = Merge(NUMBER)
-    with pytest.raises(StateError, match=f"has format {FORMAT + 1}, and this version of xmlstream reads {FORMAT}"):
-        taken_up({**recorded(operator, NUMBER), "format": FORMAT + 1}, operator, NUMBER)
+    with pytest.raises(
+        StateError, match=f"has format {STATE_FORMAT + 1}, and this version of xmlstream reads {STATE_FORMAT}"
+    ):
+        taken_up({**recorded(operator, NUMBER), "format": STATE_FORMAT + 1}, operator, NUMBER)
     state = taken_up({"sets": {"input-0": ["<1>"]}, "kept": {}}, operator, NUMBER)
     assert [str(p) for p in state.punctuations("input-0").set] == ["<1>"]
     with pytest.raises(StateError, match="has the punctuation sets said; in"):
