@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from operators.expressions.quiet import quiet_spark
+from operators.expressions.types import kind
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
@@ -64,7 +65,7 @@ def _computed(
 
     rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(asked))
     # As a number, a moment does not pass through the local time of this process.
-    column = f"unix_micros({expression})" if y.type == "TIMESTAMP" else expression
+    column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
     at, image = own("number"), own("image")
     query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
     try:
@@ -81,7 +82,7 @@ def _computed(
 def _value(found: Any, domain: Domain) -> Value | None:
     if found is None:
         return None
-    return domain.bound(found, above=True)[0] if domain.type == "TIMESTAMP" else domain.normal(found)
+    return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
 def _is_calm(moment: datetime, zone: str, spark: SparkSession) -> bool:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from operators.expressions.dialect import expression, render
 from operators.expressions.references import attributes_in
+from operators.expressions.types import kind
 from punct_ns.schema import Attribute
 from punct_ns.slices import own
 
@@ -66,7 +67,7 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
             return Partial((first,), (merged,), column)
         case "min" | "max":
             return Partial((first,), (f"{parts.function}({column}) AS {column}",), column)
-        case "avg" | "mean" if aggregate.attribute.domain.type == "DOUBLE":
+        case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
             argument = render(parts.arguments[0])
             where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
             firsts = (f"sum(CAST({argument} AS DOUBLE)){where} AS {column}", f"count({argument}){where} AS {tally}")

@@ -9,10 +9,8 @@ from sqlglot import exp
 from operators.expressions.dialect import expression
 from operators.expressions.references import attributes_in
 from operators.expressions.throwable import throwable
+from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Schema
-
-_FLOATING = frozenset(("FLOAT", "DOUBLE"))
-"""Types of which two values that differ compare as equal."""
 
 
 def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) -> bool:
@@ -23,8 +21,9 @@ def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) ->
     [True, True, False]
     """
     trees = (expression(text) if isinstance(text, str) else text for text in expressions)
-    return all(_FLOATING.isdisjoint(_types(tree, schema)) or not throwable(tree, schema) for tree in trees)
+    return not any(_is_floating(tree, schema) and throwable(tree, schema) for tree in trees)
 
 
-def _types(tree: exp.Expr, schema: Schema) -> set[str]:
-    return {schema.attribute(name).domain.type for name in attributes_in(tree)}
+def _is_floating(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether it refers to an attribute of which two values that differ may compare as equal."""
+    return any(isinstance(schema.attribute(name).domain.sql, FloatType) for name in attributes_in(tree))

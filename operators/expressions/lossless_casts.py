@@ -1,15 +1,10 @@
-"""Casts that lose nothing: what is known of an attribute is known of its wider copy."""
+"""Lossless casts: what is known of an attribute is known of its copy of a wider type."""
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-
-from punct_ns.domain import Domain, Value
-
-_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
-_INTEGERS = list(_DIGITS)
-_EXACT_IN = {"FLOAT": ("TINYINT", "SMALLINT"), "DOUBLE": ("TINYINT", "SMALLINT", "INT", "FLOAT")}
+from punct_ns.domain import Domain
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.sql_type import SqlType
 
 
 def lossless_cast(domain: Domain, wider: str) -> Domain | None:
@@ -23,40 +18,31 @@ def lossless_cast(domain: Domain, wider: str) -> Domain | None:
     True
     """
     target = Domain(wider, domain.nullable)
-    if target.type == domain.type:
-        return domain
-    if not _loses_nothing(domain.type, target.type):
+    if not loses_nothing(domain.sql, target.sql):
         return None
-    low, high = (_converted(end, target) for end in (domain.low, domain.high))
+    low, high = (None if end is None else target.normal(end) for end in (domain.low, domain.high))
     return Domain(target.type, domain.nullable, low, high)
 
 
-def _loses_nothing(type_: str, wider: str) -> bool:
-    if wider in _EXACT_IN:
-        return type_ in _EXACT_IN[wider]
-    if wider in _INTEGERS and type_ in _INTEGERS:
-        return _INTEGERS.index(type_) < _INTEGERS.index(wider)
-    target = _decimal(wider)
-    if target is None:
-        return False
-    integral, scale = _decimal(type_) or (_DIGITS.get(type_, 99), 0)
-    return integral <= target[0] and scale <= target[1]
+def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
+    """Whether a cast from one type to the other keeps every value.
 
-
-def _decimal(type_: str) -> tuple[int, int] | None:
-    """Digits before and after the point."""
-    found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_)
-    return (int(found[1]) - int(found[2]), int(found[2])) if found else None
-
-
-def _converted(end: Value | None, domain: Domain) -> Value | None:
-    if end is None:
-        return None
-    if domain.type.startswith("DECIMAL") and isinstance(end, int):
-        end = Decimal(end)
-    if domain.type in _EXACT_IN and isinstance(end, int):
-        end = float(end)
-    return domain.normal(end)
+    >>> from punct_ns.domain import sql_type
+    >>> loses_nothing(sql_type("SMALLINT"), sql_type("FLOAT")), loses_nothing(sql_type("INT"), sql_type("DECIMAL(9,0)"))
+    (True, False)
+    """
+    if type_ == wider:
+        return True
+    match type_, wider:
+        case (IntegerType(bits=bits), IntegerType(bits=more)) | (FloatType(bits=bits), FloatType(bits=more)):
+            return bits < more
+        case IntegerType(bits=bits), FloatType(significand=exact):
+            return bits <= exact
+        case IntegerType(digits=digits), DecimalType(precision, scale):
+            return digits <= precision - scale
+        case DecimalType(digits, after_point), DecimalType(precision, scale):
+            return digits - after_point <= precision - scale and after_point <= scale
+    return False
 
 
 def hull(domains: list[Domain]) -> Domain:

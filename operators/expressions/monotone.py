@@ -18,11 +18,9 @@ from sqlglot import exp
 from operators.expressions.dialect import parsed
 from operators.expressions.literals import numeric_literal
 from operators.expressions.references import place
-from operators.expressions.types import Kind, cast, kind
-from punct_ns.domain import Domain
+from operators.expressions.types import FLOATING, MOMENTS, NUMERIC, TEMPORAL, Kind, cast, kind, result_kind
 from punct_ns.schema import Schema
 
-_NUMBERS = ("integer", "decimal", "double", "FLOAT")
 _DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 _INSTANTS = _DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
 _UNITS: Mapping[str, Fraction] = {
@@ -51,31 +49,31 @@ class Monotone:
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """A function that rises with its argument: the types of both, and whether different values give different ones."""
+    """A function that rises with its argument: the kinds of both, and whether different values give different ones."""
 
-    of: str
-    to: str
+    of: Kind
+    to: Kind
     injective: bool = True
 
 
 _CONVERSIONS: Mapping[str, _Conversion] = {
-    "unix_seconds": _Conversion("TIMESTAMP", "integer", injective=False),
-    "unix_millis": _Conversion("TIMESTAMP", "integer", injective=False),
-    "unix_micros": _Conversion("TIMESTAMP", "integer"),
-    "timestamp_seconds": _Conversion("integer", "TIMESTAMP"),
-    "timestamp_millis": _Conversion("integer", "TIMESTAMP"),
-    "timestamp_micros": _Conversion("integer", "TIMESTAMP"),
-    "unix_date": _Conversion("DATE", "integer"),
-    "date_from_unix_date": _Conversion("integer", "DATE"),
+    "unix_seconds": _Conversion("timestamp", "integer", injective=False),
+    "unix_millis": _Conversion("timestamp", "integer", injective=False),
+    "unix_micros": _Conversion("timestamp", "integer"),
+    "timestamp_seconds": _Conversion("integer", "timestamp"),
+    "timestamp_millis": _Conversion("integer", "timestamp"),
+    "timestamp_micros": _Conversion("integer", "timestamp"),
+    "unix_date": _Conversion("date", "integer"),
+    "date_from_unix_date": _Conversion("integer", "date"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Rising:
-    """What is known of a part of an expression: its dependence, and the type of its values as far as that matters."""
+    """What is known of a part of an expression: its dependence, and the kind of its values."""
 
     how: Monotone
-    type: str
+    kind: Kind
 
 
 def monotone(expression: str, schema: Schema) -> Monotone | None:
@@ -98,11 +96,11 @@ def _rising(tree: exp.Expr, schema: Schema) -> _Rising | None:
     tree = tree.unnest()
     at = place(tree, schema)
     if at is not None:
-        return _Rising(Monotone(schema[at].name, injective=True), _of_domain(schema[at].domain))
+        return _Rising(Monotone(schema[at].name, injective=True), kind(schema[at].domain.sql))
     match tree:
         case exp.Neg(this=inner):
             found = _rising(inner, schema)
-            if found is None or found.type not in _NUMBERS:
+            if found is None or found.kind not in NUMERIC:
                 return None
             return replace(found, how=replace(found.how, falling=not found.how.falling))
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
@@ -114,10 +112,6 @@ def _rising(tree: exp.Expr, schema: Schema) -> _Rising | None:
     return None
 
 
-def _of_domain(domain: Domain) -> str:
-    return kind(domain) or domain.type
-
-
 def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     """The expression where one side is a constant, which neither quotient may have on its left: it jumps at zero."""
     if isinstance(tree, exp.Add | exp.Sub) and (_moves_alike(tree.expression) or _moves_alike(tree.this)):
@@ -125,17 +119,17 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     constant, found, turned = numeric_literal(tree.expression), _rising(tree.this, schema), False
     if (found is None or constant is None) and not isinstance(tree, exp.Div | exp.IntDiv):
         constant, found, turned = numeric_literal(tree.this), _rising(tree.expression, schema), True
-    if found is None or constant is None or found.type not in _NUMBERS or not math.isfinite(constant.value):
+    if found is None or constant is None or found.kind not in NUMERIC or not math.isfinite(constant.value):
         return None
     falls = turned and isinstance(tree, exp.Sub)
     if not isinstance(tree, exp.Add | exp.Sub):
         if constant.value == 0:
             return None
         falls = constant.value < 0
-    type_ = _result(tree, found.type, constant.kind)
-    exact = type_ == "integer" and not isinstance(tree, exp.IntDiv)
+    result = result_kind(type(tree), found.kind, kind(constant.type))
+    exact = result == "integer" and not isinstance(tree, exp.IntDiv)
     how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact)
-    return _Rising(how, type_)
+    return _Rising(how, result)
 
 
 def _moved(tree: exp.Binary, schema: Schema) -> _Rising | None:
@@ -144,7 +138,7 @@ def _moved(tree: exp.Binary, schema: Schema) -> _Rising | None:
     if moment is tree.expression and isinstance(tree, exp.Sub):
         return None
     found = _rising(moment, schema)
-    return found if found and found.type in ("TIMESTAMP", "TIMESTAMP_NTZ") else None
+    return found if found and found.kind in MOMENTS else None
 
 
 def _moves_alike(tree: exp.Expr) -> bool:
@@ -160,38 +154,28 @@ def _moves_alike(tree: exp.Expr) -> bool:
         return False
 
 
-def _result(tree: exp.Binary, type_: str, constant: Kind) -> str:
-    """What arithmetic makes of the types; of a quotient of integers, a DOUBLE."""
-    both = {type_, constant}
-    if isinstance(tree, exp.IntDiv):
-        return "integer"
-    if "double" in both or "FLOAT" in both or (isinstance(tree, exp.Div) and both == {"integer"}):
-        return "double"
-    return "decimal" if "decimal" in both else "integer"
-
-
 def _cast(tree: exp.Cast, schema: Schema) -> _Rising | None:
     given = cast(tree)
     found = _rising(given[0], schema) if given else None
     if given is None or found is None:
         return None
-    target = _of_domain(given[1])
-    if found.type == target and target not in ("integer", "decimal"):
+    target = kind(given[1].sql)
+    if found.kind == target and target not in ("integer", "decimal", "other"):
         return found
-    if found.type in _NUMBERS and target in _NUMBERS:
-        if found.type in ("double", "FLOAT") and target == "decimal":
+    if found.kind in NUMERIC and target in NUMERIC:
+        if found.kind in FLOATING and target == "decimal":
             return None  # null for NaN
-        return _Rising(replace(found.how, injective=found.how.injective and found.type == target == "integer"), target)
-    if target == "DATE" and found.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return _Rising(replace(found.how, injective=found.how.injective and found.kind == target == "integer"), target)
+    if target == "date" and found.kind in MOMENTS:
         return _day(found)
-    if found.type == "TIMESTAMP" and target == "integer":
+    if found.kind == "timestamp" and target == "integer":
         return _Rising(replace(found.how, injective=False), target)
-    return _Rising(found.how, target) if found.type == "integer" and target == "TIMESTAMP" else None
+    return _Rising(found.how, target) if found.kind == "integer" and target == "timestamp" else None
 
 
 def _day(found: _Rising) -> _Rising:
-    local = found.how.local or found.type == "TIMESTAMP"
-    return _Rising(replace(found.how, injective=False, local=local), "DATE")
+    local = found.how.local or found.kind == "timestamp"
+    return _Rising(replace(found.how, injective=False, local=local), "date")
 
 
 def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> _Rising | None:
@@ -210,16 +194,16 @@ def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> _Rising | Non
     coarser = replace(found.how, injective=False)
     text = str(unit.this).upper() if isinstance(unit, exp.Literal) and unit.is_string else None
     match name:
-        case "floor" | "ceil" | "ceiling" if found.type in _NUMBERS:
-            return _Rising(coarser, "decimal" if found.type == "decimal" else "integer")
-        case "date_trunc" if found.type == "TIMESTAMP" and text in _INSTANTS:
-            return _Rising(replace(coarser, local=True), "TIMESTAMP")
-        case "trunc" if found.type == "DATE" and text in _DAYS:
-            return _Rising(coarser, "DATE")
-        case "to_date" | "date" if found.type in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"):
-            return _day(found) if found.type != "DATE" else found
-        case _ if (converted := _CONVERSIONS.get(name)) and found.type == converted.of:
+        case "floor" | "ceil" | "ceiling" if found.kind in NUMERIC:
+            return _Rising(coarser, "decimal" if found.kind == "decimal" else "integer")
+        case "date_trunc" if found.kind == "timestamp" and text in _INSTANTS:
+            return _Rising(replace(coarser, local=True), "timestamp")
+        case "trunc" if found.kind == "date" and text in _DAYS:
+            return _Rising(coarser, "date")
+        case "to_date" | "date" if found.kind in TEMPORAL:
+            return _day(found) if found.kind != "date" else found
+        case _ if (converted := _CONVERSIONS.get(name)) and found.kind == converted.of:
             return _Rising(found.how if converted.injective else coarser, converted.to)
-        case "year" if found.type in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"):
+        case "year" if found.kind in TEMPORAL:
             return _Rising(_day(found).how, "integer")
     return None

@@ -19,13 +19,16 @@ from sqlglot import exp
 
 from operators.expressions.dialect import parsed
 from operators.expressions.literals import NumericLiteral, numeric_literal
+from operators.expressions.lossless_casts import loses_nothing
 from operators.expressions.references import place
-from operators.expressions.types import cast, kind
+from operators.expressions.types import DOUBLE, FLOATING, cast, compared_digits, fit_one_decimal, kind
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
+from punct_ns.sql_type import BooleanType, StringType
+from punct_ns.temporal_type import DateType
 from punct_ns.value_set import ValueSet
 
 Boxes: TypeAlias = list[dict[int, ValueSet]]
@@ -36,9 +39,6 @@ Truth: TypeAlias = tuple[ValueSet, ValueSet]
 
 MANY = 64
 """Boxes beyond which a conjunction of alternatives is not multiplied out."""
-
-WIDEST = 38
-"""Digits that a DECIMAL has at the most; beyond them Spark compares what is left after rounding."""
 
 _ZONE = re.compile(r".*\d(Z|[+-]\d\d(:?\d\d)?)", re.DOTALL)
 
@@ -129,7 +129,7 @@ def _atom(tree: exp.Expr, schema: Schema) -> tuple[int, Truth] | None:
 def _truths(tree: exp.Expr, domain: Domain) -> Truth | None:
     nothing, null = ValueSet(domain), ValueSet(domain, (), domain.nullable)
     if isinstance(tree, exp.Column):
-        return (_listed(domain, [True]), _listed(domain, [False])) if domain.type == "BOOLEAN" else None
+        return (_listed(domain, [True]), _listed(domain, [False])) if isinstance(domain.sql, BooleanType) else None
     if isinstance(tree, exp.In):
         return _in(tree, domain)
     other = tree.args.get("expression")
@@ -170,12 +170,13 @@ def _in(tree: exp.In, domain: Domain) -> Truth | None:
 def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
     """Whether the constants of a list can be compared as they are, though Spark casts all to one type."""
     numbers = [of for of in map(numeric_literal, given) if of is not None]
-    if domain.type in ("DOUBLE", "FLOAT") or not numbers:
+    if kind(domain.sql) in FLOATING or not numbers:
         return True
-    if any(of.kind == "double" for of in numbers):
-        return all(of.kind == "double" for of in numbers)
-    digits = [_digits(of) for of in numbers]
-    return max(whole for whole, _ in digits) + max(after_point for _, after_point in digits) <= WIDEST
+    if any(of.is_double for of in numbers):
+        return all(of.is_double for of in numbers)
+    # In a list a number is what its type is, however few digits it has.
+    digits = [compared_digits(type_) for type_ in (domain.sql, *(of.type for of in numbers))]
+    return fit_one_decimal(of for of in digits if of is not None)
 
 
 def _listed(domain: Domain, values: Iterable[Value]) -> ValueSet:
@@ -189,38 +190,30 @@ def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
         if (of := numeric_literal(tree)) is not None:
             return _comparable(of, domain)
         if isinstance(tree, exp.Boolean):
-            return bool(tree.this) if domain.type == "BOOLEAN" else None
+            return bool(tree.this) if isinstance(domain.sql, BooleanType) else None
         if isinstance(tree, exp.Literal):
-            return domain.read(str(tree.this)) if domain.type in ("STRING", "DATE") else None
+            return domain.read(str(tree.this)) if isinstance(domain.sql, StringType | DateType) else None
         found = cast(tree)
         if found is None or found[1].type != domain.type or not isinstance(found[0], exp.Literal):
             return None
         text = str(found[0].this)
         # Without a zone of its own, a moment is the session's.
-        return None if domain.type == "TIMESTAMP" and not _ZONE.fullmatch(text) else domain.read(text)
+        return None if kind(domain.sql) == "timestamp" and not _ZONE.fullmatch(text) else domain.read(text)
     except ValueError:
         return None
 
 
 def _comparable(of: NumericLiteral, domain: Domain) -> Value | Decimal | None:
-    if domain.type in ("DOUBLE", "FLOAT"):
+    """The number, where Spark compares it as it is; None where it, or what it is compared with, would be rounded."""
+    if kind(domain.sql) in FLOATING:
         value = float(of.value)
         return value if math.isnan(value) or domain.normal(value) == value else None
-    attribute = kind(domain)
-    if attribute is None:
+    digits = compared_digits(domain.sql)
+    if digits is None:
         return None
-    if of.kind == "double":
-        return of.value if domain.type in ("TINYINT", "SMALLINT", "INT") else None
-    of_attribute = re.findall(r"\d+", domain.type) if attribute == "decimal" else ["19", "0"]
-    digits, scale = int(of_attribute[0]), int(of_attribute[1])
-    whole, after_point = _digits(of)
-    return of.value if max(whole, digits - scale) + max(after_point, scale) <= WIDEST else None
-
-
-def _digits(of: NumericLiteral) -> tuple[int, int]:
-    """How many digits it has before and after the point."""
-    exact = Decimal(of.value)
-    return max(0, exact.adjusted() + 1) if exact else 0, max(0, -int(exact.as_tuple().exponent))
+    if of.digits is None:
+        return of.value if loses_nothing(domain.sql, DOUBLE) else None
+    return of.value if fit_one_decimal((digits, of.digits)) else None
 
 
 _MIRRORED: dict[type[exp.Expr], Callable[..., exp.Expr]] = {

@@ -13,23 +13,31 @@ asked of any tuple that an operator takes for another.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.dialect import type_text
-from operators.expressions.literals import NumericLiteral, numeric_literal
-from operators.expressions.lossless_casts import lossless_cast
-from punct_ns.domain import Domain
+from operators.expressions.literals import numeric_literal
+from operators.expressions.lossless_casts import loses_nothing
+from operators.expressions.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOATING,
+    NUMERIC,
+    STRING,
+    TEMPORAL,
+    VOID,
+    cast,
+    compared_digits,
+    fit_one_decimal,
+    kind,
+)
 from punct_ns.schema import Schema
+from punct_ns.sql_type import SqlType
 
-_NULL = "NULL"
-_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
-_FLOATING = frozenset(("FLOAT", "DOUBLE"))
-_TEMPORAL = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"))
-_WIDEST = 38
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_CONDITIONS = (BOOLEAN, VOID)
 
 
 def throwable(tree: exp.Expr, schema: Schema) -> bool:
@@ -45,53 +53,43 @@ def throwable(tree: exp.Expr, schema: Schema) -> bool:
     return _type(tree, schema) is None
 
 
-def _type(tree: exp.Expr, schema: Schema) -> str | None:
+def _type(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """The type of the expression's values; None where computing it may fail."""
     tree = tree.unnest()
     if (of := numeric_literal(tree)) is not None:
-        return _of_number(of)
+        return of.type
     match tree:
         case exp.Column():
-            return schema.attribute(tree.name).domain.type if len(tree.parts) == 1 else None
+            return schema.attribute(tree.name).domain.sql if len(tree.parts) == 1 else None
         case exp.Literal(is_string=True):
-            return "STRING"
+            return STRING
         case exp.Null():
-            return _NULL
+            return VOID
         case exp.Boolean():
-            return "BOOLEAN"
+            return BOOLEAN
         case exp.Cast():
             return _cast(tree, schema)
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod() | exp.IntDiv() | exp.Neg():
             return _arithmetic(tree, schema)
-    return "BOOLEAN" if _is_condition(tree, schema) else None
-
-
-def _of_number(of: NumericLiteral) -> str:
-    if of.kind == "integer":
-        return "INT" if -(1 << 31) < of.value < 1 << 31 else "BIGINT"
-    if of.kind == "double":
-        return "DOUBLE"
-    digits = re.sub(r"\D", "", format(of.value, "f"))
-    scale = len(format(of.value, "f").partition(".")[2])
-    return f"DECIMAL({len(digits)},{scale})"
+    return BOOLEAN if _is_condition(tree, schema) else None
 
 
 def _is_condition(tree: exp.Expr, schema: Schema) -> bool:
     """Whether it is true, false or null of every tuple."""
     match tree:
         case exp.And() | exp.Or():
-            return all(_type(side, schema) in ("BOOLEAN", _NULL) for side in (tree.this, tree.expression))
+            return all(_type(side, schema) in _CONDITIONS for side in (tree.this, tree.expression))
         case exp.Not():
-            return _type(tree.this, schema) in ("BOOLEAN", _NULL)
+            return _type(tree.this, schema) in _CONDITIONS
         case exp.Is():
             tested = _type(tree.this, schema)
-            return (isinstance(tree.expression, exp.Null) and tested is not None) or tested in ("BOOLEAN", _NULL)
+            return (isinstance(tree.expression, exp.Null) and tested is not None) or tested in _CONDITIONS
         case exp.Between():
             return _comparable((tree.this, tree.args["low"], tree.args["high"]), schema)
         case exp.In():
             return bool(tree.expressions) and _comparable((tree.this, *tree.expressions), schema)
         case exp.Like() | exp.ILike():
-            return _type(tree.this, schema) == "STRING" and _is_plain(tree.expression)
+            return _type(tree.this, schema) == STRING and _is_plain(tree.expression)
     return isinstance(tree, _COMPARISONS) and _comparable((tree.this, tree.expression), schema)
 
 
@@ -102,76 +100,64 @@ def _is_plain(pattern: exp.Expr) -> bool:
 
 def _comparable(trees: Iterable[exp.Expr], schema: Schema) -> bool:
     """Whether Spark finds one type for all of them to which no value fails to be cast."""
-    types: set[str] = set()
+    types: set[SqlType] = set()
     texts: list[exp.Expr] = []
     for tree in trees:
         if (type_ := _type(tree, schema)) is None:
             return False
         types.add(type_)
-        if type_ == "STRING":
+        if type_ == STRING:
             texts.append(tree.unnest())
-    types.discard(_NULL)
-    temporal = types & _TEMPORAL
-    if len(temporal) == 1 and types <= temporal | {"STRING"}:
+    types.discard(VOID)
+    temporal = {type_ for type_ in types if kind(type_) in TEMPORAL}
+    if len(temporal) == 1 and types <= temporal | {STRING}:
         return all(_is_read(text, *temporal) for text in texts)
     return len(types) <= 1 or _are_numbers(types)
 
 
-def _are_numbers(types: set[str]) -> bool:
+def _are_numbers(types: set[SqlType]) -> bool:
     """Whether all are numbers, and their digits fit into one type."""
-    digits = [_digits(type_) for type_ in types if type_ not in _FLOATING]
-    known = [of for of in digits if of is not None]
-    if len(known) < len(digits):
-        return False
-    return len(known) < len(types) or max(w for w, _ in known) + max(after for _, after in known) <= _WIDEST
+    exact = [type_ for type_ in types if kind(type_) not in FLOATING]
+    digits = [of for of in map(compared_digits, exact) if of is not None]
+    return len(digits) == len(exact) and (len(exact) < len(types) or fit_one_decimal(digits))
 
 
-def _digits(type_: str) -> tuple[int, int] | None:
-    """Digits before and after the point; None for what is no number, or a floating one."""
-    found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_)
-    if found:
-        return int(found[1]) - int(found[2]), int(found[2])
-    return (_DIGITS[type_], 0) if type_ in _DIGITS else None
-
-
-def _is_read(tree: exp.Expr, type_: str) -> bool:
+def _is_read(tree: exp.Expr, type_: SqlType) -> bool:
     """Whether a constant text is one of a value of the type."""
     if not isinstance(tree, exp.Literal):
         return False
     try:
-        Domain(type_).read(str(tree.this))
+        type_.read(str(tree.this))
     except ValueError:
         return False
     return True
 
 
-def _cast(tree: exp.Cast, schema: Schema) -> str | None:
-    given, below = tree.this.unnest(), _type(tree.this, schema)
-    if below is None or tree.args.get("safe") or tree.args.get("format"):
+def _cast(tree: exp.Cast, schema: Schema) -> SqlType | None:
+    found, below = cast(tree), _type(tree.this, schema)
+    if found is None or below is None:
         return None
-    try:
-        target = Domain(type_text(tree.to)).type
-        if isinstance(given, exp.Literal) and given.is_string:
-            return target if target in _TEMPORAL and _is_read(given, target) else None
-        return target if below != _NULL and lossless_cast(Domain(below), target) is not None else None
-    except ValueError:
-        return None
+    given, target = found
+    if isinstance(given, exp.Literal) and given.is_string:
+        return target.sql if kind(target.sql) in TEMPORAL and _is_read(given, target.sql) else None
+    return target.sql if loses_nothing(below, target.sql) else None
 
 
-def _arithmetic(tree: exp.Expr, schema: Schema) -> str | None:
+def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """Of floating numbers, which never overflow, any but division by zero; of integers what makes them smaller."""
-    types = [_type(side, schema) for side in (tree.this, tree.args.get("expression")) if side is not None]
-    if None in types or any(type_ not in _FLOATING and _digits(type_ or "") is None for type_ in types):
+    sides = [side for side in (tree.this, tree.args.get("expression")) if side is not None]
+    types = [type_ for side in sides if (type_ := _type(side, schema)) is not None]
+    if len(types) < len(sides) or any(kind(type_) not in NUMERIC for type_ in types):
         return None
-    floating = not _FLOATING.isdisjoint(types)
+    floating = any(kind(type_) in FLOATING for type_ in types)
     match tree:
         case exp.Div() | exp.Mod() | exp.IntDiv():
             by = numeric_literal(tree.expression)
             if by is None or by.value == 0:
                 return None
             if isinstance(tree, exp.Div):
-                return "DOUBLE" if floating else None
+                return DOUBLE if floating else None
             # The least integer divided by -1 is none.
-            whole = isinstance(by.value, int) and by.kind == "integer" and types[0] in _DIGITS
-            return "BIGINT" if whole and by.value > 0 else None
-    return "DOUBLE" if floating else None
+            whole = kind(by.type) == kind(types[0]) == "integer"
+            return BIGINT if whole and by.value > 0 else None
+    return DOUBLE if floating else None

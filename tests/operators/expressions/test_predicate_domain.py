@@ -211,3 +211,29 @@ def test_spark_selects_nothing_that_is_described(spark: SparkSession) -> None:
             )
             assert described.matches(t) == (row[f"_{i}"] is not True) or predicate in silent, (predicate, t)
     assert silent == ["share = double('NaN')"]
+
+
+ROUNDED = Schema.parse("j BIGINT, w DECIMAL(38,20), z DECIMAL(38,38)")
+
+
+@pytest.mark.spark
+def test_nothing_is_excluded_that_spark_selects_since_it_rounds_what_it_compares(spark: SparkSession) -> None:
+    smallest = "0." + "0" * 37 + "4"
+    table = f"""VALUES (0L, 17.000000000000000000004BD, {smallest}BD), (1L, -1BD, 0BD) AS v(j, w, z)"""
+    rounded = [
+        "j = 0.0000000000000000001", "j IN (0.0000000000000000001, 5)", "NOT j <> 0.0000000000000000001",
+        "j <= -0.0000000000000000001", "w = CAST(17 AS BIGINT)", "w IN (CAST(17 AS BIGINT), 3)", "z = 0", "z <= 0",
+        "z IN (0, 0.5)", "w = -(-17L)",
+    ]  # fmt: skip
+    exact = ["j = 0.000000000000000001", "w = 17", "z < 0.5", "j >= 9223372036854775807", "w > 0.5"]
+    casts = ", ".join(f"CAST({a.name} AS {a.domain.type}) AS {a.name}" for a in ROUNDED)
+    frame = spark.sql(f"SELECT {casts} FROM {table}")
+    found = frame.selectExpr(
+        *ROUNDED.names, *(f"{text} AS c{i}" for i, text in enumerate([*rounded, *exact]))
+    ).collect()
+    for i, text in enumerate([*rounded, *exact]):
+        described = PunctuationSet(ROUNDED, excluded(text, ROUNDED))
+        assert bool(described) == (text in exact), text
+        assert not any(described.matches(tuple(row[:3])) and row[3 + i] is True for row in found), text
+    # Without that care, these would have been called excluded.
+    assert sum(row[3 + i] is True for row in found for i in range(len(rounded))) > 3
