@@ -80,12 +80,21 @@ class IntegerType(DiscreteType):
 
     @property
     def digits(self) -> int:
-        """How many digits a value has at the most; all numbers of fewer are values.
+        """How many digits a value has at the most.
 
         >>> IntegerType("INT", 32).digits
         10
         """
         return len(str(self.high))
+
+    @property
+    def free_digits(self) -> int:
+        """How many digits a number may have to be a value, whichever they are.
+
+        >>> IntegerType("INT", 32).free_digits
+        9
+        """
+        return self.digits - 1
 
     @property
     def low(self) -> int:

@@ -23,6 +23,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import condition
+from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +44,7 @@ class ByClock:
     def require(self, schema: Schema) -> None:
         """The attribute is a moment, and the delay a delay."""
         attribute = schema.attribute(self.attribute)
-        if attribute.domain.type != "TIMESTAMP":
+        if attribute.domain.sql != TimestampType(zoned=True):
             raise QueryError(
                 f"no clock tells {attribute.name}, which is {attribute.domain.type}",
                 hint="a clock tells a TIMESTAMP: it knows no other time zone",

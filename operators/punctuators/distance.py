@@ -15,7 +15,8 @@ from punct_ns.notation import parse_pattern
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.pattern import EMPTY, Pattern, Range, canonical
 from punct_ns.schema import Attribute
-from punct_ns.temporal_type import DateType, TimestampType
+from punct_ns.sql_type import StringType
+from punct_ns.temporal_type import DateType, TemporalType, TimestampType
 
 Distance = int | float | Decimal | timedelta
 
@@ -70,21 +71,21 @@ def comparable(expression: str, domain: Domain) -> str:
 
 def told(expression: str, domain: Domain) -> str:
     """Spark SQL that is the value as a text, for `value_told` and `below`, whatever the time zone."""
-    if domain.type == "TIMESTAMP":
+    if domain.sql == TimestampType(zoned=True):
         return f"CAST(unix_micros({expression}) AS STRING)"
     return f"CAST({expression} AS STRING)"
 
 
 def value_told(text: str, domain: Domain) -> Value:
     """The value that was told."""
-    if isinstance(domain.sql, TimestampType) and domain.sql.zoned:
+    if domain.sql == TimestampType(zoned=True):
         return domain.sql.value(int(text))
     return domain.read(text)
 
 
 def values_below(text: str, domain: Domain) -> Pattern:
     """The values below one that was told, which may be beyond the domain."""
-    if domain.type == "STRING" or isinstance(domain.sql, TimestampType | DateType):
+    if isinstance(domain.sql, StringType | TemporalType):
         try:
             return canonical(Range(None, value_told(text, domain)), domain)
         except (ValueError, OverflowError):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from punct_ns.domain import NAN, Domain
+from punct_ns.numeric_type import FloatType
 from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -56,7 +57,7 @@ def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ..
         except ValueError:
             return ()
         parts.append(canonical(Range(low, high, True, True), domain))
-    if domain.type in ("DOUBLE", "FLOAT"):
+    if isinstance(domain.sql, FloatType):
         parts.append(List((NAN,)))  # statistics say nothing of NaN
         parts = [canonical(part, domain) for part in parts]
     return tuple(parts)

@@ -8,6 +8,7 @@ from xml.parsers import expat
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
+from punct_ns.sql_type import OpaqueType, SqlType
 
 ATTRIBUTE_PREFIX = "_"
 """A column so named is an attribute of the row element, as in Spark's XML source."""
@@ -79,12 +80,14 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
         except KeyError:
             raise QueryError(
                 f"the result's column {name!r} of type {attribute.domain.type} cannot be written as text",
-                hint=f"write {_as_text(attribute.domain.type).format(name)} AS {name}",
+                hint=f"write {_as_text(attribute.domain.sql).format(name)} AS {name}",
             ) from None
 
 
-def _as_text(type_: str) -> str:
+def _as_text(type_: SqlType) -> str:
     """What makes text of a type, of a name in braces."""
-    if type_.startswith(("ARRAY", "MAP", "STRUCT", "VARIANT")):
-        return "to_json({})"
-    return "base64({})" if type_ == "BINARY" else "CAST({} AS STRING)"
+    constructor = type_.constructor if isinstance(type_, OpaqueType) else ""
+    return _TEXT_OF.get(constructor, "CAST({} AS STRING)")
+
+
+_TEXT_OF = {**dict.fromkeys(("ARRAY", "MAP", "STRUCT", "VARIANT"), "to_json({})"), "BINARY": "base64({})"}

@@ -16,7 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from punct_ns.errors import QueryError
+from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute, Schema
+from punct_ns.sql_type import StringType
+from punct_ns.temporal_type import DateType, TemporalType, TimestampType
 from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, pc
 from xmlstream.sink.writable import ATTRIBUTE_PREFIX
 
@@ -125,16 +128,15 @@ def _gathered(columns: Sequence[_Pieces], rows: int) -> pa.Buffer:
 
 
 def _text(values: ArrowColumn, frame: _Frame) -> ArrowColumn:
-    kind = frame.attribute.domain.type
-    if kind == "STRING":
+    type_ = frame.attribute.domain.sql
+    if isinstance(type_, StringType):
         return _escaped(values, frame)
-    if kind in _YEARS:
+    if isinstance(type_, TemporalType):
         _require_years(values, frame.attribute)
-    if kind == "TIMESTAMP":
-        return pc.binary_join_element_wise(_wall_clock(values), "Z", "")
-    if kind == "TIMESTAMP_NTZ":
-        return _wall_clock(values)
-    if kind in ("DOUBLE", "FLOAT"):
+    if isinstance(type_, TimestampType):
+        clock = _wall_clock(values)
+        return pc.binary_join_element_wise(clock, "Z", "") if type_.zoned else clock
+    if isinstance(type_, FloatType):
         text = pc.cast(values, pa.string())
         finite = pc.is_finite(values)
         if pc.all(finite).as_py() is not False:
@@ -147,12 +149,12 @@ def _text(values: ArrowColumn, frame: _Frame) -> ArrowColumn:
 _DAY = 86_400_000_000  # microseconds
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 _MOMENTS = (pa.int64(), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1)
-_YEARS = {"DATE": (pa.int32(), _FIRST_DAY, _LAST_DAY), "TIMESTAMP": _MOMENTS, "TIMESTAMP_NTZ": _MOMENTS}
+_YEARS = {DateType: (pa.int32(), _FIRST_DAY, _LAST_DAY), TimestampType: _MOMENTS}
 """As what the days and moments are counted, and the first and the last of them that are read again."""
 
 
 def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
-    kind, first, last = _YEARS[attribute.domain.type]
+    kind, first, last = _YEARS[type(attribute.domain.sql)]
     counted = values.cast(pa.timestamp("us")) if kind == pa.int64() and values.type.unit != "us" else values
     ends = pc.min_max(counted.view(kind))
     low, high = ends["min"].as_py(), ends["max"].as_py()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from operators.expressions.dialect import render
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
+from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema
 from xmlstream.sql.analysis_errors import explained
 from xmlstream.sql.catalogue import Catalogue
@@ -57,7 +58,6 @@ class NamesOnly:
         return one
 
 
-_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
 
 
@@ -94,7 +94,7 @@ class SparkAnalyst:
         """The same, or for numbers what Spark's union makes of them, as its comparison does."""
         if one == other:
             return one
-        if not all(type_.startswith(_NUMBERS) for type_ in (one, other)):
+        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
             return None
         return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
 

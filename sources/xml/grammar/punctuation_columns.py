@@ -16,13 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
+from punct_ns.numeric_type import IntegerType
 from punct_ns.pattern import List, Pattern, Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION
+from punct_ns.temporal_type import TemporalType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.xml.parser.columns import ColumnReader
-from sources.xml.parser.plain_numbers import DIGITS
 
 pc: Any = pyarrow.compute
 Longs = npt.NDArray[np.int64]
@@ -142,14 +143,15 @@ def _is(flags: Any) -> Bools:
 
 
 def _constants(texts: Any, mine: Bools, attribute: Attribute) -> Constants | None:
-    if (digits := DIGITS.get(attribute.domain.type)) is None:
+    if not isinstance(attribute.domain.sql, IntegerType):
         return None
+    digits = attribute.domain.sql.free_digits
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, rf"^-?\d{{1,{digits}}}$")))
     return Constants(pc.cast(texts.take(pa.array(rows)), pa.int64()).to_numpy(), rows) if len(rows) else None
 
 
 def _prefixes(texts: Any, mine: Bools, attribute: Attribute) -> Prefixes | None:
-    if attribute.domain.type not in (*DIGITS, "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+    if not isinstance(attribute.domain.sql, IntegerType | TemporalType):
         return None
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, _FROM_THE_START)))
     if not len(rows):

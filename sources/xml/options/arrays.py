@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import Domain
+from punct_ns.sql_type import OpaqueType
 from sources.xml.options.arrow_text import characters
 
 pc: Any = pyarrow.compute
@@ -20,8 +20,6 @@ SEPARATOR = "\x1f"
 LACKING = "\x1e"
 """The text of an element that is null: another such character."""
 
-_ARRAY = re.compile(r"(?i)array\s*<\s*(.+?)\s*>")
-
 
 def element_of(domain: Domain) -> Domain | None:
     """The domain of the elements; None of what is no array, or one of what cannot be read from a text.
@@ -29,8 +27,8 @@ def element_of(domain: Domain) -> Domain | None:
     >>> element_of(Domain("ARRAY<INT>")), element_of(Domain("ARRAY<ARRAY<INT>>")), element_of(Domain("INT"))
     (Domain(type='INT', nullable=True, low=None, high=None), None, None)
     """
-    found = _ARRAY.fullmatch(domain.type)
-    element = Domain(found[1]) if found else None
+    name = domain.sql.element if isinstance(domain.sql, OpaqueType) else None
+    element = None if name is None else Domain(name)
     return None if element is None or element.opaque else element
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
+from punct_ns.sql_type import StringType
 from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.option_table import (
@@ -198,7 +199,7 @@ def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     for name, prefix in given.items():
         if name.startswith("prefix."):
             place = _place(name, schema)
-            if (element_of(schema[place].domain) or schema[place].domain).type == "STRING":
+            if isinstance((element_of(schema[place].domain) or schema[place].domain).sql, StringType):
                 raise UsageError(f"{name} of a STRING", hint="a prefix is taken off what is no string, as in person17")
             found[place] = prefix
     return tuple(found)

@@ -13,7 +13,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import Domain
+from punct_ns.numeric_type import FloatType, IntegerType
 from punct_ns.slices import arrow_type
+from punct_ns.sql_type import SqlType, StringType
+from punct_ns.temporal_type import DateType, TimestampType
 from sources.xml.options.arrays import element_of, read_array
 from sources.xml.options.arrow_text import Mask, characters, without_outer_blanks
 from sources.xml.options.formats import IsoRewriting, PrefixRewriting
@@ -38,14 +41,13 @@ class ColumnReader:
         """`trim` says whether blanks around a string are no part of it; of other types they never are."""
         self._name = name
         self._domain = domain
-        self._kind = domain.type.partition("(")[0]
         element = element_of(domain)
         self._elements = ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
         self.type: pa.DataType = (
             pa.list_(pa.field("element", self._elements.type)) if self._elements else arrow_type(domain)
         )
         self._null_value = null_value
-        self._trim = trim or self._kind != "STRING"
+        self._trim = trim or not isinstance(domain.sql, StringType)
         self._rewriting = rewriting
         self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
 
@@ -53,9 +55,8 @@ class ColumnReader:
     def of(options: SourceOptions, index: int) -> ColumnReader:
         """For an attribute of a source."""
         attribute = options.schema[index]
-        formats = {"DATE": options.date_format, "TIMESTAMP": options.timestamp_format}
-        kind = (element_of(attribute.domain) or attribute.domain).type
-        pattern = formats.get(kind.removesuffix("_NTZ"))
+        formats = {DateType: options.date_format, TimestampType: options.timestamp_format}
+        pattern = formats.get(type((element_of(attribute.domain) or attribute.domain).sql))
         rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])
@@ -89,7 +90,7 @@ class ColumnReader:
     @property
     def takes_all(self) -> bool:
         """Whether every text is a value of it, and the lack of one, too."""
-        return self._kind == "STRING" and self._domain == Domain("STRING")
+        return self._domain == Domain("STRING")
 
     def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
         """The reasons that `read` gives; where all texts are plainly numbers, without making them."""
@@ -105,12 +106,12 @@ class ColumnReader:
 
     def _quickly(self, texts: pa.StringArray) -> Any:
         """The values if Arrow can be trusted with all of the texts, else None."""
-        if self._kind == "STRING":
+        if isinstance(self._domain.sql, StringType):
             return without_outer_blanks(texts) if self._trim else texts
         try:
-            if self._kind in _FORMS:
+            if self._domain.sql in _FORMS:
                 return self._moments(texts)
-            plain = _PLAIN.get(self._kind)
+            plain = _PLAIN.get(type(self._domain.sql))
             if plain is None or not plain[characters(texts)].all():
                 return None
             values = texts.cast(self.type)
@@ -121,7 +122,7 @@ class ColumnReader:
 
     def _moments(self, texts: Any) -> Any:
         """Dates and timestamps that are all spelt in one of the usual forms, else None."""
-        for form, type_ in _FORMS[self._kind]:
+        for form, type_ in _FORMS[self._domain.sql]:
             # One is looked at before all are.
             if (
                 pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
@@ -177,16 +178,16 @@ def _only(allowed: bytes) -> Mask:
 
 
 _PLAIN = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _only(b"0123456789-")),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), _only(b"0123456789-.")),
+    IntegerType: _only(b"0123456789-"),
+    FloatType: _only(b"0123456789-."),
 }
 """The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""
 
 _DATE = r"^[1-9]\d{3}-\d\d-\d\d"
 _CLOCK = _DATE + r"[T ]\d\d:\d\d:[0-5]\d(\.\d{1,6})?"
-_FORMS: dict[str, tuple[tuple[str, pa.DataType], ...]] = {
-    "DATE": ((_DATE + "$", pa.date32()),),
-    "TIMESTAMP": ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
-    "TIMESTAMP_NTZ": ((_CLOCK + "$", pa.timestamp("us")),),
+_FORMS: dict[SqlType, tuple[tuple[str, pa.DataType], ...]] = {
+    DateType(): ((_DATE + "$", pa.date32()),),
+    TimestampType(zoned=True): ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
+    TimestampType(zoned=False): ((_CLOCK + "$", pa.timestamp("us")),),
 }
 """Forms of dates and timestamps, with the type that Arrow reads them as; without a zone they are in UTC."""

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import BLANKS
+from punct_ns.numeric_type import IntegerType
+from punct_ns.sql_type import StringType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.xml.options.arrow_text import has_blank_ends
 from sources.xml.options.formats import PrefixRewriting
@@ -17,14 +19,6 @@ from sources.xml.parser.item_reader import quoted_constant
 from sources.xml.parser.leaf_text import UnreadableError
 
 pc: Any = pyarrow.compute
-
-_PLAIN = {
-    "TINYINT": r"^(\*|-?\d{1,2})$",
-    "SMALLINT": r"^(\*|-?\d{1,4})$",
-    "INT": r"^(\*|-?\d{1,9})$",
-    "BIGINT": r"^(\*|-?\d{1,18})$",
-}
-"""Texts that are patterns whatever they say."""
 
 
 class PatternReader:
@@ -59,8 +53,10 @@ class PatternReader:
 
     def _doubtful(self, index: int, texts: Any) -> list[str]:
         different = texts.unique()
-        plain = None if index in self._prefixes else _PLAIN.get(self._schema[index].domain.type)
-        if plain is not None and len(different) > 1:
+        type_ = self._schema[index].domain.sql
+        if isinstance(type_, IntegerType) and index not in self._prefixes and len(different) > 1:
+            # So few digits are a pattern, whichever they are.
+            plain = rf"^(\*|-?\d{{1,{type_.free_digits}}})$"
             different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
         return [text for text in different.to_pylist() if text is not None and text != "*"]
 
@@ -76,7 +72,7 @@ class PatternReader:
         if self._trims:
             return list(columns)
         return [
-            _quoted(texts) if attribute.domain.type == "STRING" and has_blank_ends(texts) else texts
+            _quoted(texts) if isinstance(attribute.domain.sql, StringType) and has_blank_ends(texts) else texts
             for texts, attribute in zip(columns, self._schema, strict=True)
         ]
 

@@ -5,19 +5,16 @@ So is what a query does not use looked at: nobody wants its values, and most of 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from punct_ns.domain import Domain
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from sources.xml.options.arrow_text import characters, text_ends
 
 _ZERO, _POINT = b"0."
-
-DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
-"""Digits that a value of the type may have, whatever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +29,13 @@ class PlainNumbers:
         """Those that are values of a domain; None if that is not for their digits to say."""
         if domain.low is not None or domain.high is not None:
             return None
-        if domain.type in DIGITS:
-            return PlainNumbers(DIGITS[domain.type])
-        if domain.type in ("FLOAT", "DOUBLE"):
-            return PlainNumbers(30, 300)
-        if decimal := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", domain.type):
-            precision, scale = int(decimal[1]), int(decimal[2])
-            return PlainNumbers(precision - scale, scale)
+        match domain.sql:
+            case IntegerType(free_digits=digits):
+                return PlainNumbers(digits)
+            case FloatType():
+                return PlainNumbers(30, 300)
+            case DecimalType(precision, scale):
+                return PlainNumbers(precision - scale, scale)
         return None
 
     def are_all(self, texts: pa.StringArray) -> bool:
