@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from xmlstream.sql.functions import AGGREGATES
+
 COLUMNS = (
     "g INT NOT NULL, k INT NOT NULL, i INT, j BIGINT, p DECIMAL(9,2), x DOUBLE, f FLOAT, s STRING, u STRING,"
     " t TIMESTAMP, d DATE, ok BOOLEAN"
@@ -372,3 +374,25 @@ FORMS = [
     "x IS NULL AND NOT ok",
 ]
 """Without a function's name, or with a syntax of their own."""
+
+SAMPLES = [*CALLS.values(), *FORMS]
+OF_TWO = {name for name in AGGREGATES if name.startswith(("regr_", "corr", "covar"))}
+OF_TRUTH = {"bool_and", "bool_or", "every", "count_if"}
+
+
+OF_MAPS = ("map(", "map_concat", "str_to_map", "map_from")
+"""How calls begin whose value is a map, of which Spark makes no number."""
+
+
+def number_of(call: str) -> str:
+    """Its value as an integer, whatever the type, whose sums are exact."""
+    return f"hash(map_entries({call}))" if call.startswith(OF_MAPS) and not call.endswith("]") else f"hash({call})"
+
+
+def aggregated(name: str, call: str, *, distinct: bool) -> str:
+    number = number_of(call)
+    if name in OF_TRUTH:
+        return f"{name}({number} % 2 = 0)"
+    if name in OF_TWO:
+        return f"{name}({number}, k)"
+    return f"{name}({number}, 0.5)" if name == "percentile" else f"{name}({'DISTINCT ' * distinct}{number})"

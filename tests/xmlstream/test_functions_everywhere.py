@@ -21,7 +21,7 @@ from punct_ns.schema import Attribute, Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.running import tuples_of
 from tests.harness.walking import Walk
-from tests.samples.functions import CALLS, COLUMNS, FORMS, ROWS
+from tests.samples.functions import CALLS, COLUMNS, ROWS, SAMPLES, aggregated, number_of
 from xmlstream.optimizer.rules import optimized
 from xmlstream.sql.functions import AGGREGATES, SCALARS
 from xmlstream.sql.script import read
@@ -31,27 +31,6 @@ if TYPE_CHECKING:
 
 TABLE = f"CREATE TABLE v ({COLUMNS}) USING punctuated_xml OPTIONS (path 'v.xml', rowTag 'r', schemes 'g; k');\n"
 SCHEMA = Schema.parse(COLUMNS)
-SAMPLES = [*CALLS.values(), *FORMS]
-OF_TWO = {name for name in AGGREGATES if name.startswith(("regr_", "corr", "covar"))}
-OF_TRUTH = {"bool_and", "bool_or", "every", "count_if"}
-
-
-OF_MAPS = ("map(", "map_concat", "str_to_map", "map_from")
-"""How calls begin whose value is a map, of which Spark makes no number."""
-
-
-def number_of(call: str) -> str:
-    """Its value as an integer, whatever the type, whose sums are exact."""
-    return f"hash(map_entries({call}))" if call.startswith(OF_MAPS) and not call.endswith("]") else f"hash({call})"
-
-
-def aggregated(name: str, call: str, *, distinct: bool) -> str:
-    number = number_of(call)
-    if name in OF_TRUTH:
-        return f"{name}({number} % 2 = 0)"
-    if name in OF_TWO:
-        return f"{name}({number}, k)"
-    return f"{name}({number}, 0.5)" if name == "percentile" else f"{name}({'DISTINCT ' * distinct}{number})"
 
 
 def parts(position: int, size: int = 60) -> Iterator[list[str]]:
