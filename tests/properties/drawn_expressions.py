@@ -99,6 +99,12 @@ def values(draw: st.DrawFn, column: Column) -> str:
 
 
 @st.composite
+def calls(draw: st.DrawFn, column: Column) -> str:
+    """A call of any type, of columns."""
+    return _filled(draw, draw(st.sampled_from(CALLS)), column)
+
+
+@st.composite
 def conditions(draw: st.DrawFn, column: Column) -> str:
     """One or two conditions, one in three of which no tuple satisfies."""
     parts = draw(st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=2, unique=True))

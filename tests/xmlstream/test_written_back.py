@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from operators.expressions.dialect import expression, render
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
+from tests.harness.writing_back import differing, written
 from tests.samples.functions import COLUMNS, OF_TRUTH, OF_TWO, SAMPLES, aggregated, number_of
 from xmlstream.sql.catalogue import Catalogue
 from xmlstream.sql.functions import AGGREGATES
-from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.supported import require_supported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,34 +95,6 @@ def of_aggregates(calls: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield call, aggregated(name, call, distinct=i % 2 == 1)
             if name not in OF_TWO | OF_TRUTH | {"percentile"}:
                 yield call, f"{name}({number_of(call)}) FILTER (WHERE {present([call])})"
-
-
-def written(query: str) -> str:
-    """What the query is printed as; it uses what is supported, and is read from there as the same again."""
-    (statement,) = parse_statements(QueryText.of(query))
-    require_supported(statement.tree, statement.text)
-    text = render(statement.tree)
-    (again,) = parse_statements(QueryText.of(text))
-    assert render(again.tree) == text
-    return text
-
-
-def is_same(spark: SparkSession, query: str) -> bool:
-    """Whether Spark resolves a query and what it is printed as to one plan; literals and casts of them are one."""
-    plans: list[Any] = [spark.sql(text)._jdf.queryExecution() for text in (query, written(query))]
-    if plans[0].analyzed().canonicalized().equals(plans[1].analyzed().canonicalized()):
-        return True
-    return bool(plans[0].optimizedPlan().canonicalized().equals(plans[1].optimizedPlan().canonicalized()))
-
-
-def differing(spark: SparkSession, calls: Sequence[str], query: Callable[[Sequence[str]], str]) -> list[str]:
-    """The calls of which Spark makes something else once they are printed."""
-    if is_same(spark, query(calls)):
-        return []
-    if len(calls) == 1:
-        return [*calls]
-    half = len(calls) // 2
-    return [*differing(spark, calls[:half], query), *differing(spark, calls[half:], query)]
 
 
 @pytest.fixture(scope="module")
