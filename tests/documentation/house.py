@@ -20,10 +20,10 @@ CAPTIONS = {
     "xmlstream": {
         "cli": "the command xmlstream",
         "builder": "queries in Python",
-        "secret": "other engines",
-        "sql": "text to plan",
-        "optimizer": "plan to plan",
-        "safety": "will it answer, will it fit",
+        "secret": "simulator",
+        "sql": "from text",
+        "optimizer": "rewrites",
+        "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
         "sink": "results as XML",
         "plan": "a DAG of operators",
@@ -34,8 +34,8 @@ CAPTIONS = {
         "joins": "equality, purge, chains",
         "expressions": "what is known of SQL",
         "state": "kept between slices",
-        "groupings": "what an operator waits for",
-        "logical_properties": "what a rule of the optimizer may ask of any operator",
+        "groupings": "what is waited for",
+        "logical_properties": "what rules may ask",
     },
     "sources": {
         "xmark": "XMark's streams",
@@ -119,10 +119,21 @@ class Drawing:
         self.text(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
 
     def storey(self, package: str, names: Sequence[str], box: Box) -> None:
-        """Rooms side by side, equally wide."""
-        width = (box.width - 8 * (len(names) - 1)) / len(names)
-        for i, name in enumerate(names):
-            self.room(package, name, Box(box.x + i * (width + 8), box.y, width, box.height))
+        """Rooms side by side: equally wide, or where words do not fit so, as wide as each has words and as much more.
+
+        Raises:
+            ValueError: The words do not fit.
+        """
+        needed = [_words(name, CAPTIONS[package][name]) for name in names]
+        free = box.width - 8 * (len(names) - 1)
+        more = (free - sum(needed)) / len(names)
+        if more < 0:
+            raise ValueError(f"captions of {', '.join(names)} are too long by {-more * len(names):.0f}")
+        widths = [free / len(names)] * len(names) if max(needed) <= free / len(names) else [n + more for n in needed]
+        x = box.x
+        for name, width in zip(names, widths, strict=True):
+            self.room(package, name, Box(x, box.y, width, box.height))
+            x += width + 8
 
     def chips(self, names: Sequence[str], x: float, y: float, width: float) -> None:
         """Modules, each in a pill, in lines."""
@@ -168,6 +179,11 @@ def lines(names: Sequence[str], width: float) -> list[list[str]]:
             found.append([])
         found[-1].append(name)
     return found
+
+
+def _words(name: str, caption: str) -> float:
+    """How wide a room must be for its words, in the widest of the fonts."""
+    return 18 + max(7.9 * len(name), 6.6 * len(caption))
 
 
 def _pill(name: str) -> float:
