@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import is_compact
+from punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
 """Of each input its attributes and schemes."""
@@ -145,7 +146,7 @@ class StateModel:
         most = 1
         for name in self.per:
             domain = self.domains.attribute(name).domain
-            bounded = domain.type == "BOOLEAN" or None not in (domain.low, domain.high)
+            bounded = isinstance(domain.sql, BooleanType) or None not in (domain.low, domain.high)
             if not bounded or (size := domain.size) is None:
                 return None
             most *= size + domain.nullable

@@ -262,7 +262,7 @@ def is_finite(kind: Kind, domain: Domain) -> bool:
         case "prefix":
             return domain.high is not None and domain.high != math.inf
         case "each":
-            return domain.type == "BOOLEAN" or (domain.discrete and None not in (domain.low, domain.high))
+            return isinstance(domain.sql, BooleanType) or (domain.discrete and None not in (domain.low, domain.high))
 
 
 def _term(text: str, schema: Schema) -> Term:

@@ -21,7 +21,7 @@ _MONEY = "DECIMAL(12,2)"
 class _Column:
     """A column: its type, its path where that is not its name, and the prefix of its texts."""
 
-    type: str
+    ddl: str
     path: str = ""
     prefix: str = ""
 
@@ -188,11 +188,11 @@ def options(given: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"the stream {name} has its own {key}", hint="USING punctuated_xml takes every option")
     written = {
         "rowTag": name.lower(),
-        "schema": ", ".join(f"`{column}` {declared.type}" for column, declared in stream.columns.items()),
+        "schema": ", ".join(f"`{column}` {declared.ddl}" for column, declared in stream.columns.items()),
         **{f"path.{column}": declared.path for column, declared in stream.columns.items() if declared.path},
         **{f"prefix.{column}": declared.prefix for column, declared in stream.columns.items() if declared.prefix},
     }
-    if any(declared.type == "DATE" for declared in stream.columns.values()):
+    if any(declared.ddl == "DATE" for declared in stream.columns.values()):
         written["dateFormat"] = "MM/dd/yyyy"
     if stream.unit:
         written["unitTag"] = stream.unit

@@ -43,16 +43,3 @@ def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
         case DecimalType(digits, after_point), DecimalType(precision, scale):
             return digits - after_point <= precision - scale and after_point <= scale
     return False
-
-
-def hull(domains: list[Domain]) -> Domain:
-    """The smallest domain, of one and the same type, that holds all of these.
-
-    >>> hull([Domain("INT", False, 0, 59), Domain("INT", True, 3)])
-    Domain(type='INT', nullable=True, low=0, high=None)
-    """
-    first = domains[0]
-    lows, highs = [d.low for d in domains], [d.high for d in domains]
-    low = None if None in lows else min(lows, key=lambda end: first.cut(end, after=False))
-    high = None if None in highs else max(highs, key=lambda end: first.cut(end, after=True))
-    return Domain(first.type, any(d.nullable for d in domains), low, high)

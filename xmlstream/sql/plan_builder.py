@@ -10,7 +10,7 @@ from sqlglot import exp
 from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.expressions.dialect import cast_to, render, type_text
-from operators.expressions.lossless_casts import hull, lossless_cast
+from operators.expressions.lossless_casts import lossless_cast
 from operators.expressions.references import named
 from operators.intersect import Intersect
 from operators.merge import Merge
@@ -135,9 +135,22 @@ def _together(
     names = first.node.schema.names
     nodes = [_converted(part.node, names, types, analyst) for part in parts]
     columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
-    schema = Schema(tuple(Attribute(name, hull([a.domain for a in found])) for name, found in columns))
+    schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
     fields = zip(first.fields, names, strict=True)
     return Relation(Node(operator(schema), tuple(nodes), label), tuple(Field(f.name, name) for f, name in fields))
+
+
+def _hull(domains: list[Domain]) -> Domain:
+    """The smallest domain, of one and the same type, that holds all of these.
+
+    >>> _hull([Domain("INT", False, 0, 59), Domain("INT", True, 3)])
+    Domain(type='INT', nullable=True, low=0, high=None)
+    """
+    first = domains[0]
+    lows, highs = [d.low for d in domains], [d.high for d in domains]
+    low = None if None in lows else min(lows, key=lambda end: first.cut(end, after=False))
+    high = None if None in highs else max(highs, key=lambda end: first.cut(end, after=True))
+    return Domain(first.type, any(d.nullable for d in domains), low, high)
 
 
 def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:

@@ -1,0 +1,64 @@
+"""Types of SQL: read once, from their names, by the algebra; everyone else asks what a type is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlglot import exp
+
+import operators
+from operators.expressions.types import compared_digits, fit_one_decimal, kind, result_kind
+from punct_ns.domain import TYPES, sql_type
+
+HOUSE = Path(operators.__file__).parents[1]
+ROOMS = [HOUSE / name for name in ("punct_ns", "operators", "sources", "xmlstream")]
+
+
+def texts(node: ast.expr) -> Iterator[str]:
+    """The texts that something is compared with."""
+    yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+
+
+def test_nobody_reads_the_name_of_a_type() -> None:
+    wrong = []
+    for path in (path for room in ROOMS for path in sorted(room.rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Compare(left=ast.Attribute(attr="type"), comparators=others):
+                    read = any(list(texts(other)) for other in others)
+                case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="type"))):
+                    read = True
+                case _:
+                    read = False
+            if read:
+                wrong.append(f"{path.relative_to(HOUSE)}:{getattr(node, 'lineno', 0)} {ast.unparse(node)}")
+    assert not wrong
+
+
+def test_every_type_has_a_kind() -> None:
+    assert {name: kind(type_) for name, type_ in TYPES.items()} == {
+        "STRING": "string",
+        **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "integer"),
+        "FLOAT": "float",
+        "DOUBLE": "double",
+        "BOOLEAN": "boolean",
+        "DATE": "date",
+        "TIMESTAMP": "timestamp",
+        "TIMESTAMP_NTZ": "timestamp_ntz",
+    }
+
+
+@pytest.mark.parametrize(("name", "digits"), [("TINYINT", 3), ("SMALLINT", 5), ("INT", 10), ("BIGINT", 20)])
+def test_an_integer_is_compared_with_the_digits_that_spark_gives_it(name: str, digits: int) -> None:
+    assert compared_digits(sql_type(name)) == (digits, 0)
+    assert fit_one_decimal([(digits, 0), (0, 38 - digits)])
+    assert not fit_one_decimal([(digits, 0), (0, 39 - digits)])
+
+
+def test_arithmetic_of_integers_stays_whole_but_for_quotients() -> None:
+    kinds = [result_kind(operation, "integer", "integer") for operation in (exp.Add, exp.Mul, exp.IntDiv, exp.Div)]
+    assert kinds == ["integer", "integer", "integer", "double"]
+    assert result_kind(exp.Sub, "float", "decimal") == "double"
