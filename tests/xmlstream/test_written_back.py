@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.dialect import expression, render
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing, written
@@ -127,10 +126,3 @@ def test_what_is_printed_as_something_else_is_noticed(reader: SparkSession) -> N
     other = reader.sql("SELECT log(2, k) AS v0 FROM v")._jdf.queryExecution()
     same = reader.sql(written("SELECT log(3, k) AS v0 FROM v"))._jdf.queryExecution()
     assert not other.analyzed().canonicalized().equals(same.analyzed().canonicalized())
-
-
-@pytest.mark.parametrize("call", SAMPLES)
-def test_an_expression_is_printed_as_it_was_read(call: str) -> None:
-    once = render(expression(call))
-    assert expression(once) == expression(render(expression(once)))
-    assert render(expression(once)) == once
