@@ -1,4 +1,4 @@
-"""The command line: generate, run, cat, check, example, prepare.
+"""The command line: generate, run, cat, check, explain, example, prepare.
 
 Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 130 and 143 interrupted by SIGINT and SIGTERM, 141
 whoever read the output has seen enough. What went wrong is said on standard error.
@@ -16,8 +16,10 @@ from rich.text import Text
 
 from punct_ns.errors import InputError, QueryError, StateError, UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
+from xmlstream.cli.command_arguments import name_values
+from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
-from xmlstream.cli.run_command import name_values, run
+from xmlstream.cli.run_command import run
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
 from xmlstream.sink.standard_output import ReaderGone, StandardOutput
@@ -32,6 +34,7 @@ app = typer.Typer(
 app.add_typer(generators, name="generate")
 app.command()(secret)
 app.command()(run)
+app.command()(explain)
 
 
 def _version(wanted: bool) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback as traceback_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import UsageError, XmlStreamError, format_error
+from punct_ns.errors import XmlStreamError, format_error
 from xmlstream.cli import interrupts
+from xmlstream.cli.command_arguments import name_values, query_text
 
 
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -65,7 +64,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from xmlstream.sql import script as scripts
 
     variables, configuration = name_values(define, "-D", "NAME=VALUE"), name_values(conf, "--conf", "KEY=VALUE")
-    text, called = _text(query)
+    text, called = query_text(query)
     try:
         script = scripts.read(text, variables, called)
         _run(
@@ -122,30 +121,3 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
                 + ("" if summary.closed else "; the query is open")
             )
         console.print(Text(said), highlight=False, soft_wrap=True)
-
-
-def _text(query: str) -> tuple[str, str]:
-    """A query's text, and what to call it."""
-    if query == "-":
-        return sys.stdin.read(), "standard input"
-    try:
-        return Path(query).read_text(encoding="utf-8"), query
-    except OSError as error:
-        raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"the query {query} is no UTF-8 text") from None
-
-
-def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
-    """The values of an option that is given as often as one likes, by their names.
-
-    Raises:
-        UsageError: One has no name, or no value.
-    """
-    pairs = {}
-    for text in texts or ():
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise UsageError(f"{option} {text}: a name and a value are wanted", hint=f"{option} {form}")
-        pairs[name.strip()] = value
-    return pairs

@@ -1,0 +1,74 @@
+"""What `xmlstream explain` says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from xmlstream.cli.commands import app
+
+BIDS = """
+CREATE TABLE bid (auction INT, bidder INT, price INT)
+USING punctuated_xml OPTIONS (path 'bid.xml', rowTag 'bid', schemes '{schemes}');
+SELECT auction, max(price) AS top FROM (SELECT DISTINCT * FROM bid) GROUP BY auction;
+"""
+
+
+def explain(schemes: str, *options: str) -> str:
+    done = CliRunner().invoke(
+        app, ["explain", "-", *options], input=BIDS.format(schemes=schemes), catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_each_operator_says_what_it_promises_when_it_answers_and_what_it_keeps() -> None:
+    assert (
+        explain("auction", "--follow")
+        == """\
+group_by: (auction) max(`price`) AS `top`
+  promises auction
+  answers when auction closes
+  keeps groups until auction closes
+    distinct: auction, bidder, price
+      promises auction
+      answers at once
+      keeps tuples until auction closes
+        bid: bid.xml (auction, bidder, price)
+          promises auction
+
+It answers when groups close, and what it keeps is bounded.
+"""
+    )
+
+
+def test_what_is_wrong_is_said_with_what_would_mend_it() -> None:
+    assert (
+        explain("bidder", "--follow").partition("\n\n")[2]
+        == """\
+group_by never answers, since nothing closes auction.
+group_by keeps groups for ever, since nothing closes auction.
+Promise schemes 'auction' on bid.
+Or promise schemes 'auction prefix' on bid.
+"""
+    )
+
+
+def test_the_end_of_an_input_closes_what_nothing_else_does() -> None:
+    told = explain("bidder")
+    assert "answers at the end of its input" in told
+    assert "promises bidder, and ends" in told
+    assert told.endswith("It answers at the end of its input, and what it keeps is bounded.\n")
+
+
+@pytest.mark.parametrize(("schemes", "safe"), [("auction", True), ("", False)])
+def test_the_same_as_json(schemes: str, safe: bool) -> None:
+    told = json.loads(explain(schemes, "--follow", "--format", "json"))
+    assert (told["enabled"], told["safe"]) == (safe, safe)
+    assert [one["name"] for one in told["operators"]] == ["bid", "distinct", "group_by"]
+    (group_by,) = [one for one in told["operators"] if one["name"] == "group_by"]
+    assert group_by["answers"]["groupings"] == [{"of": "distinct", "attributes": ["auction"]}]
+    assert group_by["keeps"][0]["bounded"] == safe
+    assert (told["remedies"] == []) == safe

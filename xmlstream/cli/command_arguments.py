@@ -1,0 +1,39 @@
+"""Arguments that several commands take: a query, and values by their names."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from punct_ns.errors import UsageError
+
+
+def query_text(query: str) -> tuple[str, str]:
+    """A query's text, and what to call it.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    if query == "-":
+        return sys.stdin.read(), "standard input"
+    try:
+        return Path(query).read_text(encoding="utf-8"), query
+    except OSError as error:
+        raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the query {query} is no UTF-8 text") from None
+
+
+def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
+    """The values of an option that is given as often as one likes, by their names.
+
+    Raises:
+        UsageError: One has no name, or no value.
+    """
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"{option} {text}: a name and a value are wanted", hint=f"{option} {form}")
+        pairs[name.strip()] = value
+    return pairs

@@ -1,0 +1,37 @@
+"""`xmlstream explain`: what is known of a query before it runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from xmlstream.cli.command_arguments import name_values, query_text
+
+
+class Format(StrEnum):
+    """How an explanation is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def explain(
+    query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Of a run that waits for more input, without an end.")
+    ] = False,
+    format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.TEXT,
+) -> None:
+    """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks."""
+    from xmlstream.safety.explanation import explained
+    from xmlstream.sql import script as scripts
+
+    text, called = query_text(query)
+    root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
+    typer.echo(explained(root, follow=follow, as_json=format_ is Format.JSON))

@@ -1,0 +1,65 @@
+"""Remedies: the smallest promises that would make a query answer, and its state stay bounded.
+
+A source is *needy* if the query is in trouble although all other sources promise all that they could: then nothing but
+a promise of its own helps. Which promises do is tried one by one, against that background; what is found for each needy
+source is tried together. Verdicts are monotone in schemes, so that what helps alone helps in company; the trial at the
+end leaves out what does not fit together, such as different attributes of two streams that are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+
+from punct_ns.scheme import Scheme, Term, is_finite
+from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.safety.promises import Additions
+from xmlstream.safety.verdicts import judged
+
+TRIED = 200
+"""Combinations of promises of several sources that are tried together."""
+
+_ORDERED = ("INT", "BIGINT", "SMALLINT", "TINYINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Promises, by the sources' names, with which the query would be enabled and safe."""
+
+    promises: tuple[tuple[str, Scheme], ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"schemes '{scheme}' on {source}" for source, scheme in self.promises)
+
+
+def remedies(root: Node, *, follow: bool, most: int = 3) -> list[Remedy]:
+    """The smallest additions that mend a query, up to so many; none if it needs none, or none of one term suffices."""
+    sources = {node.operator.name: node for node in topological(root) if isinstance(node.operator, Scan)}
+    everything = {name: tuple(_candidates(node)) for name, node in sources.items()}
+
+    def mends(additions: Additions) -> bool:
+        verdict = judged(root, follow=follow, additions=additions)
+        return verdict.is_enabled and verdict.is_safe
+
+    if mends({}):
+        return []
+    choices: list[list[tuple[str, Scheme]]] = []
+    for name, candidates in everything.items():
+        others = {other: said for other, said in everything.items() if other != name}
+        if not mends(others):
+            choices.append([(name, scheme) for scheme in candidates if mends({**others, name: [scheme]})])
+    # What all sources say of one attribute comes first: that is what is merged or joined most often.
+    combined = sorted(islice(product(*choices), TRIED), key=lambda chosen: len({str(scheme) for _, scheme in chosen}))
+    found = (Remedy(chosen) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen}))
+    return list(islice(found, most))
+
+
+def _candidates(node: Node) -> Iterator[Scheme]:
+    """Each attribute of a source: its values one by one, then ranges from the start."""
+    attributes = [attribute for attribute in node.schema if not attribute.domain.opaque]
+    for attribute in attributes:
+        yield Scheme((Term(attribute.name, finite=is_finite("each", attribute.domain)),))
+    for attribute in attributes:
+        if attribute.domain.type.startswith(_ORDERED):
+            yield Scheme((Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain)),))

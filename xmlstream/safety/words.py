@@ -1,0 +1,124 @@
+"""Verdicts in words: the plan as a tree, with what each operator promises, when it answers, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from operators.groupings import Grouping
+from punct_ns.scheme_order import is_compact
+from xmlstream.plan.nodes import Node, Results, Scan
+from xmlstream.plan.plan_text import described
+from xmlstream.safety.promises import END
+from xmlstream.safety.remedies import Remedy
+from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, Waiting, When
+
+
+def tree(verdict: QueryVerdict) -> str:
+    """The plan with its verdicts, an operator above what it reads; what is used twice is said once."""
+    known = {one.node: one for one in verdict.operators}
+    lines: list[str] = []
+    said: set[Node] = set()
+
+    def write(node: Node, depth: int) -> None:
+        one = known[node]
+        again = node in said
+        lines.append(f"{'    ' * depth}{one.name}: {'as above' if again else described(node)}")
+        if again:
+            return
+        said.add(node)
+        lines.extend(f"{'    ' * depth}  {line}" for line in _lines(one, known))
+        for below in node.inputs:
+            write(below, depth + 1)
+
+    write(verdict.operators[-1].node, 0)
+    return "\n".join(lines)
+
+
+def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator[str]:
+    """What an operator promises; when it answers and what it keeps, where it waits or keeps anything."""
+    if isinstance(one.node.operator, Results):
+        return
+    promised = "; ".join(str(scheme) or "its end" for scheme in one.promises.running)
+    ends = isinstance(one.node.operator, Scan) and END in one.promises.ended
+    yield f"promises {promised or 'nothing'}{', and ends' if ends else ''}"
+    if one.answers.when > When.AT_ONCE or one.keeps:
+        yield answering(one.answers, one.node, known)
+    for kept in one.keeps:
+        yield f"keeps {kept_words(kept, one.node, known)}"
+
+
+def answering(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+    """When an operator answers: `answers when hour closes`, `never answers, since nothing closes hour`."""
+    when = waiting(found, node, known)
+    return f"never answers{when.removeprefix('never')}" if found.when is When.NEVER else f"answers {when}"
+
+
+def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+    """When something comes: `at once`, `when hour of s1 closes`, `at the end`, `never, since nothing closes …`."""
+    match found.when:
+        case When.AT_ONCE:
+            return "at once"
+        case When.CLOSED:
+            return f"when {_all(found, node, known)} closes"
+        case When.AT_THE_END:
+            return "at the end of its input"
+        case When.NEVER:
+            return f"never, since nothing closes {_all(found, node, known)}"
+
+
+def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+    """What is kept, and how long."""
+    what = kept.model.tuples
+    if kept.until.when is When.AT_ONCE:
+        return f"{what} for a slice at the most"
+    if kept.until.when < When.NEVER:
+        return f"{what} until {waiting(kept.until, node, known).removeprefix('when ').removeprefix('at ')}"
+    if kept.closed:
+        return f"{what}, as many as the table has"
+    if kept.model.most is not None and kept.model.per is not None:
+        values = ", ".join(kept.model.per)
+        return f"{what}, one for each value of {values}: {kept.model.most:,} at the most"
+    return f"{what} for ever, since nothing closes {_all(kept.until, node, known)}"
+
+
+def _all(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+    return " and ".join(dict.fromkeys(_named(grouping, node, known) for grouping in found.groupings))
+
+
+def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -> str:
+    """What must close: the attributes of the scheme that closes it, or those that none closes."""
+    below = node.inputs[grouping.input]
+    closing = next(
+        (
+            scheme
+            for scheme in known[below].promises.running
+            if is_compact(grouping.attributes, scheme, below.schema, null=grouping.null)
+        ),
+        None,
+    )
+    names: Sequence[str] = grouping.attributes if closing is None else closing.attributes
+    whole = closing is None and len(names) == len(below.schema.names) > 1
+    called = "any of its attributes" if whole else ", ".join(names) or "its input"
+    return f"{called} of {known[below].name}" if len(node.inputs) > 1 or whole else called
+
+
+def summary(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> str:
+    """The verdict on the query, and what would mend it, in a few lines."""
+    troubled = verdict.troubled()
+    if not troubled:
+        when = {
+            When.AT_ONCE: "It answers at once",
+            When.CLOSED: "It answers when groups close",
+            When.AT_THE_END: "It answers at the end of its input",
+        }[verdict.answers]
+        return f"{when}, and what it keeps is bounded."
+    known = {one.node: one for one in verdict.operators}
+    lines = []
+    for one in troubled:
+        if not one.is_enabled:
+            lines.append(f"{one.name} {answering(one.answers, one.node, known)}.")
+        lines += [f"{one.name} keeps {kept_words(k, one.node, known)}." for k in one.keeps if not k.is_bounded]
+    lines += [f"{'Or promise' if i else 'Promise'} {remedy}." for i, remedy in enumerate(remedies)]
+    if not remedies:
+        lines.append("No promise of one attribute of each source mends it.")
+    return "\n".join(lines)
