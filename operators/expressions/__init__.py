@@ -1,1 +1,1 @@
-"""What can be told of a Spark SQL expression by its text alone: the one place that reads and prints SQL."""
+"""Expressions of Spark SQL: the one dialect that reads and prints them, and what can be told of them without data."""

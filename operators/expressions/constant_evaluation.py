@@ -1,4 +1,4 @@
-"""Values of an expression of one attribute, computed by Spark as it computes those of tuples, but without a job.
+"""Constant evaluation: Spark computes an expression of one attribute for given values, as of tuples, without a job.
 
 A relation of literals is computed while it is planned: some 20 ms, for one value or for thousands. Nothing is asked
 twice.

@@ -1,4 +1,4 @@
-"""How an aggregate is kept: as partial aggregates where they merge without loss, else as the tuples themselves.
+"""Decomposition of aggregates into partial ones that merge without loss; of others the tuples themselves are kept.
 
 The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
 anything but decimals decompose; whatever else there is, and every DISTINCT, is computed by Spark over the group's

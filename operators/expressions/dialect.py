@@ -1,4 +1,4 @@
-"""Spark's SQL as sqlglot reads it here: into trees that are written back as they were read.
+"""The dialect: Spark's SQL read by sqlglot into trees that are printed as they were read.
 
 Out of the box sqlglot knows hundreds of functions and turns them into one another, not always into the same. Here a
 call stays a call, so that what Spark computes is what was written; only the forms with a syntax of their own are read

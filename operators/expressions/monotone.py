@@ -1,4 +1,4 @@
-"""Which expressions rise, or fall, with one attribute; so that what is closed of it closes their values.
+"""Monotone expressions: they rise, or fall, with one attribute, so that what is closed of it closes their values.
 
 `a*x + b` and its like, numeric casts, `floor` and `ceil`, integer division, `date_trunc`, a timestamp's date, a
 timestamp as a number and back, moved by an interval shorter than a day, and any of them of any other. All give null for
@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from operators.expressions.dialect import parsed
 from operators.expressions.literals import numeric_literal
-from operators.expressions.references import place
-from operators.expressions.types import FLOATING, MOMENTS, NUMERIC, TEMPORAL, Kind, cast, kind, result_kind
+from operators.expressions.references import position_of
+from operators.expressions.types import FLOATING, MOMENTS, NUMERIC, TEMPORAL, TypeKind, cast, kind, result_kind
 from punct_ns.schema import Schema
 
 _DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
@@ -51,8 +51,8 @@ class Monotone:
 class _Conversion:
     """A function that rises with its argument: the kinds of both, and whether different values give different ones."""
 
-    of: Kind
-    to: Kind
+    of: TypeKind
+    to: TypeKind
     injective: bool = True
 
 
@@ -73,7 +73,7 @@ class _Rising:
     """What is known of a part of an expression: its dependence, and the kind of its values."""
 
     how: Monotone
-    kind: Kind
+    kind: TypeKind
 
 
 def monotone(expression: str, schema: Schema) -> Monotone | None:
@@ -94,7 +94,7 @@ def monotone(expression: str, schema: Schema) -> Monotone | None:
 
 def _rising(tree: exp.Expr, schema: Schema) -> _Rising | None:
     tree = tree.unnest()
-    at = place(tree, schema)
+    at = position_of(tree, schema)
     if at is not None:
         return _Rising(Monotone(schema[at].name, injective=True), kind(schema[at].domain.sql))
     match tree:

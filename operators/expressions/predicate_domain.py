@@ -1,4 +1,4 @@
-"""What a predicate excludes, as punctuations of the tuples for which it is not true: a select puts none of them out.
+"""The domain that a predicate excludes, as punctuations: a select puts out no tuple for which it is not true.
 
 Comparisons of one attribute with constants (`=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`, IN, BETWEEN, IS NULL, IS TRUE) and
 AND, OR and NOT over them, in SQL's three-valued logic: what is null is not true. Of anything else nothing is said; so
@@ -20,7 +20,7 @@ from sqlglot import exp
 from operators.expressions.dialect import parsed
 from operators.expressions.literals import NumericLiteral, numeric_literal
 from operators.expressions.lossless_casts import loses_nothing
-from operators.expressions.references import place
+from operators.expressions.references import position_of
 from operators.expressions.types import DOUBLE, FLOATING, cast, compared_digits, fit_one_decimal, kind
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import patterns
@@ -116,10 +116,10 @@ def _both(left: Boxes, right: Boxes) -> Boxes:
 def _atom(tree: exp.Expr, schema: Schema) -> tuple[int, Truth] | None:
     """The attribute that a condition tests, and when it is true, and false; None where it is not understood."""
     tested = tree if isinstance(tree, exp.Column) else tree.this.unnest() if isinstance(tree.this, exp.Expr) else None
-    at = place(tested, schema)
+    at = position_of(tested, schema)
     if at is None:
         turned = _MIRRORED.get(type(tree))
-        if turned is None or place(tree.expression.unnest(), schema) is None:
+        if turned is None or position_of(tree.expression.unnest(), schema) is None:
             return None
         return _atom(turned(this=tree.expression, expression=tree.this), schema)
     truths = _truths(tree, schema[at].domain)

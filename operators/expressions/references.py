@@ -25,7 +25,7 @@ def attributes_in(tree: exp.Expr | str) -> list[str]:
     return list(names.values())
 
 
-def place(tree: exp.Expr | None, schema: Schema) -> int | None:
+def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
     """The position of the attribute that the tree refers to; None where it is no reference to one of the schema."""
     if not isinstance(tree, exp.Column) or len(tree.parts) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Which expressions are throwable: computing them may be an error, for some tuple.
+"""Throwable expressions: computing them may be an error, for some tuple.
 
 Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or another operator
 that leaves tuples out, is computed for tuples for which it was not computed before; SQL leaves the order of conditions

@@ -16,15 +16,15 @@ from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.sql_type import BooleanType, SqlType, StringType
 from punct_ns.temporal_type import DateType, TimestampType
 
-Kind: TypeAlias = Literal[
+TypeKind: TypeAlias = Literal[
     "integer", "decimal", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "boolean", "other"
 ]
 """What operators and functions tell types apart by; of integers and decimals they take any."""
 
-FLOATING: frozenset[Kind] = frozenset(("float", "double"))
-NUMERIC: frozenset[Kind] = FLOATING | {"integer", "decimal"}
-MOMENTS: frozenset[Kind] = frozenset(("timestamp", "timestamp_ntz"))
-TEMPORAL: frozenset[Kind] = MOMENTS | {"date"}
+FLOATING: frozenset[TypeKind] = frozenset(("float", "double"))
+NUMERIC: frozenset[TypeKind] = FLOATING | {"integer", "decimal"}
+MOMENTS: frozenset[TypeKind] = frozenset(("timestamp", "timestamp_ntz"))
+TEMPORAL: frozenset[TypeKind] = MOMENTS | {"date"}
 
 BOOLEAN, STRING, DOUBLE, INT, BIGINT = map(sql_type, ("BOOLEAN", "STRING", "DOUBLE", "INT", "BIGINT"))
 VOID = sql_type("VOID")
@@ -37,7 +37,7 @@ _COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 """Digits of the DECIMAL as which Spark compares an integer with a DECIMAL, by its bits."""
 
 
-def kind(type_: SqlType) -> Kind:
+def kind(type_: SqlType) -> TypeKind:
     """The kind of a type.
 
     >>> from punct_ns.domain import sql_type
@@ -52,7 +52,7 @@ def kind(type_: SqlType) -> Kind:
     return _KINDS.get(type(type_), "other")
 
 
-_KINDS: dict[type[SqlType], Kind] = {
+_KINDS: dict[type[SqlType], TypeKind] = {
     IntegerType: "integer",
     DecimalType: "decimal",
     DateType: "date",
@@ -61,7 +61,7 @@ _KINDS: dict[type[SqlType], Kind] = {
 }
 
 
-def result_kind(operation: type[exp.Binary], left: Kind, right: Kind) -> Kind:
+def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:
     """The kind of what arithmetic makes of two numbers; integers divided by each other are a DOUBLE.
 
     >>> result_kind(exp.Add, "integer", "decimal"), result_kind(exp.Div, "integer", "integer")

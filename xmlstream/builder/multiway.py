@@ -10,7 +10,7 @@ from xmlstream.builder.arguments import argument
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import SparkAnalyst
-from xmlstream.sql.joining import apart, equalities_between
+from xmlstream.sql.joining import equalities_between, with_unique_names
 from xmlstream.sql.plan_builder import finished
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation, resolve
@@ -37,7 +37,7 @@ def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int
     relations: list[Relation] = []
     for name, query in queries.items():
         taken = [other for relation in relations for other in relation.node.schema.names]
-        relations.append(apart(Relation.of(query.root, name), taken, analyst))
+        relations.append(with_unique_names(Relation.of(query.root, name), taken, analyst))
     text = QueryText.joined(["SELECT ", argument(on)])
     tree = parse_statements(text)[0].tree.expressions[0]
     whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 
+from punct_ns.numeric_type import NumericType
 from punct_ns.scheme import Scheme, Term, is_finite
+from punct_ns.temporal_type import TemporalType
 from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.safety.promises import Additions
 from xmlstream.safety.verdicts import judged
 
 TRIED = 200
 """Combinations of promises of several sources that are tried together."""
-
-_ORDERED = ("INT", "BIGINT", "SMALLINT", "TINYINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def _candidates(node: Node) -> Iterator[Scheme]:
     for attribute in attributes:
         yield Scheme((Term(attribute.name, finite=is_finite("each", attribute.domain)),))
     for attribute in attributes:
-        if attribute.domain.type.startswith(_ORDERED):
+        if isinstance(attribute.domain.sql, NumericType | TemporalType):
             yield Scheme((Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain)),))

@@ -14,7 +14,7 @@ from operators.expressions.dialect import offset
 from operators.expressions.references import attributes_in, named
 from punct_ns.errors import QueryError
 from xmlstream.sql.analysis import Analyst
-from xmlstream.sql.joining import NO_EQUALITY, Condition, How, apart, joined, parted
+from xmlstream.sql.joining import NO_EQUALITY, Condition, How, joined, split_condition, with_unique_names
 from xmlstream.sql.plan_builder import Item, project, unique, where
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Field, Relation, resolve
@@ -40,7 +40,9 @@ class From:
         """The tables, joined, and what WHERE leaves of them."""
         tables = [first]
         for _, table in joins:
-            tables.append(apart(table, [n for other in tables for n in other.node.schema.names], self._analyst))
+            tables.append(
+                with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
+            )
         bare = [join for join, _ in joins if not join.args.get("on") and not join.args.get("using")]
         rest: list[exp.Expr] = []
         if bare and len(bare) == len(joins):
@@ -54,7 +56,7 @@ class From:
         return whole if remaining is None else where(whole, remaining, self._analyst)
 
     def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
-        """The condition over the tables' attributes; where they are to be connected, taken apart."""
+        """The condition over the tables' attributes; where they are to be connected, taken with_unique_names."""
         if condition is None:
             return []
         whole = Relation(tables[0].node, tuple(field for table in tables for field in table.fields))
@@ -70,7 +72,7 @@ class From:
             for table in waiting:
                 here, there = set(whole.node.schema.names), set(table.node.schema.names)
                 usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
-                found = parted(usable, here, there)
+                found = split_condition(usable, here, there)
                 if found.equal:
                     break
             else:
@@ -89,7 +91,7 @@ class From:
         on = join.args.get("on")
         both = Relation(left.node, (*left.fields, *right.fields))
         conditions = [] if on is None else conjuncts(resolve(on, both, self._text))
-        found = parted(conditions, left.node.schema.names, right.node.schema.names)
+        found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
         return joined(left, right, how, found, self._analyst, self._text, offset(join))
 
     def _using(

@@ -1,4 +1,4 @@
-"""Which of Spark's functions a query may call, by name: those whose answer is the same whenever it is computed.
+"""Functions of Spark that a query may call, by name: those whose answer is the same whenever it is computed.
 
 Whatever is not named here is refused. A value must depend on its arguments alone, so that a slice that is run again
 after a crash gives what it gave; an aggregate must not depend on the order of tuples, which a merge does not keep.

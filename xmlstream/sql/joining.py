@@ -1,4 +1,4 @@
-"""Joins as parts of a plan: which conditions are equalities between the sides, and what else a pair must satisfy.
+"""Joins made of conditions: which are equalities between the sides, and what else a pair must satisfy.
 
 Attributes of the same name are told apart by renaming, below the join; an equality of expressions is one of attributes
 that are computed below it.
@@ -41,7 +41,7 @@ class Condition:
     residual: tuple[exp.Expr, ...] = ()
 
 
-def apart(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
+def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
     """The relation with names for its attributes that are not taken; its fields are called as before."""
     names = list(relation.node.schema.names)
     fresh: list[str] = []
@@ -54,7 +54,7 @@ def apart(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relat
     return Relation(made.node, tuple(Field(f.name, called[f.attribute], f.table) for f in relation.fields))
 
 
-def parted(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
+def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
     """The conditions as equalities between the two sides, left first, and the rest."""
     equal: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []

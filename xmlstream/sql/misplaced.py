@@ -1,4 +1,4 @@
-"""Parts of SQL that a query may use, but not where they stand."""
+"""Misplaced parts of SQL: those that a query may use, but not where they stand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of SQL that a query may not use are called, what to write instead, and where in a text they stand."""
+"""Refusals of parts of SQL: how each is called, what to write instead, and where in a text it stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name means at a place in a query: the attributes in reach there, and how they are called."""
+"""Name resolution: the attributes in reach at a place in a query, and what each name there refers to."""
 
 from __future__ import annotations
 

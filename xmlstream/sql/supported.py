@@ -1,4 +1,4 @@
-"""What of SQL a query may use: an allow-list of the parts of its tree. Whatever is not on it is refused by name.
+"""The allow-list of SQL: which parts of a tree a query may use. Whatever is not on it is refused by name.
 
 Nothing is ever left out silently: a clause that is parsed and not listed here, such as OFFSET, stops the query.
 """
