@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# So that a table that is not as it should be is shown beside the one that is.
+pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
+
 # Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
 # HYPOTHESIS_PROFILE=long searches afresh, for nights. Neither has deadlines: two cores may be shared.
 settings.register_profile(

@@ -16,6 +16,7 @@ from operators.state.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type, in_utc, quoted
+from tests.harness import notation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,6 +79,20 @@ class Running:
         result = Done(rows, list(done.punctuations), self._state.rows, self._state.purged)
         self._record = self._state.record(whole=True)
         return result
+
+    def shows(self, *lines: str, out: str, kept: str = "", purged: str = "", in_order: bool = False) -> None:
+        """Asserts a table: what comes in, a line an input; what goes out; and after each slice how much is kept.
+
+        Within a slice tuples come in any order, but with `in_order`, and punctuations behind them. Cells of numbers
+        that are left empty are not looked at. More slices may follow, in other tables.
+        """
+        done = [self.slice(*slice_) for slice_ in notation.inputs(lines, self.inputs)]
+        found = [notation.shown([*each.tuples, *each.punctuations], self.output, in_order=in_order) for each in done]
+        expected = [notation.shown(each, self.output, in_order=in_order) for each in notation.slices(out, self.output)]
+        assert found == expected
+        for line, counted in ((kept, [each.kept for each in done]), (purged, [each.purged for each in done])):
+            said = notation.numbers(line) if line else [None] * len(done)
+            assert counted == [one if n is None else n for n, one in zip(said, counted, strict=True)]
 
     @property
     def set_aside(self) -> tuple[int, list[dict[str, Any]]]:

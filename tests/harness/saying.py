@@ -11,6 +11,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from tests.harness import notation
 
 NO_STORE = cast(SegmentStore, None)  # nobody keeps a tuple here
 
@@ -31,9 +32,11 @@ class Saying:
         self.operator.keep(slices, self.state)
         return list(self.operator.propagate(slices, self.state))
 
-    def says(self, *texts: str) -> list[str]:
-        """The same for a single input, in notation."""
-        return [str(p) for p in self.slice([Punctuation.parse(text, self.inputs[0]) for text in texts])]
+    def shows(self, *lines: str, out: str) -> None:
+        """Asserts a table: what comes in, a line an input, and what goes out."""
+        slices = notation.inputs(lines, self.inputs)
+        found = [notation.shown(self.slice(*(said for _, said in each)), self.output) for each in slices]
+        assert found == [notation.shown(each, self.output) for each in notation.slices(out, self.output)]
 
     def restart(self) -> None:
         """As after a crash: what the last slice recorded, as a commit writes it."""

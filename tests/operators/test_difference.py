@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.difference import Difference
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import Row, Running
 
@@ -18,34 +17,35 @@ pytestmark = pytest.mark.spark
 NUMBERS = Schema.parse("n INT")
 
 
-def rows(*values: int | None) -> list[Row]:
+def difference(spark: SparkSession, path: Path) -> Running:
+    return Running(spark, path, Difference(NUMBERS), NUMBERS, NUMBERS)
+
+
+def rows(*values: int) -> list[Row]:
     return [(value,) for value in values]
-
-
-def numbers(*texts: str) -> list[Punctuation]:
-    return [Punctuation.parse(text, NUMBERS) for text in texts]
 
 
 def test_a_tuple_comes_out_when_the_negative_input_has_passed_it(spark: SparkSession, tmp_path: Path) -> None:
     """As sdiff of Tucker et al. 2003, §4.2."""
-    running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, NUMBERS)
-    first = running.slice((rows(1, 3, 3, None), numbers("<[1,2]>")), (rows(3), []))
-    assert (first.tuples, first.kept) == ([], 3)  # undecided 1 and null; 3 of the negative input
-    assert first.punctuations == numbers("<2>")
+    running = difference(spark, tmp_path)
+    # Undecided are 1 and null; kept is 3 of the negative input, too.
+    running.shows("(1) (3) (3) (null) <[1,2]>", "(3)", out="<2>", kept="3")
     running.restart()
-    second = running.slice(([], []), ([], numbers("<{1,3}>")))
-    assert (second.tuples, second.kept) == (rows(1), 2)
-    assert second.punctuations == numbers("<1>")
-    third = running.slice((rows(5), numbers("<*>")), (rows(None), numbers("<5>")))
-    assert (third.tuples, third.kept) == (rows(5), 0)
-    assert third.punctuations == numbers("<*>")
+    running.shows(
+        "          | (5)  <*>   ",
+        "<{1,3}>   | (null)  <5>",
+        out="(1) <1> | (5)  <*>",
+        kept="  2     | 0",
+    )  # fmt: skip
 
 
 def test_what_is_out_does_not_come_again(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, NUMBERS)
-    assert running.slice((rows(1, 1), []), ([], numbers("<1>"))).tuples == rows(1)
-    done = running.slice((rows(1, 2), []), ([], []))
-    assert (done.tuples, done.kept) == ([], 2)
+    difference(spark, tmp_path).shows(
+        "(1) (1)   | (1) (2)",
+        "<1>       |        ",
+        out="(1)   |        ",
+        kept=" 1   | 2",
+    )  # fmt: skip
 
 
 def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
@@ -53,9 +53,8 @@ def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
 ) -> None:
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
     monkeypatch.setattr("operators.state.segments.COLLECTED", 30)
-    running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, NUMBERS)
+    running = difference(spark, tmp_path)
     running.slice((rows(*range(20)), []), ([], []))
-    assert running.slice((rows(20), []), (rows(4, 5, 20), [])).kept == 18 + 3
+    running.shows("(20)", "(4) (5) (20)", out="", kept=f"{18 + 3}")
     running.restart()
-    done = running.slice((rows(4, 21), []), ([], numbers("<[0,9]>")))
-    assert sorted(done.tuples) == rows(0, 1, 2, 3, 6, 7, 8, 9)
+    running.shows("(4) (21)", "<[0,9]>", out="(0) (1) (2) (3) (6) (7) (8) (9)")
