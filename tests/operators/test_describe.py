@@ -30,95 +30,92 @@ NULLABLE = Schema.parse("hour INT, minute INT", "minute 0..59")
 HOURLY = Describe(("hour",), ("minute",), ("[0,59]",))
 
 
-def of_hour(hour: object, minute: str) -> str:
-    return f"<*, *, *, {hour}, {minute}>"
-
-
 def test_only_what_has_wildcards_elsewhere_describes() -> None:
     """Definition (1) of §7.1, with the schemes of §7: hour, auctionid."""
-    describe = Saying(Describe(("hour",)), BIDS)
-    said = ["<*, *, *, 1, *>", "<7, *, *, *, *>", "<*, *, *, 2, [0,9]>", "<*, *, *, [3,4], *>"]
-    assert describe.says(*said) == ["<*, *, *, 1, *>", "<*, *, *, [3,4], *>"]
+    Saying(Describe(("hour",)), BIDS).shows(
+        "<*, *, *, 1, *> <7, *, *, *, *> <*, *, *, 2, [0,9]> <*, *, *, [3,4], *>",
+        out="<*, *, *, 1, *>                                     <*, *, *, [3,4], *>",
+    )
 
 
 def test_without_watching_nothing_is_built_up_and_nothing_is_held() -> None:
     describe = Saying(Describe(("hour",)), BIDS)
-    assert [describe.says(of_hour(1, minutes)) for minutes in ("[0,30]", "[31,59]")] == [[], []]
+    describe.shows("<*, *, *, 1, [0,30]> | <*, *, *, 1, [31,59]>", out="|")
     assert describe.state.punctuations_held == 0
 
 
 def test_the_hour_of_section_7_is_built_from_its_quarters() -> None:
     """§7: [0,15], [15,45] and [45,59] of hour 1 say that hour 1 is over, and Query 1 gets that punctuation."""
-    describe = Saying(HOURLY, BIDS)
-    assert describe.says(of_hour(1, "[0,15]")) == []
-    assert describe.says(of_hour(1, "[15,45]")) == []
-    assert describe.says(of_hour(1, "[45,59]")) == [of_hour(1, "*")]
+    Saying(HOURLY, BIDS).shows(
+        "<*, *, *, 1, [0,15]> | <*, *, *, 1, [15,45]> | <*, *, *, 1, [45,59]>",
+        out="                 |                       | <*, *, *, 1, *>      ",
+    )  # fmt: skip
 
 
 def test_the_hulls_of_ranges_cover_nothing() -> None:
     """Figure 8 would join [0,15] and [45,59] to [0,59]."""
-    describe = Saying(HOURLY, BIDS)
-    assert describe.says(of_hour(1, "[0,15]"), of_hour(1, "[45,59]")) == []
-    assert describe.says(of_hour(1, "[16,44]")) == [of_hour(1, "*")]
+    Saying(HOURLY, BIDS).shows(
+        "<*, *, *, 1, [0,15]> <*, *, *, 1, [45,59]> | <*, *, *, 1, [16,44]>",
+        out="                                       | <*, *, *, 1, *>      ",
+    )  # fmt: skip
 
 
 def test_the_key_is_what_is_said_of_the_described_attributes() -> None:
     """Figure 8 would put the minutes of hours 1 and 2 under one key, since all other attributes are wildcards."""
-    describe = Saying(HOURLY, BIDS)
-    assert describe.says(of_hour(1, "[0,30]"), of_hour(2, "[31,59]")) == []
-    assert describe.says(of_hour("[1,3]", "[31,59]")) == [of_hour(1, "*")]
-    assert describe.says(of_hour("{2,3}", "[0,30]")) == [of_hour("[2,3]", "*")]
+    Saying(HOURLY, BIDS).shows(
+        "<*, *, *, 1, [0,30]> <*, *, *, 2, [31,59]> | <*, *, *, [1,3], [31,59]> | <*, *, *, {2,3}, [0,30]>",
+        out="                                       | <*, *, *, 1, *>           | <*, *, *, [2,3], *>     ",
+    )  # fmt: skip
 
 
 def test_what_restricts_the_watched_attribute_alone_counts_for_every_key() -> None:
-    describe = Saying(HOURLY, BIDS)
-    assert describe.says("<*, *, *, *, [0,30]>") == []
-    assert describe.says(of_hour(5, "[31,59]")) == [of_hour(5, "*")]
+    Saying(HOURLY, BIDS).shows(
+        "<*, *, *, *, [0,30]> | <*, *, *, 5, [31,59]>",
+        out="                 | <*, *, *, 5, *>      ",
+    )  # fmt: skip
 
 
 def test_what_restricts_an_attribute_neither_described_nor_watched_is_dropped() -> None:
     describe = Saying(HOURLY, BIDS)
-    assert describe.says("<7, *, *, 1, [0,59]>", "<7, *, *, 1, *>", "<{7}, *, *, *, *>") == []
+    describe.shows("<7, *, *, 1, [0,59]> <7, *, *, 1, *> <{7}, *, *, *, *>", out="")
     assert describe.state.punctuations_held == 0
 
 
 def test_what_is_built_takes_the_place_of_its_parts_and_goes_out_once() -> None:
     describe = Saying(HOURLY, BIDS)
-    describe.says(*(of_hour(1, f"[{low},{low + 9}]") for low in range(0, 50, 10)))
-    assert describe.says(of_hour(1, "[50,59]")) == [of_hour(1, "*")]
-    assert [str(p) for p in describe.state.punctuations("input").set] == [of_hour(1, "*")]
-    assert describe.says(of_hour(1, "[0,59]"), of_hour(1, "7"), of_hour(1, "*")) == []
+    describe.shows(" ".join(f"<*, *, *, 1, [{low},{low + 9}]>" for low in range(0, 50, 10)), out="")
+    describe.shows("<*, *, *, 1, [50,59]>", out="<*, *, *, 1, *>")
+    assert [str(p) for p in describe.state.punctuations("input").set] == ["<*, *, *, 1, *>"]
+    describe.shows("<*, *, *, 1, [0,59]> <*, *, *, 1, 7> <*, *, *, 1, *>", out="")
 
 
 def test_what_waits_survives_a_restart() -> None:
     describe = Saying(HOURLY, BIDS)
-    describe.says(of_hour(1, "[0,30]"))
+    describe.shows("<*, *, *, 1, [0,30]>", out="")
     describe.restart()
-    assert describe.says(of_hour(1, "[31,59]")) == [of_hour(1, "*")]
+    describe.shows("<*, *, *, 1, [31,59]>", out="<*, *, *, 1, *>")
     describe.restart()
-    assert describe.says(of_hour(1, "*")) == []
+    describe.shows("<*, *, *, 1, *>", out="")
 
 
 def test_several_attributes_are_watched_together() -> None:
     schema = Schema.parse("day INT, hour INT NOT NULL, min INT NOT NULL", "hour 0..23, min 0..59")
-    describe = Saying(Describe(("day",), ("hour", "min")), schema)
-    assert describe.says("<1, [0,11], *>", "<1, [12,23], [0,30]>") == []
-    assert describe.says("<1, [13,23], [31,59]>") == []
-    assert describe.says("<1, 12, {31}>", "<1, 12, [32,59]>") == ["<1, *, *>"]
+    Saying(Describe(("day",), ("hour", "min")), schema).shows(
+        "<1, [0,11], *> <1, [12,23], [0,30]> | <1, [13,23], [31,59]> | <1, 12, {31}> <1, 12, [32,59]>",
+        out="                                |                       | <1, *, *>                     ",
+    )  # fmt: skip
 
 
 def test_null_is_watched_too() -> None:
-    describe = Saying(Describe(("hour",), ("minute",)), NULLABLE)
-    assert describe.says("<{1,2}, [0,59]>") == []
-    assert describe.says("<2, null>") == ["<2, *>"]
-    assert describe.says("<null, null>", "<null, (,)>") == ["<null, *>"]
+    Saying(Describe(("hour",), ("minute",)), NULLABLE).shows(
+        "<{1,2}, [0,59]> | <2, null> | <null, null> <null, (,)>",
+        out="            | <2, *>    | <null, *>              ",
+    )  # fmt: skip
 
 
 def test_the_end_of_the_stream_describes_everything() -> None:
-    assert Saying(Describe(()), BIDS).says("<*, *, *, *, *>", "<*, *, *, 1, *>") == ["<*, *, *, *, *>"]
-    assert Saying(Describe((), ("minute",)), BIDS).says("<*, *, *, *, [0,9]>", "<*, *, *, *, [10,59]>") == [
-        "<*, *, *, *, *>"
-    ]
+    Saying(Describe(()), BIDS).shows("<*, *, *, *, *> <*, *, *, 1, *>", out="<*, *, *, *, *>")
+    Saying(Describe((), ("minute",)), BIDS).shows("<*, *, *, *, [0,9]> <*, *, *, *, [10,59]>", out="<*, *, *, *, *>")
 
 
 @pytest.mark.parametrize(
@@ -180,9 +177,7 @@ def test_what_is_described_is_what_those_in_question_cover_together(data: st.Dat
 @pytest.mark.spark
 def test_tuples_flow_through_unchanged_with_their_punctuation(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, HOURLY, BIDS)
-    bids = [(7, 1, 2.5, 1, 15), (7, 1, 2.5, 1, 15), (7, 2, None, None, 59)]
-    first = running.slice((bids, [Punctuation.parse(of_hour(1, "[0,30]"), BIDS)]))
-    assert (sorted(first.tuples, key=str), first.punctuations, first.kept) == (sorted(bids, key=str), [], 0)
+    first, other = "(7, 1, 2.5, 1, 15) (7, 1, 2.5, 1, 15)", "(7, 2, null, null, 59)"
+    running.shows(f"{first} {other} <*, *, *, 1, [0,30]>", out=f"{first} {other}", kept="0")
     running.restart()
-    last = running.slice((bids[2:], [Punctuation.parse(of_hour(1, "[31,59]"), BIDS)]))
-    assert (last.tuples, [str(p) for p in last.punctuations]) == (bids[2:], [of_hour(1, "*")])
+    running.shows(f"{other} <*, *, *, 1, [31,59]>", out=f"{other} <*, *, *, 1, *>")

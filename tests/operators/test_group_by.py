@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,8 @@ import pytest
 from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from tests.harness.running import Row, Running
+from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,21 +26,17 @@ def aggregate(name: str, kind: str, expression: str) -> Aggregate:
 MAXIMUM = GroupBy(("hour",), (aggregate("maxtemp", "DOUBLE", "max(temp)"),))
 
 
-def said(*texts: str) -> list[Punctuation]:
-    return [Punctuation.parse(text, REPORTS) for text in texts]
-
-
-def answers(*texts: str) -> list[Punctuation]:
-    return [Punctuation.parse(text, MAXIMUM.schema(REPORTS)) for text in texts]
+def maximum(spark: SparkSession, path: Path) -> Running:
+    return Running(spark, path, MAXIMUM, REPORTS)
 
 
 def test_a_group_leaves_when_its_punctuation_arrives(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, MAXIMUM, REPORTS)
-    first = running.slice(([(1, 0, 70.0), (1, 1, 71.5), (2, 0, 60.0)], []))
-    assert (first.tuples, first.kept) == ([], 2)
-    second = running.slice(([(1, 2, 69.0)], said("<1, *, *>")))
-    assert (second.tuples, second.punctuations) == ([(1, 71.5)], answers("<1, *>"))
-    assert (second.kept, second.purged) == (1, 1)
+    maximum(spark, tmp_path).shows(
+        "(1, 0, 70) (1, 1, 71.5) (2, 0, 60) | (1, 2, 69) <1, *, *>",
+        out="                               | (1, 71.5)  <1, *>   ",
+        kept="  2                              | 1                   ",
+        purged="                            | 1                   ",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -61,35 +55,34 @@ def test_a_group_leaves_when_its_punctuation_arrives(spark: SparkSession, tmp_pa
 def test_patterns_close_exactly_what_they_say(
     spark: SparkSession, tmp_path: Path, pattern: str, closed: set[int]
 ) -> None:
-    running = Running(spark, tmp_path, MAXIMUM, REPORTS)
     groups = {1, 2, 3, 7, 12, 20}
-    done = running.slice(([(group, 0, float(group)) for group in groups], said(f"<{pattern}, *, *>")))
-    assert {row[0] for row in done.tuples} == closed
-    assert done.kept == len(groups - closed)
+    maximum(spark, tmp_path).shows(
+        " ".join(f"({group}, 0, {group})" for group in groups) + f"<{pattern}, *, *>",
+        out=" ".join(f"({group}, {group})" for group in closed) + f"<{pattern}, *>",
+        kept=f"{len(groups - closed)}",
+    )
 
 
 def test_a_punctuation_that_restricts_another_attribute_closes_nothing_by_itself(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    running = Running(spark, tmp_path, MAXIMUM, REPORTS)
-    done = running.slice(([(3, 0, 1.0)], said("<3, *, [0,50]>", "<3, [0,30], *>")))
-    assert (done.tuples, done.punctuations, done.kept) == ([], [], 1)
+    maximum(spark, tmp_path).shows("(3, 0, 1) <3, *, [0,50]> <3, [0,30], *>", out="", kept="1")
 
 
 def test_several_punctuations_that_cover_a_group_together_complete_it(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, MAXIMUM, REPORTS)
-    running.slice(([(3, 0, 1.0)], said("<3, [0,30], *>")))
+    running = maximum(spark, tmp_path)
+    running.shows("(3, 0, 1) <3, [0,30], *>", out="")
     running.restart()
-    done = running.slice(([(3, 45, 2.0)], said("<[3,4], [31,59], *>")))
-    assert (done.tuples, done.punctuations) == ([(3, 2.0)], answers("<3, *>"))
+    running.shows("(3, 45, 2) <[3,4], [31,59], *>", out="(3, 2) <3, *>")
 
 
 def test_null_is_a_group_that_only_the_null_constant_or_the_wildcard_closes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    running = Running(spark, tmp_path, MAXIMUM, REPORTS)
-    assert running.slice(([(None, 0, 1.0)], said("<(,), *, *>"))).tuples == []
-    assert running.slice(([], said("<null, *, *>"))).tuples == [(None, 1.0)]
+    maximum(spark, tmp_path).shows(
+        "(null, 0, 1) <(,), *, *> | <null, *, *>        ",
+        out="         <(,), *>    | (null, 1) <*, *>    ",
+    )  # fmt: skip
 
 
 EVERY_KIND = GroupBy(
@@ -111,43 +104,41 @@ WITH_TUPLES = GroupBy(
         aggregate("n", "BIGINT", "count(*)"),
     ),
 )
-TUPLES: list[Row] = [(1, 0, 10.0), (1, 1, 30.0), (1, 2, None), (1, 3, 30.0), (2, 0, None)]
+TUPLES = ["(1, 0, 10)", "(1, 1, 30)", "(1, 2, null)", "(1, 3, 30)", "(2, 0, null)"]
 
 
 @pytest.mark.parametrize("cut", range(len(TUPLES) + 1))
 def test_aggregates_are_those_of_the_whole_group_however_it_is_cut(
     spark: SparkSession, tmp_path: Path, cut: int
 ) -> None:
-    running = Running(spark, tmp_path / "partial", EVERY_KIND, REPORTS)
-    running.slice((TUPLES[:cut], []))
-    done = running.slice((TUPLES[cut:], said("<*, *, *>")))
-    assert sorted(done.tuples) == [(1, 4, 3, 70.0, 10.0, 70.0 / 3, 2), (2, 1, 0, None, None, None, 0)]
-    keeping = Running(spark, tmp_path / "tuples", WITH_TUPLES, REPORTS)
-    keeping.slice((TUPLES[:cut], []))
-    done = keeping.slice((TUPLES[cut:], said("<*, *, *>")))
-    assert sorted(done.tuples) == [(1, 2, 30.0, 4), (2, 0, None, 1)]
-    assert done.kept == 0
+    came = " ".join(TUPLES[:cut]) + " | " + " ".join(TUPLES[cut:]) + " <*, *, *>"
+    Running(spark, tmp_path / "partial", EVERY_KIND, REPORTS).shows(
+        came, out=f"| (1, 4, 3, 70, 10, {70 / 3}, 2) (2, 1, 0, null, null, null, 0) <{', '.join('*' * 7)}>"
+    )
+    Running(spark, tmp_path / "tuples", WITH_TUPLES, REPORTS).shows(
+        came, out="| (1, 2, 30, 4) (2, 0, null, 1) <*, *, *, *>", kept="| 0"
+    )
 
 
 def test_without_keys_there_is_one_group_even_of_an_empty_stream(spark: SparkSession, tmp_path: Path) -> None:
     count = GroupBy((), (aggregate("n", "BIGINT", "count(*)"), aggregate("top", "DOUBLE", "max(temp)")))
-    running = Running(spark, tmp_path / "empty", count, REPORTS)
-    assert running.slice(([], said("<1, *, *>"))).tuples == []
-    assert running.slice(([], said("<*, *, *>"))).tuples == [(0, None)]
-    assert running.slice(([], said("<*, *, *>"))).tuples == []
-    running = Running(spark, tmp_path / "some", count, REPORTS)
-    running.slice(([(1, 0, 3.0)], []))
-    assert running.slice(([(2, 0, 4.0)], said("<*, *, *>"))).tuples == [(2, 4.0)]
+    Running(spark, tmp_path / "empty", count, REPORTS).shows(
+        "<1, *, *> | <*, *, *>        | <*, *, *>",
+        out="      | (0, null) <*, *> |          ",
+    )  # fmt: skip
+    Running(spark, tmp_path / "some", count, REPORTS).shows(
+        "(1, 0, 3) | (2, 0, 4) <*, *, *>",
+        out="      | (2, 4)    <*, *>   ",
+    )  # fmt: skip
 
 
 def test_a_sum_of_decimals_has_sparks_type_however_it_is_cut(spark: SparkSession, tmp_path: Path) -> None:
     prices = Schema.parse("item INT, price DECIMAL(10,2)")
     total = GroupBy(("item",), (aggregate("total", "DECIMAL(20,2)", "sum(price)"),))
-    running = Running(spark, tmp_path, total, prices)
-    running.slice(([(1, Decimal("99999999.99"))], []))
-    running.slice(([(1, Decimal("0.01"))], []))
-    done = running.slice(([], [Punctuation.all(prices)]))
-    assert done.tuples == [(1, Decimal("100000000.00"))]
+    Running(spark, tmp_path, total, prices).shows(
+        "(1, 99999999.99) | (1, 0.01) | <*, *>                  ",
+        out="             |           | (1, 100000000.00) <*, *>",
+    )  # fmt: skip
 
 
 def test_halves_that_come_one_after_the_other_complete_the_group_they_stand_with(
@@ -156,7 +147,8 @@ def test_halves_that_come_one_after_the_other_complete_the_group_they_stand_with
     """The halves coalesce in the held set; the group, which is not the first attribute, is complete all the same."""
     by_hour = Schema.parse("min INT NOT NULL, hour INT", "min 0..59")
     count = GroupBy(("hour",), (aggregate("n", "BIGINT", "count(*)"),))
-    running = Running(spark, tmp_path, count, by_hour)
-    running.slice(([(3, 5), (40, 5)], [Punctuation.parse("<[0,29], 5>", by_hour)]))
-    done = running.slice(([], [Punctuation.parse("<[30,59], 5>", by_hour)]))
-    assert (done.tuples, [str(p) for p in done.punctuations], done.kept) == ([(5, 2)], ["<5, *>"], 0)
+    Running(spark, tmp_path, count, by_hour).shows(
+        "(3, 5) (40, 5) <[0,29], 5> | <[30,59], 5>  ",
+        out="                       | (5, 2) <5, *> ",
+        kept="                        | 0             ",
+    )  # fmt: skip
