@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,10 +7,9 @@ import pytest
 
 from operators.project import Column, Project
 from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests.harness.running import Done, Running
+from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,25 +20,20 @@ REPORTS = Schema.parse("hour INT, min INT NOT NULL, temp DOUBLE", "min 0..59")
 HOUR = Column(REPORTS.attribute("hour"), "hour", "hour")
 
 
-def said(*texts: str) -> list[Punctuation]:
-    return [Punctuation.parse(text, REPORTS) for text in texts]
-
-
 def test_a_punctuation_goes_out_if_it_restricts_nothing_that_is_removed(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Project((HOUR,)), REPORTS)
-    done = running.slice(([(1, 2, 3.0), (1, 4, 5.0)], said("<1, *, *>", "<2, 7, *>", "<*, *, [0,9]>")))
-    assert done.tuples == [(1,), (1,)]
-    assert [str(p) for p in done.punctuations] == ["<1>"]
+    Running(spark, tmp_path, Project((HOUR,)), REPORTS).shows(
+        "(1, 2, 3) (1, 4, 5)  <1, *, *> <2, 7, *> <*, *, [0,9]>",
+        out="(1) (1)          <1>                              ",
+    )  # fmt: skip
 
 
 def test_punctuations_that_cover_the_removed_attributes_together_count_as_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     running = Running(spark, tmp_path, Project((HOUR,)), REPORTS)
-    assert running.slice(([], said("<{1,2}, [0,30], *>"))).punctuations == []
+    running.shows("<{1,2}, [0,30], *>", out="")
     running.restart()
-    assert [str(p) for p in running.slice(([], said("<{2,5}, [31,59], *>"))).punctuations] == ["<2>"]
-    assert running.slice(([], said("<2, *, *>"))).punctuations == []
+    running.shows("<{2,5}, [31,59], *> | <2, *, *>", out="<2> |")
 
 
 def test_a_computed_attribute_is_a_wildcard_and_a_copy_says_what_its_original_says(
@@ -51,31 +44,23 @@ def test_a_computed_attribute_is_a_wildcard_and_a_copy_says_what_its_original_sa
         Column(Attribute("again", Domain("BIGINT")), "CAST(hour AS BIGINT)", "hour"),
         Column(Attribute("fahrenheit", Domain("DOUBLE")), "temp * 1.8D + 32", None),
     )
-    running = Running(spark, tmp_path, Project(columns), REPORTS)
-    done = running.slice(([(1, 2, 100.0)], said("<[3,7], *, *>", "<*, *, 5>")))
-    assert done.tuples == [(1, 1, 212.0)]
-    assert {str(p) for p in done.punctuations} == {"<[3,7], *, *>", "<*, [3,7], *>"}
+    Running(spark, tmp_path, Project(columns), REPORTS).shows(
+        "(1, 2, 100)     <[3,7], *, *>               <*, *, 5>",
+        out="(1, 1, 212) <[3,7], *, *> <*, [3,7], *>          ",
+    )  # fmt: skip
 
 
 def test_what_closes_everything_closes_everything(spark: SparkSession, tmp_path: Path) -> None:
-    running = Running(spark, tmp_path, Project((Column(Attribute("one", Domain("INT")), "1"),)), REPORTS)
-    assert [str(p) for p in running.slice(([], said("<*, *, *>"))).punctuations] == ["<*>"]
+    one = Project((Column(Attribute("one", Domain("INT")), "1"),))
+    Running(spark, tmp_path, one, REPORTS).shows("<*, *, *>", out="<*>")
 
 
-NOON = datetime(2003, 5, 15, 12, tzinfo=UTC)
+NOON = "2003-05-15T12:00:00Z"
 MINUTES = Schema.parse("sid INT, minute INT, at TIMESTAMP NOT NULL")
 
 
 def computed(name: str, type_: str, expression: str) -> Column:
     return Column.computed(Attribute(name, Domain(type_)), expression, MINUTES)
-
-
-def minutes(*texts: str) -> list[Punctuation]:
-    return [Punctuation.parse(text, MINUTES) for text in texts]
-
-
-def texts(done: Done) -> list[str]:
-    return [str(p) for p in done.punctuations]
 
 
 SID = Column(MINUTES.attribute("sid"), "sid", "sid")
@@ -85,17 +70,15 @@ HOURLY = computed("hour", "BIGINT", "minute div 60")
 def test_what_is_closed_of_an_attribute_closes_a_monotone_function_of_it(spark: SparkSession, tmp_path: Path) -> None:
     """SEMANTICS §4: closed minutes [15,105] through `minute div 60` close no hour."""
     running = Running(spark, tmp_path, Project((SID, HOURLY)), MINUTES)
-    first = running.slice(([(1, 119, NOON), (2, None, NOON)], minutes("<1, [15,105], *>")))
-    assert (first.tuples, texts(first)) == ([(1, 1), (2, None)], [])
-    assert texts(running.slice(([], minutes("<1, (,105], *>")))) == ["<1, (,0]>"]
+    running.shows(
+        f"(1, 119, {NOON}) (2, null, {NOON}) <1, [15,105], *> | <1, (,105], *>",
+        out="(1, 1)         (2, null)                          | <1, (,0]>     ",
+    )
     running.restart()
-    assert texts(running.slice(([], minutes("<{1,2}, [106,119], *>")))) == ["<1, 1>"]
-    assert texts(running.slice(([], minutes("<2, [60,105], *>", "<*, null, *>", "<3, 7, *>")))) == [
-        "<*, null>",
-        "<2, 1>",
-    ]
-    assert texts(running.slice(([], minutes("<3, *, *>", "<1, [0,119], *>")))) == ["<3, *>"]
-    assert texts(running.slice(([], minutes("<*, *, *>")))) == ["<*, *>"]
+    running.shows(
+        "<{1,2}, [106,119], *> | <2, [60,105], *> <*, null, *> <3, 7, *> | <3, *, *> <1, [0,119], *> | <*, *, *>",
+        out="<1, 1>            | <2, 1>           <*, null>              | <3, *>                    | <*, *>   ",
+    )  # fmt: skip
 
 
 def test_an_attribute_copied_and_computed_with_is_described_by_each(spark: SparkSession, tmp_path: Path) -> None:
@@ -106,37 +89,31 @@ def test_an_attribute_copied_and_computed_with_is_described_by_each(spark: Spark
         computed("day", "DATE", "CAST(at AS DATE)"),
         computed("square", "INT", "minute * minute"),
     )
-    running = Running(spark, tmp_path, Project(columns), MINUTES)
-    assert set(texts(running.slice(([], minutes("<*, (,59], *>"))))) == {
-        "<(,59], *, *, *, *>",
-        "<*, (,0], *, *, *>",
-        "<*, *, [-119,), *, *>",
-    }
-    assert set(texts(running.slice(([], minutes("<*, {60,2000000000}, (,2003-05-15T12:00:00Z]>"))))) == {
-        "<{60,2000000000}, *, *, (,2003-05-14], *>",
-        "<*, *, [-121,-119], (,2003-05-14], *>",  # twice two thousand million is no INT, and nothing is said of it
-    }
+    # Twice two thousand million is no INT, and nothing is said of it.
+    Running(spark, tmp_path, Project(columns), MINUTES).shows(
+        "<*, (,59], *> | <*, {60,2000000000}, (,2003-05-15T12:00:00Z]>",
+        out="<(,59], *, *, *, *> <*, (,0], *, *, *> <*, *, [-119,), *, *> |"
+        "<{60,2000000000}, *, *, (,2003-05-14], *> <*, *, [-121,-119], (,2003-05-14], *>",
+    )
 
 
 def test_local_days_are_closed_in_the_session_s_time_zone_but_not_where_clocks_go_back_over_midnight(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     project = Project((computed("day", "DATE", "CAST(at AS DATE)"),))
-    before, said = str(spark.conf.get("spark.sql.session.timeZone")), minutes("<*, *, (,2003-05-15T22:00:00Z]>")
-    found = {}
+    days = {
+        "UTC": "<(,2003-05-14]>",
+        "Europe/Paris": "<(,2003-05-15]>",
+        "America/New_York": "<(,2003-05-14]>",
+        "America/St_Johns": "",
+    }
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     try:
-        for zone in ("UTC", "Europe/Paris", "America/New_York", "America/St_Johns"):
+        for zone, day in days.items():
             spark.conf.set("spark.sql.session.timeZone", zone)
-            found[zone] = texts(Running(spark, tmp_path / zone, project, MINUTES).slice(([], said)))
+            Running(spark, tmp_path / zone, project, MINUTES).shows("<*, *, (,2003-05-15T22:00:00Z]>", out=day)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    day = "<(,2003-05-14]>"
-    assert found == {
-        "UTC": [day],
-        "Europe/Paris": ["<(,2003-05-15]>"],
-        "America/New_York": [day],
-        "America/St_Johns": [],
-    }
 
 
 def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path: Path) -> None:
@@ -146,8 +123,8 @@ def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path
     assert format_schemes(project.schemes(parse_schemes("hour, min 0..59 by 10; temp prefix", REPORTS))) == (
         "h, min 0..59 by 10; t prefix"
     )
-    done = Running(spark, tmp_path, project, REPORTS).slice(([(1, 2, 3.0)], said("<1, [1,9], *>", "<*, *, null>")))
-    assert (done.tuples, texts(done)) == ([(1, 2, 3.0)], ["<*, *, null>", "<1, [1,9], *>"])
+    line = "(1, 2, 3) <1, [1,9], *> <*, *, null>"
+    Running(spark, tmp_path, project, REPORTS).shows(line, out=line)
 
 
 def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:

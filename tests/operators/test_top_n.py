@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -10,10 +9,9 @@ from operators.state.sort_key import SortKey
 from operators.top_n import Rank, TopN
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, format_schemes, parse_schemes
-from tests.harness.running import Row, Running
+from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,23 +21,18 @@ HIGHEST = TopN(2, (SortKey("price", descending=True),), ("auction",))
 NUMBER = Attribute("place", Domain("INT", nullable=False))
 
 
-def said(*texts: str, schema: Schema = BIDS) -> list[Punctuation]:
-    return [Punctuation.parse(text, schema) for text in texts]
-
-
 @pytest.mark.spark
 def test_the_two_highest_bids_of_an_auction_leave_when_it_is_closed(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, tmp_path, HIGHEST, BIDS)
-    first = running.slice(([(7, "Ann", 10.0), (7, "Bob", 12.0), (8, "Ann", 1.0), (7, "Cem", 11.0)], []))
-    assert (first.tuples, first.punctuations, first.kept) == ([], [], 3)
+    running.shows("(7, Ann, 10) (7, Bob, 12) (8, Ann, 1) (7, Cem, 11)", out="", kept="3")
     running.restart()
-    second = running.slice(([(7, "Ann", 11.5), (7, "Bob", 3.0), (9, "Cem", 5.0)], said("<7, *, *>")))
-    assert sorted(second.tuples) == [(7, "Ann", 11.5), (7, "Bob", 12.0)]
-    assert (second.punctuations, second.kept, second.purged) == (said("<7, *, *>"), 2, 2)
-    assert running.slice(([], said("<*, Ann, *>", "<8, [A,Z], *>"))).tuples == []
-    last = running.slice(([(9, "Ann", 4.0)], said("<*, *, *>")))
-    assert sorted(last.tuples) == [(8, "Ann", 1.0), (9, "Ann", 4.0), (9, "Cem", 5.0)]
-    assert (last.punctuations, last.kept) == (said("<*, *, *>"), 0)
+    running.shows(
+        "(7, Ann, 11.5) (7, Bob, 3) (9, Cem, 5) <7, *, *> | <*, Ann, *> <8, [A,Z], *>",
+        out="(7, Ann, 11.5) (7, Bob, 12)        <7, *, *> |                          ",
+        kept="2                                               |                          ",
+        purged="2                                             |                          ",
+    )  # fmt: skip
+    running.shows("(9, Ann, 4) <*, *, *>", out="(8, Ann, 1) (9, Ann, 4) (9, Cem, 5) <*, *, *>", kept="0")
 
 
 @pytest.mark.spark
@@ -48,18 +41,14 @@ def test_state_is_n_tuples_of_each_open_group_however_many_come(spark: SparkSess
     for price in range(3):
         done = running.slice(([(a, "Ann", float(price * 100 + i)) for a in (1, 2, None) for i in range(50)], []))
         assert done.kept == 6
-    assert sorted(running.slice(([], said("<null, *, *>"))).tuples) == [(None, "Ann", 248.0), (None, "Ann", 249.0)]
+    running.shows("<null, *, *>", out="(null, Ann, 248) (null, Ann, 249) <null, *, *>")
 
 
-TIED: list[Row] = [(1, "Dan", 5.0), (1, "Ann", 5.0), (1, None, 5.0), (1, "Bob", 9.0), (1, "Bob", 9.0), (1, "Cem", 1.0)]
-RANKS: dict[Rank, list[Row]] = {
-    "row_number": [(1, "Bob", 9.0, 1), (1, "Bob", 9.0, 2), (1, None, 5.0, 3)],
-    "rank": [(1, "Bob", 9.0, 1), (1, "Bob", 9.0, 1), (1, None, 5.0, 3), (1, "Ann", 5.0, 3), (1, "Dan", 5.0, 3)],
-    "dense_rank": [
-        *((1, "Bob", 9.0, 1), (1, "Bob", 9.0, 1)),
-        *((1, None, 5.0, 2), (1, "Ann", 5.0, 2), (1, "Dan", 5.0, 2)),
-        (1, "Cem", 1.0, 3),
-    ],
+TIED = ["(1, Dan, 5)", "(1, Ann, 5)", "(1, null, 5)", "(1, Bob, 9)", "(1, Bob, 9)", "(1, Cem, 1)"]
+RANKS: dict[Rank, str] = {
+    "row_number": "(1, Bob, 9, 1) (1, Bob, 9, 2) (1, null, 5, 3)",
+    "rank": "(1, Bob, 9, 1) (1, Bob, 9, 1) (1, null, 5, 3) (1, Ann, 5, 3) (1, Dan, 5, 3)",
+    "dense_rank": "(1, Bob, 9, 1) (1, Bob, 9, 1) (1, null, 5, 2) (1, Ann, 5, 2) (1, Dan, 5, 2) (1, Cem, 1, 3)",
 }
 
 
@@ -71,43 +60,38 @@ def test_ties_are_told_apart_by_the_remaining_attributes_or_all_stay(
     """SQL's three ranks, whichever tuples come first; what is tied is never decided by chance."""
     topped = TopN(3, (SortKey("price", descending=True),), ("auction",), rank, NUMBER)
     for cut, rows in ((2, TIED), (5, TIED[::-1])):
-        running = Running(spark, tmp_path / str(cut), topped, BIDS)
-        running.slice((rows[:cut], []))
-        done = running.slice((rows[cut:], said("<1, *, *>")))
-        assert sorted(done.tuples, key=str) == sorted(RANKS[rank], key=str)
-        assert done.punctuations == [Punctuation.parse("<1, *, *, *>", topped.schema(BIDS))]
+        Running(spark, tmp_path / str(cut), topped, BIDS).shows(
+            f"{' '.join(rows[:cut])} | {' '.join(rows[cut:])} <1, *, *>", out=f"| {RANKS[rank]} <1, *, *, *>"
+        )
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("key", "least"),
     [
-        (SortKey("price"), None),
-        (SortKey("price", nulls_first=False), 2.0),
-        (SortKey("price", descending=True), math.nan),
-        (SortKey("price", descending=True, nulls_first=True), None),
+        (SortKey("price"), "(1, Cem, null)"),
+        (SortKey("price", nulls_first=False), "(1, Dan, 2)"),
+        (SortKey("price", descending=True), "(1, Ann, NaN)"),
+        (SortKey("price", descending=True, nulls_first=True), "(1, Cem, null)"),
     ],
 )
 def test_null_and_nan_stand_where_spark_puts_them(
-    spark: SparkSession, tmp_path: Path, key: SortKey, least: float | None
+    spark: SparkSession, tmp_path: Path, key: SortKey, least: str
 ) -> None:
-    running = Running(spark, tmp_path, TopN(1, (key,), ("auction",)), BIDS)
-    running.slice(([(1, "Ann", math.nan), (1, "Bob", 3.0)], []))
-    (found,) = running.slice(([(1, "Cem", None), (1, "Dan", 2.0)], said("<1, *, *>"))).tuples
-    assert str(found[2]).lower() == str(least).lower()
+    Running(spark, tmp_path, TopN(1, (key,), ("auction",)), BIDS).shows(
+        "(1, Ann, NaN) (1, Bob, 3) | (1, Cem, null) (1, Dan, 2) <1, *, *>", out=f"| {least} <1, *, *>"
+    )
 
 
 @pytest.mark.spark
 def test_without_groups_all_tuples_are_one_that_only_the_end_closes(spark: SparkSession, tmp_path: Path) -> None:
     topped = TopN(2, (SortKey("price"), SortKey("bidder", descending=True)))
-    running = Running(spark, tmp_path / "some", topped, BIDS)
-    done = running.slice(([(1, "Ann", 3.0), (2, "Bob", 3.0), (3, "Cem", 4.0), (4, "Ann", 4.0)], said("<1, *, *>")))
-    assert (done.tuples, done.punctuations, done.kept) == ([], [], 2)
-    done = running.slice(([], said("<[2,), *, *>", "<(,2), *, *>", "<null, *, *>")))
-    assert sorted(done.tuples) == [(1, "Ann", 3.0), (2, "Bob", 3.0)]
-    assert (done.punctuations, done.kept) == (said("<*, *, *>"), 0)
-    empty = Running(spark, tmp_path / "none", topped, BIDS).slice(([], said("<*, *, *>")))
-    assert (empty.tuples, empty.punctuations) == ([], said("<*, *, *>"))
+    Running(spark, tmp_path / "some", topped, BIDS).shows(
+        "(1, Ann, 3) (2, Bob, 3) (3, Cem, 4) (4, Ann, 4) <1, *, *> | <[2,), *, *> <(,2), *, *> <null, *, *>",
+        out="                                                      | (1, Ann, 3) (2, Bob, 3) <*, *, *>      ",
+        kept="2                                                      | 0                                      ",
+    )  # fmt: skip
+    Running(spark, tmp_path / "none", topped, BIDS).shows("<*, *, *>", out="<*, *, *>")
 
 
 def test_it_promises_what_closes_groups() -> None:
