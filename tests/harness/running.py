@@ -80,14 +80,23 @@ class Running:
         self._record = self._state.record(whole=True)
         return result
 
-    def shows(self, *lines: str, out: str, kept: str = "", purged: str = "", in_order: bool = False) -> None:
+    def shows(
+        self,
+        *lines: str,
+        out: str,
+        kept: str = "",
+        purged: str = "",
+        in_order: bool = False,
+        tuples_alone: bool = False,
+    ) -> None:
         """Asserts a table: what comes in, a line an input; what goes out; and after each slice how much is kept.
 
-        Within a slice tuples come in any order, but with `in_order`, and punctuations behind them. Cells of numbers
-        that are left empty are not looked at. More slices may follow, in other tables.
+        Within a slice tuples come in any order, but with `in_order`, and punctuations behind them; with `tuples_alone`
+        these are not looked at, and neither are cells of numbers that are left empty. Further tables go on from here.
         """
         done = [self.slice(*slice_) for slice_ in notation.inputs(lines, self.inputs)]
-        found = [notation.shown([*each.tuples, *each.punctuations], self.output, in_order=in_order) for each in done]
+        came_out = [[*each.tuples, *([] if tuples_alone else each.punctuations)] for each in done]
+        found = [notation.shown(items, self.output, in_order=in_order) for items in came_out]
         expected = [notation.shown(each, self.output, in_order=in_order) for each in notation.slices(out, self.output)]
         assert found == expected
         for line, counted in ((kept, [each.kept for each in done]), (purged, [each.purged for each in done])):

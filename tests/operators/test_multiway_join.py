@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,8 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
-from tests.harness.running import Done, Items, Row, Running
+from tests.harness import notation
+from tests.harness.running import Done, Items, Running
 from tests.oracles import multiway_invariants
 
 if TYPE_CHECKING:
@@ -30,13 +31,7 @@ A: Equality = ((2, "a3"), (0, "a1"))
 PATH, TRIANGLE = MultiwayJoin(3, (B, C)), MultiwayJoin(3, (B, C, A))
 
 
-def came(rows: Mapping[int, Sequence[Row]] | None = None, **said: str) -> list[Items]:
-    """One slice: tuples by input, and punctuations of `s1`, `s2`, `s3`, apart by semicolons."""
-    texts = [said.get(f"s{i + 1}", "") for i in range(3)]
-    return [
-        ((rows or {}).get(i, []), [Punctuation.parse(part, schema) for part in text.split(";") if part.strip()])
-        for i, (text, schema) in enumerate(zip(texts, INPUTS, strict=True))
-    ]
+ALL_ONES = "(1, 1, 1, 1, 1, 1)"
 
 
 def texts(punctuations: Sequence[Punctuation]) -> set[str]:
@@ -49,17 +44,20 @@ def test_the_chain_of_example_2_purges_a_tuple_once_all_that_joins_it_is_covered
 ) -> None:
     """Li et al. 2006, Example 2: t(a₁, b₁) needs (b₁, *) of S₂, and (c₁, *), …, (cₘ, *) of S₃."""
     running = Running(spark, tmp_path, PATH, *INPUTS)
-    first = running.slice(*came({0: [(1, 1), (9, None)], 1: [(1, 1), (1, 2), (None, 1)], 2: [(1, 7), (1, 7)]}))
-    assert first.tuples == [(1, 1, 1, 1, 1, 7)] * 2
-    assert first.kept == 5
-    assert running.slice(*came(s2="<1, *>")).kept == 5
-    assert running.slice(*came(s3="<1, *>")).kept == 5
+    ones = "(1, 1, 1, 1, 1, 7)"
+    running.shows(
+        "(1, 1) (9, null)        |        |       ",
+        "(1, 1) (1, 2) (null, 1) | <1, *> |       ",
+        "(1, 7) (1, 7)           |        | <1, *>",
+        out=f"{ones} {ones}      |        |       ",
+        kept="5                       | 5      | 5     ",
+        tuples_alone=True,
+    )  # fmt: skip
     running.restart()
-    last = running.slice(*came({2: [(2, 8)]}, s3="<2, *>"))
-    assert last.tuples == [(1, 1, 1, 2, 2, 8)]
-    assert (last.kept, last.purged) == (5, 1)
+    running.shows("", "", "(2, 8) <2, *>", out="(1, 1, 1, 2, 2, 8)", kept="5", purged="1", tuples_alone=True)
     # Nothing kept of S₁ is matched by what S₁ says; of S₂ nothing more can join it, nor S₃ then.
-    done = running.slice(*came(s1="<*, 1>", s2="<*, [1,2]>"))
+    (slice_,) = notation.inputs(["<*, 1>", "<*, [1,2]>", ""], INPUTS)
+    done = running.slice(*slice_)
     assert done.kept == 0
     assert {"<*, 1, *, *, *, *>", "<*, *, 1, *, *, *>", "<*, *, *, *, [1,2], *>"} <= texts(done.punctuations)
 
@@ -68,58 +66,68 @@ def test_the_chain_of_example_2_purges_a_tuple_once_all_that_joins_it_is_covered
 def test_the_cycle_of_figure_5_is_purged_by_one_attribute_of_each_and_not_by_two(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Li et al. 2006, Fig. 5: S₁ punctuates b, S₂ c, S₃ a; no tree of two-way joins would be safe."""
-    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
-    tuples = {0: [(1, 1), (2, 2)], 1: [(1, 1), (2, 2)], 2: [(1, 1), (2, 2)]}
-    first = running.slice(*came(tuples, s1="<*, 1>", s2="<*, 1>"))
-    assert sorted(first.tuples) == [(1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 2, 2)]
-    # Of c = 1, S₃ is through S₂ to S₁; the others need S₃.
-    assert first.kept == 5
-    assert running.slice(*came(s3="<*, 1>")).kept == 3
-    assert running.slice(*came(s1="<*, 2>", s2="<*, 2>")).kept == 2
-    assert running.slice(*came(s3="<*, {2, 5}>")).kept == 0
+    """Li et al. 2006, Fig. 5: S₁ punctuates b, S₂ c, S₃ a; no tree of two-way joins would be safe.
+
+    At first, of c = 1, S₃ is through S₂ to S₁; the others need S₃.
+    """
+    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+        "(1, 1) (2, 2) <*, 1> |        | <*, 2> |            ",
+        "(1, 1) (2, 2) <*, 1> |        | <*, 2> |            ",
+        "(1, 1) (2, 2)        | <*, 1> |        | <*, {2, 5}>",
+        out=f"{ALL_ONES} (2, 2, 2, 2, 2, 2) | | |            ",
+        kept="5                    | 3      | 2      | 0          ",
+        tuples_alone=True,
+    )  # fmt: skip
 
 
 @pytest.mark.spark
 def test_a_scheme_of_two_attributes_purges_by_all_the_combinations_it_is_asked_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Li et al. 2006, Fig. 8: S₁ and S₂ punctuate b, S₃ a and c together. Differs: S₃ itself is not purgeable."""
-    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
-    running.slice(*came({0: [(1, 1), (2, 1)], 1: [(1, 1), (1, 2)], 2: [(1, 1)]}, s1="<*, 1>", s2="<1, *>"))
-    assert running.slice(*came(s3="<1, 1>; <2, 2>")).kept == 5
-    # (1, 1) of S₁ asks for (1, 1) and (2, 1), (1, 2) of S₂ for (2, 1) and (2, 2); the others ask for (1, 2), too.
-    done = running.slice(*came({2: [(2, 1), (9, 5)]}, s2="<(,5], 9>", s3="<2, 1>"))
-    assert done.tuples == [(1, 1, 1, 2, 2, 1)]
-    assert (done.kept, done.purged) == (5, 2)
-    assert running.slice(*came(s3="<1, 2>")).kept == 3
-    # Two punctuations together cover (b, 9) for every b: the tuple of S₃ that asks for c alone is told so.
-    assert running.slice(*came(s2="<[6,), 9>")).kept == 2
+    """Li et al. 2006, Fig. 8: S₁ and S₂ punctuate b, S₃ a and c together. Differs: S₃ itself is not purgeable.
+
+    (1, 1) of S₁ asks for (1, 1) and (2, 1), (1, 2) of S₂ for (2, 1) and (2, 2); the others ask for (1, 2), too. In the
+    end two punctuations together cover (b, 9) for every b: the tuple of S₃ that asks for c alone is told so.
+    """
+    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+        "(1, 1) (2, 1) <*, 1> |               |                      |        |          ",
+        "(1, 1) (1, 2) <1, *> |               | <(,5], 9>            |        | <[6,), 9>",
+        "(1, 1)               | <1, 1> <2, 2> | (2, 1) (9, 5) <2, 1> | <1, 2> |          ",
+        out=f"{ALL_ONES}      |               | (1, 1, 1, 2, 2, 1)   |        |          ",
+        kept="                     | 5             | 5                    | 3      | 2        ",
+        purged="                   |               | 2                    |        |          ",
+        tuples_alone=True,
+    )  # fmt: skip
 
 
 @pytest.mark.spark
 def test_a_punctuation_of_another_kind_that_comes_once_does_not_mislead_the_chain(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    running = Running(spark, tmp_path, TRIANGLE, *INPUTS)
-    # S₂ speaks of b once, and of c ever after; S₃ speaks of a.
-    running.slice(*came({0: [(1, 1), (3, 3)], 2: [(1, 1), (3, 3)]}, s2="<8, *>", s3="<*, 8>"))
-    done = running.slice(*came(s3="<*, [1,3]>", s2="<*, 1>"))
-    assert done.kept == 2
-    # What is dead needs no more punctuations: S₃ is covered for a = 4, and holds no tuple of it.
-    assert running.slice(*came({0: [(4, 4)]}, s3="<*, 4>")).kept == 2
+    """S₂ speaks of b once, and of c ever after; S₃ speaks of a.
+
+    What is dead needs no more punctuations: S₃ is covered for a = 4, and holds no tuple of it.
+    """
+    Running(spark, tmp_path, TRIANGLE, *INPUTS).shows(
+        "(1, 1) (3, 3)        |            | (4, 4)",
+        "              <8, *> | <*, 1>     |       ",
+        "(1, 1) (3, 3) <*, 8> | <*, [1,3]> | <*, 4>",
+        out="                 |            |       ",
+        kept="                    | 2          | 2     ",
+        tuples_alone=True,
+    )  # fmt: skip
 
 
 @pytest.mark.spark
 def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkSession, tmp_path: Path) -> None:
     """Li et al. 2006, §5.2; with a further condition on combinations, and a restart between two purges."""
     residual = "a1 + a3 < 9"
-    slices = [
-        came({0: [(1, 1), (8, 1)], 1: [(1, 1)], 2: [(1, 2)]}, s1="<*, 1>"),
-        came({1: [(1, 2)], 2: [(2, 8), (2, 0)]}, s2="<1, *>", s3="<1, *>"),
-        came({0: [(2, 2)], 1: [(2, 2)]}, s3="<2, *>", s2="<*, 2>"),
-        came(s1="<*, *>", s2="<*, *>", s3="<*, *>"),
-    ]
+    lines = (
+        "(1, 1) (8, 1) <*, 1> |                      | (2, 2)        | <*, *>",
+        "(1, 1)               | (1, 2) <1, *>        | (2, 2) <*, 2> | <*, *>",
+        "(1, 2)               | (2, 8) (2, 0) <1, *> | <2, *>        | <*, *>",
+    )
+    slices = notation.inputs(lines, INPUTS)
     found: dict[str, list[Done]] = {}
     for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, "lazy", 3)):
         running = Running(spark, tmp_path / operator.purge, operator, *INPUTS)
