@@ -30,10 +30,6 @@ def said(*texts: str, schema: Schema = REPORTS) -> list[Punctuation]:
     return [Punctuation.parse(text, schema) for text in texts]
 
 
-def report(sid: str | None, hour: int | None, currtmp: float | None = 70.0) -> Row:
-    return sid, hour, currtmp
-
-
 def numbers(*values: int | None) -> list[Row]:
     return [(value,) for value in values]
 
@@ -45,13 +41,13 @@ def numbers(*values: int | None) -> list[Row]:
 def test_an_hour_has_passed_when_a_later_one_begins_and_not_before(spark: SparkSession, tmp_path: Path) -> None:
     """Tucker et al. 2007, §8.1, less its slip: the hour of the last report may have more reports."""
     running = Running(spark, tmp_path, Punctuate(ByOrder("hour")), REPORTS, positioned=True)
-    reports = [report("S01", 3), report("S02", 3), report("S01", 5), report("S02", 5), report("S01", None)]
-    first = running.slice((reports, []))
-    assert (first.tuples, first.punctuations) == (reports, said("<*, (,5), *>"))
+    reports = "(S01, 3, 70) (S02, 3, 70) (S01, 5, 70) (S02, 5, 70) (S01, null, 70)"
+    running.shows(reports, out=f"{reports} <*, (,5), *>", in_order=True)
     running.restart()
-    tie = running.slice(([report("S01", 5)], said("<*, [3,4], *>", "<S02, *, *>")))
-    assert (tie.tuples, tie.punctuations) == ([report("S01", 5)], said("<S02, *, *>"))
-    assert running.slice(([], said("<*, *, *>"))).punctuations == said("<*, *, *>")
+    running.shows(
+        "(S01, 5, 70) <*, [3,4], *> <S02, *, *> | <*, *, *>",
+        out="(S01, 5, 70)           <S02, *, *> | <*, *, *>",
+    )  # fmt: skip
 
 
 @pytest.mark.spark
@@ -62,7 +58,7 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
         within.slice((numbers(5, 9, 7, 6, 5), []))
     assert (told.value.tuple, told.value.tuple_position) == ((6,), 3)
     across = Running(spark, tmp_path / "across", Punctuate(rule), NUMBERS, positioned=True)
-    assert across.slice((numbers(5, 9, 7), [])).punctuations == said("<(,7)>", schema=NUMBERS)
+    across.shows("(5) (9) (7)", out="(5) (9) (7) <(,7)>", in_order=True)
     across.restart()
     with pytest.raises(UngrammaticalStream, match=r"the tuple \(6\) comes after the punctuation <\(,6\]>") as told:
         across.slice((numbers(6, 12), []))
@@ -75,14 +71,12 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
 @pytest.mark.spark
 def test_late_tuples_are_dropped_or_diverted_and_counted(spark: SparkSession, tmp_path: Path) -> None:
     dropping = Running(spark, tmp_path / "drop", Punctuate(ByOrder("n"), "drop"), NUMBERS, positioned=True)
-    done = dropping.slice((numbers(1, 3, 2, 3, 0, 4), []))
-    assert (done.tuples, dropping.positions) == (numbers(1, 3, 3, 4), [0, 1, 3, 5])
-    assert dropping.set_aside == (2, [])
-    assert dropping.slice((numbers(3), [])).tuples == []
-    assert dropping.slice((numbers(4), [])).tuples == numbers(4)
+    dropping.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
+    assert (dropping.positions, dropping.set_aside) == ([0, 1, 3, 5], (2, []))
+    dropping.shows("(3) | (4)", out="| (4)")
     assert dropping.set_aside == (0, [])
     diverting = Running(spark, tmp_path / "divert", Punctuate(ByOrder("n"), "divert"), NUMBERS, positioned=True)
-    diverting.slice((numbers(1, 3, 2, 3, 0, 4), []))
+    diverting.shows("(1) (3) (2) (3) (0) (4)", out="(1) (3) (3) (4) <(,4)>", in_order=True)
     letter = {"kind": "ungrammatical", "_position": 2, "raw": {"n": 2}}
     assert diverting.set_aside == (2, [letter, {**letter, "_position": 4, "raw": {"n": 0}}])
 
@@ -134,19 +128,27 @@ def test_an_hour_has_passed_when_every_sensor_on_the_list_has_gone_on(spark: Spa
     """Tucker et al. 2003, §6.2: with a list of the sensor units, punctuate tells when an hour's reports are there."""
     rule = ByRoster("hour", "sid", ("S01", "S02", "S03"))
     running = Running(spark, tmp_path, Punctuate(rule, "divert"), REPORTS, positioned=True)
-    first = running.slice(([report("S01", 1), report("S02", 2), report("S09", 7), report(None, 9)], []))
-    assert (len(first.tuples), first.punctuations, first.kept) == (4, [], 3)
-    assert running.slice(([], [])).punctuations == []
+    running.shows(
+        "(S01, 1, 70) (S02, 2, 70) (S09, 7, 70) (null, 9, 70)     |",
+        out="(S01, 1, 70) (S02, 2, 70) (S09, 7, 70) (null, 9, 70) |",
+        kept="3                                                      |",
+        in_order=True,
+    )
     running.restart()
-    second = running.slice(([report("S03", 2), report("S09", 0), report("S01", 1), report("S01", 2)], []))
-    assert second.tuples == [report("S03", 2), report("S01", 1), report("S01", 2)]
-    assert second.punctuations == said("<*, (,2), *>")
+    running.shows(
+        "(S03, 2, 70) (S09, 0, 70) (S01, 1, 70) (S01, 2, 70)",
+        out="(S03, 2, 70)          (S01, 1, 70) (S01, 2, 70) <*, (,2), *>",
+        in_order=True,
+    )
     assert [letter["_position"] for letter in running.set_aside[1]] == [5]
     running.restart()
-    third = running.slice(([report("S09", 1), report("S01", 4), report("S02", 5), report("S03", None)], []))
-    assert (len(third.tuples), third.punctuations, running.set_aside[0]) == (3, [], 1)
-    last = running.slice(([report("S03", 3), report("S02", 2), report("S02", 3)], []))
-    assert (len(last.tuples), last.punctuations, last.kept) == (2, said("<*, (,3), *>"), 3)
+    running.shows(
+        "(S09, 1, 70) (S01, 4, 70) (S02, 5, 70) (S03, null, 70)",
+        out="         (S01, 4, 70) (S02, 5, 70) (S03, null, 70)",
+        in_order=True,
+    )  # fmt: skip
+    assert running.set_aside[0] == 1
+    running.shows("(S03, 3, 70) (S02, 2, 70) (S02, 3, 70)", out="(S03, 3, 70) (S02, 3, 70) <*, (,3), *>", kept="3")
 
 
 # By domain.
@@ -157,15 +159,16 @@ def test_limits_are_said_once_at_the_beginning(spark: SparkSession, tmp_path: Pa
     """Tucker et al. 2003, §6.2: from 20F to 95F."""
     rule = ByDomain("currtmp 20..95, hour 0..23")
     running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
-    first = running.slice(([], []))
-    assert first.punctuations == said("<*, (,0), *>", "<*, (23,), *>", "<*, *, (,20)>", "<*, *, (95,)>")
+    running.shows("", out="<*, (,0), *> <*, (23,), *> <*, *, (,20)> <*, *, (95,)>")
     running.restart()
-    reports = [report("S01", 24), report("S01", 23, 95.0), report("S01", 0, 19.9), report("S01", None, None)]
-    done = running.slice(([*reports, report("S01", 5, float("nan"))], []))
-    assert (done.tuples, done.punctuations) == ([reports[1], reports[3]], [])
+    running.shows(
+        "(S01, 24, 70) (S01, 23, 95) (S01, 0, 19.9) (S01, null, null) (S01, 5, NaN)",
+        out="          (S01, 23, 95)                (S01, null, null)              ",
+        in_order=True,
+    )
     failing = Running(spark, tmp_path / "fail", Punctuate(rule), REPORTS, positioned=True)
     with pytest.raises(UngrammaticalStream, match=r"comes after the punctuation <\*, \*, \(,20.0\)>"):
-        failing.slice(([reports[2]], []))
+        failing.slice(([("S01", 0, 19.9)], []))
 
 
 # By predicate.
@@ -178,15 +181,19 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
     auctions = Schema.parse("auctionid INT, region STRING, status STRING")
     rule = ByPredicate("status = 'closed'", ("auctionid", "region"))
     running = Running(spark, tmp_path, Punctuate(rule, "drop"), auctions, positioned=True)
-    rows = [(1, "n", "open"), (1, "n", "closed"), (1, "n", "open"), (1, "s", None), (2, None, "closed"), (2, None, "x")]
-    first = running.slice((rows, []))
-    assert first.tuples == [rows[0], rows[1], rows[3], rows[4]]
-    assert set(first.punctuations) == set(said("<1, n, *>", "<2, null, *>", schema=auctions))
+    running.shows(
+        "(1, n, open) (1, n, closed) (1, n, open) (1, s, null) (2, null, closed) (2, null, x)",
+        out="(1, n, open) (1, n, closed)          (1, s, null) (2, null, closed) <1, n, *> <2, null, *>",
+        in_order=True,
+    )
     for inline in (64, 0):
         monkeypatch.setattr("punct_ns.slices.INLINE", inline)
         running.restart()
-        again = running.slice(([(2, "n", "open"), (2, None, "closed"), (1, "n", "open"), (1, "s", "open")], []))
-        assert (again.tuples, again.punctuations) == ([(2, "n", "open"), (1, "s", "open")], [])
+        running.shows(
+            "(2, n, open) (2, null, closed) (1, n, open) (1, s, open)",
+            out="(2, n, open)                            (1, s, open)",
+            in_order=True,
+        )
         assert running.set_aside[0] == 2
 
 
@@ -197,17 +204,14 @@ def test_a_tuple_that_closes_its_auction_is_the_last_one_of_it(
 def test_a_silent_source_has_a_heartbeat(spark: SparkSession, tmp_path: Path) -> None:
     schema = Schema.parse("ts TIMESTAMP")
     running = Running(spark, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2))), schema, positioned=True)
-    assert running.slice(([], [])).punctuations == said("<(,2003-05-15T17:18:00Z)>", schema=schema)
-    assert running.slice(([], [])).punctuations == []
+    running.shows("|", out="<(,2003-05-15T17:18:00Z)> |")
     running.restart()
     running.time += timedelta(hours=1)
-    rows = [(datetime(2003, 5, 15, 17, 18, tzinfo=UTC),)]
-    busy = running.slice((rows, []))
-    assert (busy.tuples, busy.punctuations) == (rows, [])
+    running.shows("(2003-05-15T17:18:00Z)", out="(2003-05-15T17:18:00Z)")
     running.time -= timedelta(minutes=30)
-    assert running.slice(([], [])).punctuations == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
+    running.shows("", out="<(,2003-05-15T17:48:00Z)>")
     with pytest.raises(UngrammaticalStream) as told:
-        running.slice((rows, []))
+        running.slice(([(datetime(2003, 5, 15, 17, 18, tzinfo=UTC),)], []))
     assert [told.value.punctuation] == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
 
 
