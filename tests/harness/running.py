@@ -95,7 +95,9 @@ class Running:
         these are not looked at, and neither are cells of numbers that are left empty. Further tables go on from here.
         """
         done = [self.slice(*slice_) for slice_ in notation.inputs(lines, self.inputs)]
-        came_out = [[*each.tuples, *([] if tuples_alone else each.punctuations)] for each in done]
+        came_out: list[list[notation.Item]] = [
+            [*each.tuples, *([] if tuples_alone else each.punctuations)] for each in done
+        ]
         found = [notation.shown(items, self.output, in_order=in_order) for items in came_out]
         expected = [notation.shown(each, self.output, in_order=in_order) for each in notation.slices(out, self.output)]
         assert found == expected
