@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from operators.punctuators.rule import AHEAD, ASIDE, LATE, Rule, said
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, said
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
@@ -41,7 +41,7 @@ Ungrammatical = Literal["fail", "drop", "divert"]
 
 _COUNTS = {
     "on": f"count_if({POSITION} IS NOT NULL AND {ASIDE} IS NULL)",
-    "late": f"count_if({ASIDE} = '{LATE}')",
+    "late": f"count_if({ASIDE} = '{UNGRAMMATICAL}')",
     "ahead": f"count_if({ASIDE} = '{AHEAD}')",
 }
 
@@ -128,10 +128,10 @@ class Punctuate(Operator):
     def _set_aside(self, computed: DataFrame, facts: Mapping[str, Any], state: OperatorState) -> None:
         """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
-            first = computed.where(f"{ASIDE} = '{LATE}'").orderBy(POSITION).limit(1).toArrow()
+            first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").orderBy(POSITION).limit(1).toArrow()
             raise self._offence(in_utc(first).to_pylist()[0], state)
         state.set_aside += facts["late"] + facts["ahead"]
-        wanted = (LATE, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
+        wanted = (UNGRAMMATICAL, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
         names = [a.name for a in state.inputs[0] if a.name in computed.columns]
         chosen = computed.where(f"{ASIDE} IN ({', '.join(map(repr, wanted))})").orderBy(POSITION)
         for row in in_utc(chosen.select(ASIDE, POSITION, *map(quoted, names)).toArrow()).to_pylist():

@@ -24,7 +24,7 @@ from operators.logical_properties import Terms, among, by_position
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, listed, once, total
+from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.prefix import covered_prefix
@@ -85,7 +85,7 @@ class Sort(Operator):
 
     def parameters(self, output: Schema) -> str:
         """The keys."""
-        return listed(self.keys)
+        return keys_line(self.keys)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and the keys."""

@@ -28,7 +28,7 @@ from operators.state import tuple_log
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, listed, once, total
+from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
@@ -90,7 +90,7 @@ class TopN(Operator):
 
     def parameters(self, output: Schema) -> str:
         """The groups, how many of each, and the order."""
-        return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {listed(self.keys)}"
+        return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {keys_line(self.keys)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed of the input, and what it groups and orders by."""

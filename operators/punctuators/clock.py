@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, LATE, Facts, prefix_of, said, up_to
+from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, prefix_of, said, up_to
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError, UsageError
@@ -62,7 +62,7 @@ class ByClock:
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what the clock has overtaken."""
-        return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{LATE}', NULL) AS {ASIDE}")
+        return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def asks(self, schema: Schema) -> dict[str, str]:
         """Nothing."""

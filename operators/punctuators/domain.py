@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, LATE, Facts
+from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
@@ -51,7 +51,7 @@ class ByDomain:
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is whatever lies outside, from the first tuple on."""
         late = condition(self._outside(state.inputs[0]))
-        return tuples.selectExpr("*", f"IF({late}, '{LATE}', NULL) AS {ASIDE}")
+        return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def asks(self, schema: Schema) -> dict[str, str]:
         """Nothing."""

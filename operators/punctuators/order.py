@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.domain import Domain
@@ -83,7 +83,7 @@ class ByOrder:
             f" (ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
         late = f"{quoted(self.attribute)} < {distance.before(greatest_before, self.slack, domain)}"
-        aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{LATE}' END AS {ASIDE}"
+        aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
         return rows.coalesce(1).selectExpr("*", aside).drop(_FAR)
 
     def asks(self, schema: Schema) -> dict[str, str]:

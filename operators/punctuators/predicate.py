@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, said
+from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, said
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import UsageError
@@ -61,7 +61,9 @@ class ByPredicate:
             f" ORDER BY {POSITION} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
         told = self._told(tuples, state).selectExpr("*", f"coalesce(({self.when}), false) AS {_ENDS}")
-        return told.selectExpr("*", f"IF({_SAID} OR coalesce({ended}, false), '{LATE}', NULL) AS {ASIDE}").drop(_SAID)
+        return told.selectExpr(
+            "*", f"IF({_SAID} OR coalesce({ended}, false), '{UNGRAMMATICAL}', NULL) AS {ASIDE}"
+        ).drop(_SAID)
 
     def asks(self, schema: Schema) -> dict[str, str]:
         """How many tuples end a group."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from operators.punctuators import distance
-from operators.punctuators.rule import ASIDE, LATE, Facts, ordered_attribute, prefix_of, up_to
+from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, up_to
 from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
@@ -99,7 +99,7 @@ class ByRoster:
         each = told.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE, _LAST, _LISTED)
         passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
         late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
-        return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{LATE}', NULL) AS {ASIDE}")
+        return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def asks(self, schema: Schema) -> dict[str, str]:
         """The least of the members' greatest values; null while one has sent none."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ASIDE = own("aside")
 """STRING: why a tuple is set aside; null for one that goes on."""
 
-LATE = "ungrammatical"
+UNGRAMMATICAL = "ungrammatical"
 """Set aside because an earlier punctuation matches the tuple."""
 
 AHEAD = "ahead"

@@ -38,10 +38,10 @@ class SortKey:
         return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
 
 
-def listed(keys: Sequence[SortKey]) -> str:
+def keys_line(keys: Sequence[SortKey]) -> str:
     """The keys in a line.
 
-    >>> listed([SortKey("hour"), SortKey("min", descending=True)])
+    >>> keys_line([SortKey("hour"), SortKey("min", descending=True)])
     'hour, min DESC'
     """
     return ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)

@@ -24,7 +24,7 @@ from xmlstream.builder.arguments import argument, has_aggregate, listed, separat
 from xmlstream.builder.inserts import Insert
 from xmlstream.builder.run_options import RunOptions, settings
 from xmlstream.builder.sparks_names import JOINS as SPARKS_JOINS
-from xmlstream.builder.sparks_names import ON_GROUPS, ON_QUERIES, missing
+from xmlstream.builder.sparks_names import ON_GROUPS, ON_QUERIES, no_such_name
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
@@ -69,7 +69,7 @@ class Query:
         return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(missing(name, "a query", ON_QUERIES, Query))
+        raise AttributeError(no_such_name(name, "a query", ON_QUERIES, Query))
 
     @property
     def plan(self) -> Node:
@@ -280,7 +280,7 @@ class Groups:
         return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(missing(name, "a grouped query", ON_GROUPS, Groups))
+        raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
     def agg(self, *aggregates: str) -> Query:
         """One tuple of each group, as soon as it is complete: the keys, then these.

@@ -35,7 +35,7 @@ ON_GROUPS = dict.fromkeys(
 )
 
 
-def missing(name: str, what: str, instead: Mapping[str, str], kind: type) -> str:
+def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -> str:
     """What to say of a name that a class does not have."""
     near = difflib.get_close_matches(name, [known for known in dir(kind) if not known.startswith("_")], n=1)
     hint = instead.get(name) or (f"did you mean {near[0]}?" if near else None)

@@ -19,7 +19,7 @@ EVERY_SECONDS = 2.0
 NOTICED_EVERY_SECONDS = 30.0
 """How often what was noticed in the sources is said while the query waits."""
 
-Report = Mapping[str, Any]
+ReportJson = Mapping[str, Any]
 
 
 class Totals:
@@ -29,7 +29,7 @@ class Totals:
         self.slices = self.items = self.tuples_out = self.kept = self.held = self.set_aside = 0
         self._began = time.perf_counter()
 
-    def add(self, report: Report) -> None:
+    def add(self, report: ReportJson) -> None:
         """One more slice."""
         self.slices += 1
         self.items += report["items_in"]
@@ -75,7 +75,7 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
 
 
 @contextmanager
-def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[Report], None]]:
+def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[ReportJson], None]]:
     """Yields what is to be called with the report of each committed slice."""
     if console.is_terminal:
         with _live(console) as on_slice:
@@ -87,24 +87,24 @@ def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[Report], Non
 
 
 @contextmanager
-def _live(console: Console) -> Iterator[Callable[[Report], None]]:
+def _live(console: Console) -> Iterator[Callable[[ReportJson], None]]:
     totals = Totals()
     columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=None)
 
-        def on_slice(report: Report) -> None:
+        def on_slice(report: ReportJson) -> None:
             totals.add(report)
             progress.update(task, description=str(totals))
 
         yield on_slice
 
 
-def _lines(console: Console) -> Callable[[Report], None]:
+def _lines(console: Console) -> Callable[[ReportJson], None]:
     totals = Totals()
     told = 0.0
 
-    def on_slice(report: Report) -> None:
+    def on_slice(report: ReportJson) -> None:
         nonlocal told
         totals.add(report)
         now = time.perf_counter()

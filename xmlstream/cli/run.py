@@ -172,7 +172,7 @@ def _end_java(seconds: float) -> None:
     # Both what Python prints and what is printed past it; the thread may be about to turn the latter back.
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     os.dup2(sys.stderr.fileno(), 2)
-    java_process.end(seconds)
+    java_process.end_java(seconds)
 
 
 def _require_startable(script: Script, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def start(conf: Mapping[str, str]) -> None:
+def start_java(conf: Mapping[str, str]) -> None:
     """Starts Java for the Spark of this process, unless there is one or someone else starts it.
 
     Args:
@@ -35,7 +35,7 @@ def start(conf: Mapping[str, str]) -> None:
     SparkContext._ensure_initialized(gateway=gateway, conf=settings)
 
 
-def end(seconds: float) -> None:
+def end_java(seconds: float) -> None:
     """Ends the Java that was started here, and with it the workers; it has some seconds to clear up."""
     for process in _started:
         with contextlib.suppress(ProcessLookupError, PermissionError):

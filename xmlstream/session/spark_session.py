@@ -80,7 +80,7 @@ def open_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        java_process.start({"spark.app.name": name, **settings})
+        java_process.start_java({"spark.app.name": name, **settings})
         session = builder.getOrCreate()
     except PySparkException as error:
         hint = f"look at the master and the configuration; {JAVA_HINT}"
