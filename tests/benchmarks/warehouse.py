@@ -56,7 +56,7 @@ def alone(spark: SparkSession, directory: Path) -> float:
 
 def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
     """The data source as the runner has it read: both documents parsed, checked and written down as Parquet."""
-    multi_source_reader.register(spark)
+    multi_source_reader.register_multi_source(spark)
     stage = scratch / "stage"
     stage.mkdir()
     sources = [
@@ -73,8 +73,8 @@ def staged(spark: SparkSession, directory: Path, scratch: Path) -> float:
         )
         for number in (1, 2)
     ]
-    options = multi_source_reader.side_by_side(sources)
-    both = spark.readStream.format(multi_source_reader.SideBySide.name()).options(**options).load()
+    options = multi_source_reader.multi_source_options(sources)
+    both = spark.readStream.format(multi_source_reader.MultiSourceXml.name()).options(**options).load()
     took = plain_spark.run(both, None).seconds
     shutil.rmtree(stage)
     shutil.rmtree(scratch / "documents", ignore_errors=True)

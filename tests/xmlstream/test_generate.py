@@ -11,7 +11,7 @@ import pytest
 from sources.generators.auctions import generator
 from sources.generators.auctions.house import House
 from sources.generators.auctions.streams import Form, documents
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from xmlstream.cli.commands import main
 from xmlstream.plan.nodes import Scan
@@ -80,7 +80,7 @@ def test_the_tables_are_the_documents_with_what_they_promise(
             stream.name,
         )
         assert (scan.options.schema, scan.options.schemes) == (expected.schema, expected.schemes)
-        assert check(scan.options) is None
+        assert check_grammar(scan.options).violation is None
 
 
 def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
 from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.documents import Documents
@@ -133,7 +133,7 @@ def test_a_result_comes_back_as_it_was(
     (directory / "whole").write_bytes(whole.getvalue())
     given = {"path": str(directory / "whole"), "rowTag": row_tag, "ignoreSurroundingSpaces": "false", "follow": "false"}
     options = SourceOptions.parse(given, schema.ddl())
-    assert check(options) is None
+    assert check_grammar(options).violation is None
     rows, said = read(options)
     assert Counter(rows) == Counter(normal(row, schema) for slice_, _ in slices for row in slice_)
     assert said == [p for _, each in slices for p in each]

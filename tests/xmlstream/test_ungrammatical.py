@@ -11,7 +11,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import UngrammaticalStream
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_a_late_tuple_is_told_in_one_way_wherever_it_is_found(
             counted(spark, path).run(tmp_path / f"out-{as_written}", as_written=as_written)
         assert told.value.what == said
         assert (told.value.where or "").startswith(f"source source, {where}")
-    offence = check(SourceOptions.parse({"path": str(path), "rowTag": "t"}, SCHEMA))
+    offence = check_grammar(SourceOptions.parse({"path": str(path), "rowTag": "t"}, SCHEMA)).violation
     assert offence is not None
     assert (offence.error().what, (offence.error().where or "").startswith(where)) == (said, True)
     assert offence.error().hint == told.value.hint

@@ -14,7 +14,7 @@ import xmlstream as xs
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from punct_ns.errors import QueryError, UsageError
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 from tests.samples.xmark_documents import XMark
@@ -153,7 +153,7 @@ def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path
     assert plain(spread(node, tmp_path / "others")) != plain(first)
     for below in first.inputs:
         assert isinstance(below.operator, Scan)
-        assert check(below.operator.options) is None
+        assert check_grammar(below.operator.options).violation is None
     with pytest.raises(UsageError, match="no more of them"):
         spread(node, tmp_path / "records", follow=True)
 

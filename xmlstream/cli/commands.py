@@ -102,7 +102,7 @@ def check(
     ] = None,
 ) -> None:
     """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
-    from sources.xml.grammar.check import examine
+    from sources.xml.grammar.check import check_grammar
     from sources.xml.options.source import SourceOptions
     from xmlstream.runtime.findings import of_source
     from xmlstream.runtime.metrics import counted
@@ -112,9 +112,9 @@ def check(
     options = {name: value for name, value in given.items() if value} | name_values(option, "--option", "NAME=VALUE")
     source = SourceOptions.parse(options, schema, giver="reader")
     require_found(source)
-    found = examine(source)
-    if found.offence is not None:
-        raise found.offence.error()
+    found = check_grammar(source)
+    if found.violation is not None:
+        raise found.violation.error()
     noticed = of_source(file, found.findings, source)
     if found.findings.saw_nothing:
         raise InputError(f"nothing of {file} was seen: {noticed[0].what}", hint="see --row-tag and --schema")

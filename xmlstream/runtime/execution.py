@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Slice, advance
-from sources.xml.grammar.restricted import RESTRICTED
+from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.dead_letters import with_elements
 from sources.xml.spark.staged_rows import StagedRange
@@ -71,7 +71,7 @@ class Execution:
         for node, state in self._states.items():
             name = self._names[node]
             if isinstance(node.operator, Scan):
-                restricted = checkpoint.directory / "documents" / name / RESTRICTED
+                restricted = checkpoint.directory / "documents" / name / RESTRICTED_FILE
                 self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
             elif isinstance(node.operator, Static):
                 self._source_inputs[node] = StaticInput(spark, node.operator, state)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql.streaming.query import StreamingQuery
 
 from punct_ns.errors import XmlStreamError
-from sources.xml.spark.error_transport import cause
+from sources.xml.spark.error_transport import original_error
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.findings import Finding
 from xmlstream.runtime.tally import Summary, Tally
@@ -111,4 +111,4 @@ def _cause(failure: BaseException | None, reported: Exception) -> Exception:
         return XmlStreamError(
             "a Python process that Spark had started did not answer in time, nor did a second", hint=hint
         )
-    return cause(reported) or (failure if isinstance(failure, Exception) else reported)
+    return original_error(reported) or (failure if isinstance(failure, Exception) else reported)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from punct_ns.errors import QueryError, StateError
-from sources.xml.grammar.restricted import RESTRICTED
+from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.options.local_paths import absolute
-from sources.xml.spark.multi_source_reader import SideBySide, register, side_by_side
-from sources.xml.spark.shared_scan import one_pass
+from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
+from sources.xml.spark.shared_scan import shared_scans
 from xmlstream.plan.nodes import Node, Scan, Static, results, topological
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
@@ -118,10 +118,11 @@ def _launched(
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
         named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
-        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED)}
+        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
         sources.append(options.replace(**named, **settings.source_options))
-    register(spark)
-    staged = spark.readStream.format(SideBySide.name()).options(**side_by_side(one_pass(sources))).load()
+    register_multi_source(spark)
+    read = multi_source_options(shared_scans(sources))
+    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
     log = str(checkpoint.directory / "spark")
     writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", log)
     writer = writer.trigger(**pace) if pace else writer

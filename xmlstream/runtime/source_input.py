@@ -23,10 +23,9 @@ from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
-from sources.xml.grammar.coalesced import punctuations
-from sources.xml.grammar.late import Late, reported
-from sources.xml.grammar.late_tuples import late_tuples, missing, without
+from sources.xml.grammar.punctuation_columns import coalesced_punctuations
 from sources.xml.grammar.restricted import also_restricted
+from sources.xml.grammar.violations import LateTuple, file_without, late_tuple_rows, late_tuples, missing_attributes
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.stage_writer import staged_again
 from sources.xml.spark.staged_rows import StagedRange
@@ -101,12 +100,12 @@ class SourceInput:
             bad = range_.malformed.to_pylist() if range_.malformed is not None else []
             if range_.path is not None:
                 path, late = self._grammatical(range_)
-                bad += reported(late, range_.part)
+                bad += late_tuple_rows(late, range_.part)
                 tuples += range_.tuples - len(late)
                 paths += [str(path)] if path is not None else []
             letters += self._told(sorted(bad, key=itemgetter("_position")))
             if range_.punctuations is not None:
-                new += self._said.absorb(punctuations(range_.punctuations, self._options.schema))
+                new += self._said.absorb(coalesced_punctuations(range_.punctuations, self._options.schema))
                 self._note_restricted(also_restricted(range_.punctuations, self._restricted))
         write_letters(self._dead_letters, self._called, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
@@ -141,7 +140,7 @@ class SourceInput:
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
                 yield {"source": self._name, **row}
 
-    def _grammatical(self, range_: StagedRange) -> tuple[Path | None, list[Late]]:
+    def _grammatical(self, range_: StagedRange) -> tuple[Path | None, list[LateTuple]]:
         """The file of the range's tuples without those that something said before matches, if any are left; and these.
 
         Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
@@ -150,10 +149,10 @@ class SourceInput:
         path, said = Path(range_.path), list(self._said.set)
         if not said or not may_match(path, said, self._schema):
             return path, []
-        if names := missing(path, said, self._options):
+        if names := missing_attributes(path, said, self._options):
             path = staged_again(range_, names)
         late = late_tuples(path, said, self._options)
-        return (without(path, [one.position for one in late]) if late else path), late
+        return (file_without(path, [one.position for one in late]) if late else path), late
 
     def _note_restricted(self, names: Collection[str]) -> None:
         """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""

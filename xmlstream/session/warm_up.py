@@ -10,7 +10,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
-from sources.xml.spark.multi_source_reader import SideBySide, register
+from sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
 from xmlstream.session.spark_session import cores_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def request_nothing(spark: SparkSession) -> int:
     """Has both processes started: the one that says what the sources are, and a worker; how many rows it gave."""
     from pyspark.sql.functions import udf
 
-    register(spark)
-    spark.readStream.format(SideBySide.name()).load()
+    register_multi_source(spark)
+    spark.readStream.format(MultiSourceXml.name()).load()
     imports = udf(_with_imports, "BIGINT", useArrow=False)
     return len(spark.range(1, numPartitions=1).select(imports("id")).collect())
 

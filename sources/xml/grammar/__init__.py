@@ -1,1 +1,1 @@
-"""Whether a stream keeps its word: no tuple comes after a punctuation that matches it."""
+"""The grammar of a stream, checked columnwise: no tuple comes after a punctuation that matches it."""

@@ -1,4 +1,4 @@
-"""Whether a source keeps its word: its first tuple after a punctuation that matches it. Without Spark."""
+"""The check of a source's grammar, without Spark: its first tuple after a punctuation that matches it."""
 
 from __future__ import annotations
 
@@ -12,47 +12,42 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.violations import offences
+from sources.xml.grammar.violations import violating_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings import Findings
 from sources.xml.parser.originals import original
 from sources.xml.parser.range_parser import Parsed
 from sources.xml.parser.read_through import Reading
 
-WINDOW = 1 << 17
+CHECK_WINDOW = 1 << 17
 """Tuples that are held against the punctuations before them at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class GrammarFindings:
     """What was found in a source.
 
     Attributes:
-        offence: The first tuple after a punctuation that matches it, where the reading ended; None without any.
+        violation: The first tuple after a punctuation that matches it, where the reading ended; None without any.
         findings: What was noticed.
     """
 
-    offence: Offence | None
+    violation: Offence | None
     findings: Findings
 
 
-def check(options: SourceOptions) -> Offence | None:
-    """The first offence of a source, read to its end; None if it is grammatical.
+def check_grammar(options: SourceOptions) -> GrammarFindings:
+    """What is found in a source, read to its end or to its first violation.
 
     Raises:
         MalformedInput: An item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
         InputError: There is no such source.
     """
-    return examine(options).offence
-
-
-def examine(options: SourceOptions) -> Checked:
-    """The same, and what else was noticed."""
     reading = Reading(options)
-    return Checked(_first_offence(reading, options), reading.findings())
+    return GrammarFindings(_first_violation(reading, options), reading.findings())
 
 
-def _first_offence(reading: Reading, options: SourceOptions) -> Offence | None:
+def _first_violation(reading: Reading, options: SourceOptions) -> Offence | None:
     closed = PunctuationSet(options.schema)
     told: list[tuple[int, Punctuation]] = []
     for window in _windows(reading):
@@ -60,9 +55,9 @@ def _first_offence(reading: Reading, options: SourceOptions) -> Offence | None:
         for parsed in window:
             # A punctuation that is covered already cannot be the first to match anything.
             told += [(at, p) for at, p in _said(parsed, options) if closed.add(p)]
-        found = offences(tuples, told, options.schema)
+        found = violating_rows(tuples, told, options.schema)
         if len(found):
-            return _offence(tuples.slice(found[0], 1), told, options, window)
+            return _violation(tuples.slice(found[0], 1), told, options, window)
     return None
 
 
@@ -70,7 +65,7 @@ def _windows(reading: Reading) -> Iterator[list[Parsed]]:
     window: list[Parsed] = []
     for parsed in reading.pieces():
         window.append(parsed)
-        if sum(each.tuples.num_rows for each in window) >= WINDOW:
+        if sum(each.tuples.num_rows for each in window) >= CHECK_WINDOW:
             yield window
             window = []
     if window:
@@ -83,7 +78,7 @@ def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctua
         yield position, punctuation_from_texts(texts, options.schema)
 
 
-def _offence(
+def _violation(
     row: pa.Table, told: list[tuple[int, Punctuation]], options: SourceOptions, window: list[Parsed]
 ) -> Offence:
     (values,) = row.to_pylist()

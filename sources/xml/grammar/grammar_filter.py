@@ -1,4 +1,4 @@
-"""Holds the tuples of a range against the punctuations before them in the range, and takes the ungrammatical ones out.
+"""The grammar filter of a range: takes out the tuples that a punctuation before them in the range matches.
 
 What was said before the range is not known to the task that parses it: the reader of the staged ranges looks after
 that.
@@ -12,20 +12,16 @@ import pyarrow as pa
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
-from sources.xml.grammar.coalesced import punctuations
-from sources.xml.grammar.late import Late
-from sources.xml.grammar.punctuation_columns import Longs, apart, one_by_one
-from sources.xml.grammar.violations import offences
+from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at, read_punctuation_columns
+from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, violating_rows
+from sources.xml.options.arrow_text import Longs
 from sources.xml.options.source import SourceOptions
 
-WINDOW = 1 << 18
+FILTER_WINDOW = 1 << 18
 """Tuples that are held back at once."""
 
-BEFORE = -1
-"""A position below all others: of punctuations of earlier windows."""
 
-
-class Sieve:
+class GrammarFilter:
     """Takes pieces of a range in order; gives tables of grammatical tuples."""
 
     def __init__(self, options: SourceOptions, tuple_schema: pa.Schema) -> None:
@@ -36,7 +32,7 @@ class Sieve:
         self._said: list[pa.RecordBatch] = []
         self._last: pa.Table | None = None
         self._count = 0
-        self.late: list[Late] = []
+        self.late: list[LateTuple] = []
 
     def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch) -> pa.Table | None:
         """The next piece; a table once there is enough for one."""
@@ -44,14 +40,14 @@ class Sieve:
         self._count += tuples.num_rows
         if said.num_rows:
             self._said.append(said)
-        return self.rest() if self._count >= WINDOW else None
+        return self.rest() if self._count >= FILTER_WINDOW else None
 
     def rest(self) -> pa.Table:
         """What is left at the end."""
         table = pa.Table.from_batches(self._tuples, self._tuple_schema)
         if self._last is not None:
             # Only now does it matter: most ranges are one window.
-            self._earlier.add_all(punctuations(self._last, self._schema))
+            self._earlier.add_all(coalesced_punctuations(self._last, self._schema))
         said = pa.Table.from_batches(self._said) if self._said else None
         if said is not None or self._earlier:
             table = self._grammatical(table, said)
@@ -60,15 +56,15 @@ class Sieve:
 
     def _grammatical(self, table: pa.Table, said: pa.Table | None) -> pa.Table:
         """The tuples of a window without those that something said before them matches."""
-        before: list[tuple[int, Punctuation]] = [(BEFORE, p) for p in self._earlier]
+        before: list[tuple[int, Punctuation]] = [(BEFORE_ALL, p) for p in self._earlier]
         if said is None:
-            found = offences(table, before, self._schema)
+            found = violating_rows(table, before, self._schema)
             return self._without(table, found, before) if len(found) else table
-        found = offences(table, before, self._schema, apart(said, self._schema))
+        found = violating_rows(table, before, self._schema, read_punctuation_columns(said, self._schema))
         if not len(found):
             return table
         at = said[POSITION].to_numpy()
-        each_one = one_by_one(said, np.arange(said.num_rows), self._schema)
+        each_one = punctuations_at(said, np.arange(said.num_rows), self._schema)
         return self._without(table, found, [*before, *((int(at[row]), p) for row, p in each_one)])
 
     def _without(self, table: pa.Table, found: Longs, said: list[tuple[int, Punctuation]]) -> pa.Table:
@@ -76,7 +72,7 @@ class Sieve:
         for row in table.take(found[:1] if stops else found).to_pylist():
             position = row.pop(POSITION)
             earlier = [p for at, p in said if at < position]
-            self.late.append(Late.of(position, row, earlier, self._schema))
+            self.late.append(LateTuple.of(position, row, earlier, self._schema))
         if stops:
             return table
         stays = np.ones(table.num_rows, np.bool_)

@@ -1,4 +1,4 @@
-"""The punctuations of a piece of a stream, told apart by what they restrict: columns of them, rather than objects.
+"""The punctuations of a piece of a stream as columns, grouped by the attributes they restrict; and few for many.
 
 A stream may say a hundred thousand things in a slice. Those that restrict one attribute alone, by whole numbers or by
 ranges from the start, and those that restrict several alike, are taken in here all at once; each different text is
@@ -12,31 +12,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
+from punct_ns.growing_set import GrowingSet
 from punct_ns.numeric_type import IntegerType
-from punct_ns.pattern import List, Pattern, Range
+from punct_ns.pattern import List, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION
 from punct_ns.temporal_type import TemporalType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from sources.xml.options.arrow_text import Longs, Mask
 from sources.xml.parser.columns import ColumnReader
 
 pc: Any = pyarrow.compute
-Longs = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _FROM_THE_START = r'^\(,[^"\[\](){},]+[\])]$'
 
-FAR = 1 << 61
+PREFIX_LIMIT = 1 << 61
 """A whole number beyond all ends of ranges from the start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class ConstantColumn:
     """Whole numbers that punctuations of one attribute, and nothing else, say; `rows` are the punctuations."""
 
     values: Longs
@@ -55,7 +54,7 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixes:
+class PrefixColumn:
     """Ends of ranges from the start that punctuations of one attribute, and nothing else, say.
 
     Attributes:
@@ -69,7 +68,7 @@ class Prefixes:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class EncodedPunctuations:
     """Punctuations that restrict the same attributes.
 
     Attributes:
@@ -82,7 +81,9 @@ class Boxes:
     codes: Longs
     rows: Longs
 
-    def one_by_one(self, schema: Schema, which: Longs | slice = slice(None)) -> Iterator[tuple[int, Punctuation]]:
+    def coalesced_punctuations(
+        self, schema: Schema, which: Longs | slice = slice(None)
+    ) -> Iterator[tuple[int, Punctuation]]:
         """Those of them, or all, each with its row."""
         for row, codes in zip(self.rows[which].tolist(), self.codes[which].tolist(), strict=True):
             pairs = zip(self.patterns.items(), codes, strict=True)
@@ -90,23 +91,23 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """Punctuations told apart.
+class PunctuationColumns:
+    """The punctuations of a piece of a stream.
 
     Attributes:
         at: The position of each.
         constants: Whole numbers of one attribute, by its place.
         prefixes: Ranges from the start of one attribute, by its place.
-        boxes: All others, those together that restrict the same attributes.
+        encoded: All others, those together that restrict the same attributes.
     """
 
     at: Longs = field(default_factory=lambda: np.empty(0, np.int64))
-    constants: Mapping[int, Constants] = field(default_factory=dict)
-    prefixes: Mapping[int, Prefixes] = field(default_factory=dict)
-    boxes: tuple[Boxes, ...] = ()
+    constants: Mapping[int, ConstantColumn] = field(default_factory=dict)
+    prefixes: Mapping[int, PrefixColumn] = field(default_factory=dict)
+    encoded: tuple[EncodedPunctuations, ...] = ()
 
 
-def apart(said: pa.Table, schema: Schema) -> Apart:
+def read_punctuation_columns(said: pa.Table, schema: Schema) -> PunctuationColumns:
     """Constants alone, prefixes alone, and the other punctuations; all in their order.
 
     Args:
@@ -121,8 +122,8 @@ def apart(said: pa.Table, schema: Schema) -> Apart:
     restricts = [_is(pc.not_equal(texts, "*")) for texts in columns]
     alone = np.sum(restricts, axis=0) == 1
     others = np.ones(said.num_rows, np.bool_)
-    constants: dict[int, Constants] = {}
-    prefixes: dict[int, Prefixes] = {}
+    constants: dict[int, ConstantColumn] = {}
+    prefixes: dict[int, PrefixColumn] = {}
     for i, attribute in enumerate(schema):
         if not (mine := alone & restricts[i]).any():
             continue
@@ -130,27 +131,27 @@ def apart(said: pa.Table, schema: Schema) -> Apart:
             if found is None:
                 continue
             others[found.rows] = False
-            if isinstance(found, Constants):
+            if isinstance(found, ConstantColumn):
                 constants[i] = found
             else:
                 prefixes[i] = found
-    boxes = tuple(_boxes(columns, restricts, np.flatnonzero(others), schema))
-    return Apart(said[POSITION].to_numpy(), constants, prefixes, boxes)
+    encoded = tuple(_encoded(columns, restricts, np.flatnonzero(others), schema))
+    return PunctuationColumns(said[POSITION].to_numpy(), constants, prefixes, encoded)
 
 
-def _is(flags: Any) -> Bools:
+def _is(flags: Any) -> Mask:
     return np.asarray(pc.fill_null(flags, False).to_numpy(), np.bool_)
 
 
-def _constants(texts: Any, mine: Bools, attribute: Attribute) -> Constants | None:
+def _constants(texts: Any, mine: Mask, attribute: Attribute) -> ConstantColumn | None:
     if not isinstance(attribute.domain.sql, IntegerType):
         return None
     digits = attribute.domain.sql.free_digits
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, rf"^-?\d{{1,{digits}}}$")))
-    return Constants(pc.cast(texts.take(pa.array(rows)), pa.int64()).to_numpy(), rows) if len(rows) else None
+    return ConstantColumn(pc.cast(texts.take(pa.array(rows)), pa.int64()).to_numpy(), rows) if len(rows) else None
 
 
-def _prefixes(texts: Any, mine: Bools, attribute: Attribute) -> Prefixes | None:
+def _prefixes(texts: Any, mine: Mask, attribute: Attribute) -> PrefixColumn | None:
     if not isinstance(attribute.domain.sql, IntegerType | TemporalType):
         return None
     rows = np.flatnonzero(mine & _is(pc.match_substring_regex(texts, _FROM_THE_START)))
@@ -163,12 +164,12 @@ def _prefixes(texts: Any, mine: Bools, attribute: Attribute) -> Prefixes | None:
     if wrong or values.null_count:
         return None
     numbers = pc.cast(pc.cast(values, pa.int32()) if pa.types.is_date32(values.type) else values, pa.int64()).to_numpy()
-    if np.abs(numbers).max() >= FAR:
+    if np.abs(numbers).max() >= PREFIX_LIMIT:
         return None
-    return Prefixes(2 * numbers + _is(pc.ends_with(mine_alone, "]")), rows)
+    return PrefixColumn(2 * numbers + _is(pc.ends_with(mine_alone, "]")), rows)
 
 
-def _boxes(columns: list[Any], restricts: list[Bools], rows: Longs, schema: Schema) -> Iterator[Boxes]:
+def _encoded(columns: list[Any], restricts: list[Mask], rows: Longs, schema: Schema) -> Iterator[EncodedPunctuations]:
     if not len(rows):
         return
     kinds, kind = np.unique(np.stack([flags[rows] for flags in restricts]), axis=1, return_inverse=True)
@@ -177,7 +178,7 @@ def _boxes(columns: list[Any], restricts: list[Bools], rows: Longs, schema: Sche
         places = np.flatnonzero(flags).tolist()
         read = [_patterns(columns[i].take(pa.array(mine)), schema[i]) for i in places]
         codes = np.stack([codes for _, codes in read], axis=1) if read else np.empty((len(mine), 0), np.int64)
-        yield Boxes({i: patterns for i, (patterns, _) in zip(places, read, strict=True)}, codes, mine)
+        yield EncodedPunctuations({i: patterns for i, (patterns, _) in zip(places, read, strict=True)}, codes, mine)
 
 
 def _patterns(texts: Any, attribute: Attribute) -> tuple[tuple[Pattern, ...], Longs]:
@@ -190,8 +191,64 @@ def _patterns(texts: Any, attribute: Attribute) -> tuple[tuple[Pattern, ...], Lo
     return tuple(places), place[encoded.indices.to_numpy()]
 
 
-def one_by_one(said: pa.Table, rows: Longs, schema: Schema) -> Iterator[tuple[int, Punctuation]]:
+def punctuations_at(said: pa.Table, rows: Longs, schema: Schema) -> Iterator[tuple[int, Punctuation]]:
     """The punctuations of these rows, each with its row."""
     texts = [pc.cast(said[name], pa.string()).take(pa.array(rows)).to_pylist() for name in schema.names]
     for row, one in zip(rows.tolist(), zip(*texts, strict=True), strict=True):
         yield row, punctuation_from_texts(one, schema)
+
+
+def coalesced_punctuations(said: pa.Table, schema: Schema) -> list[Punctuation]:
+    """What the pattern texts of a staged range close: the same tuples, by few punctuations, in no order.
+
+    The arguments, and what is raised, are those of `read_punctuation_columns`.
+    """
+    found = read_punctuation_columns(said, schema)
+    few: list[Punctuation] = []
+    for i, constants in found.constants.items():
+        patterns = (canonical(pattern, schema[i].domain) for pattern in constants.patterns())
+        few += [Punctuation.at(schema, {i: pattern}) for pattern in patterns]
+    farthest = np.array([each.rows[np.argmax(each.ends)] for each in found.prefixes.values()], np.int64)
+    few += [p for _, p in punctuations_at(said, farthest, schema)]
+    few += [p for encoded in found.encoded if len(encoded.patterns) <= 1 for _, p in encoded.punctuations(schema)]
+    if several := [encoded for encoded in found.encoded if len(encoded.patterns) > 1]:
+        closed: dict[int, GrowingSet] = {}
+        for p in few:
+            for i in p.restricted:
+                closed.setdefault(i, GrowingSet(schema[i].domain)).add(p.patterns[i])
+        few += [p for encoded in several for p in _united(encoded, closed, schema)]
+    return few
+
+
+def _united(encoded: EncodedPunctuations, closed: Mapping[int, GrowingSet], schema: Schema) -> Iterator[Punctuation]:
+    """What restricts several attributes, without what is closed by one of them alone, united along one of them."""
+    left = np.ones(len(encoded.rows), np.bool_)
+    for column, (i, patterns) in enumerate(encoded.patterns.items()):
+        if i in closed:
+            open_ = np.array([not closed[i].covers_pattern(pattern) for pattern in patterns])
+            left &= open_[encoded.codes[:, column]]
+    if not left.any():
+        return
+    codes = np.unique(encoded.codes[left], axis=0)
+    places = list(encoded.patterns)
+    along, group = min(
+        ((c, _group_numbers(np.delete(codes, c, axis=1))) for c in range(len(places))), key=lambda g: g[1].max()
+    )
+    order = np.argsort(group, kind="stable")
+    for members in np.split(codes[order], np.flatnonzero(np.diff(group[order])) + 1):
+        fixed = {i: encoded.patterns[i][code] for i, code in zip(places, members[0].tolist(), strict=True)}
+        i = places[along]
+        if len(members) == 1:
+            yield Punctuation.at(schema, fixed)
+            continue
+        united = GrowingSet(schema[i].domain)
+        for code in members[:, along].tolist():
+            united.add(encoded.patterns[i][code])
+        for pattern in united.patterns():
+            yield Punctuation.at(schema, {**fixed, i: pattern})
+
+
+def _group_numbers(codes: Longs) -> Longs:
+    """For each row a number, the same for equal rows, from 0 on without a gap."""
+    group: Longs = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    return group

@@ -19,7 +19,7 @@ from sources.xml.options.source import SourceOptions
 
 pc: Any = pyarrow.compute
 
-RESTRICTED = "restricted.json"
+RESTRICTED_FILE = "restricted.json"
 """The name of that file."""
 
 
@@ -35,7 +35,7 @@ def _is_restricted(texts: Any) -> bool:
     return texts.null_count < len(texts) and bool(pc.any(pc.not_equal(pc.cast(texts, pa.string()), "*")).as_py())
 
 
-def known(options: SourceOptions) -> frozenset[str]:
+def known_restricted(options: SourceOptions) -> frozenset[str]:
     """What punctuations of a source have restricted before, as far as the file says."""
     if options.restricted is None:
         return frozenset()

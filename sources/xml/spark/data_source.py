@@ -18,16 +18,14 @@ from pyspark.sql.types import StructType
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.error_transport import cause, telling
-from sources.xml.spark.micro_batches import Slicing, Task
+from sources.xml.spark.error_transport import transported
+from sources.xml.spark.micro_batches import MicroBatches, ReadTask
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-__all__ = ["PunctuatedXmlSource", "cause", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -45,7 +43,7 @@ class PunctuatedXmlSource(DataSource):
 
     def schema(self) -> str:
         """The columns, where the reader names none."""
-        with telling():
+        with transported():
             options = SourceOptions.parse(self.options, giver="reader")
             if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
                 hint = "a column of another name can have the path, as in option 'path.place' '@position'"
@@ -55,18 +53,18 @@ class PunctuatedXmlSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads all there is."""
-        return BatchReader(self.options, schema)
+        return XmlBatchReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads slice by slice."""
-        return StreamReader(self.options, schema)
+        return XmlStreamReader(self.options, schema)
 
 
 class _Reading:
     """What batch and stream have in common."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
-        with telling():
+        with transported():
             self.options = _options(given, schema)
         self.schema = schema
 
@@ -75,32 +73,32 @@ class _Reading:
         # What parses is imported where it parses: the process that plans does without, and starts the sooner.
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from sources.xml.spark.rows import rows
+        from sources.xml.spark.item_rows import item_rows
 
-        assert isinstance(partition, Task)
-        with telling():
-            yield from rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
+        assert isinstance(partition, ReadTask)
+        with transported():
+            yield from item_rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
 
 
-class BatchReader(_Reading, DataSourceReader):
+class XmlBatchReader(_Reading, DataSourceReader):
     """Reads documents to their ends."""
 
     def partitions(self) -> list[InputPartition]:
         """All of the documents, cut into ranges."""
-        with telling():
+        with transported():
             options = self.options.replace(follow="false")
             planner = Planner(options, Documents(options, log=False))
             _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
-            return [*Task.of(ranges, options.max_bytes_per_partition)]
+            return [*ReadTask.of(ranges, options.max_bytes_per_partition)]
 
 
-class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads documents slice by slice, and goes on as more of them comes."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         super().__init__(given, schema)
-        with telling():
-            self._slicing = Slicing(self.options)
+        with transported():
+            self._slicing = MicroBatches(self.options)
 
     def initialOffset(self) -> dict[str, Any]:
         """Before the first document."""
@@ -112,12 +110,12 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
-        with telling():
+        with transported():
             self._slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice."""
-        with telling():
+        with transported():
             budget: int | None = self.options.max_bytes_per_slice
             if isinstance(limit, ReadAllAvailable):
                 budget = None
@@ -127,7 +125,7 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a slice."""
-        with telling():
+        with transported():
             return self._slicing.tasks(Offset.of(start), Offset.of(end))
 
 

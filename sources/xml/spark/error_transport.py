@@ -15,7 +15,7 @@ _TOLD = re.compile(r"xmlstream-error:([A-Za-z0-9+/=]+)")
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def transported() -> Iterator[None]:
     """Within it, an XmlStreamError is raised as an exception whose text tells all of it."""
     try:
         yield
@@ -25,7 +25,7 @@ def telling() -> Iterator[None]:
         raise RuntimeError(f"{error}\nxmlstream-error:{base64.b64encode(told.encode()).decode()}") from error
 
 
-def cause(reported: BaseException) -> XmlStreamError | None:
+def original_error(reported: BaseException) -> XmlStreamError | None:
     """The error of this project that made Spark report another; None if there was none."""
     told = _TOLD.search(str(reported))
     if told is None:

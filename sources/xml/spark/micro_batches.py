@@ -15,7 +15,7 @@ from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
-class Task(InputPartition):
+class ReadTask(InputPartition):
     """What one task reads: ranges that follow one another in a source.
 
     Attributes:
@@ -27,7 +27,7 @@ class Task(InputPartition):
     reader: int = 0
 
     @staticmethod
-    def of(ranges: Sequence[ByteRange], size: int, reader: int = 0) -> list[Task]:
+    def of(ranges: Sequence[ByteRange], size: int, reader: int = 0) -> list[ReadTask]:
         """Tasks of about `size` bytes each; what is small is read together."""
         tasks: list[list[ByteRange]] = [[]]
         taken = 0
@@ -38,10 +38,10 @@ class Task(InputPartition):
                 taken = 0
             tasks[-1].append(range_)
             taken += length
-        return [Task(tuple(task), reader) for task in tasks if task]
+        return [ReadTask(tuple(task), reader) for task in tasks if task]
 
 
-class Slicing:
+class MicroBatches:
     """Slices one source; what it remembers only spares work, since the offsets say it all."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -72,7 +72,7 @@ class Slicing:
             return False
         return left is None or left >= SMALLEST_WINDOW
 
-    def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[Task]:
+    def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[ReadTask]:
         """The tasks of a slice; none where it is empty."""
         if start == end:
             return []
@@ -82,4 +82,4 @@ class Slicing:
             # Spark repeats a slice that was planned before it restarted.
             self._planner.sizes(end)
             ranges = self._planner.ranges(start, end)
-        return Task.of(ranges, self._options.max_bytes_per_partition, reader)
+        return ReadTask.of(ranges, self._options.max_bytes_per_partition, reader)

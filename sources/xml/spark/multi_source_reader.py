@@ -22,8 +22,8 @@ from pyspark.sql.types import StructType
 
 from punct_ns.errors import StateError, UsageError
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.error_transport import telling
-from sources.xml.spark.micro_batches import Slicing, Task
+from sources.xml.spark.error_transport import transported
+from sources.xml.spark.micro_batches import MicroBatches, ReadTask
 from sources.xml.spark.staged_rows import STAGED
 from sources.xml.splits.planner import Offset
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def register(spark: SparkSession) -> None:
+def register_multi_source(spark: SparkSession) -> None:
     """Make `punctuated_xml_sources` known to a session."""
-    spark.dataSource.register(SideBySide)
+    spark.dataSource.register(MultiSourceXml)
 
 
-def side_by_side(sources: Sequence[SourceOptions]) -> dict[str, str]:
+def multi_source_options(sources: Sequence[SourceOptions]) -> dict[str, str]:
     """The options of a reader of these sources; each has its option `stage`, and a name of its own as `source`."""
     return {"sources": json.dumps([dict(source.given) for source in sources])}
 
 
-class SideBySide(DataSource):
+class MultiSourceXml(DataSource):
     """Several sources of punctuated XML, staged; for the runner of a query."""
 
     @classmethod
@@ -56,14 +56,14 @@ class SideBySide(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads slice by slice."""
-        with telling():
+        with transported():
             if "sources" not in self.options:
                 raise UsageError("no sources are named", hint="this format is for queries; ask punctuated_xml for rows")
             sources = [SourceOptions.parse(given) for given in json.loads(self.options["sources"])]
-            return StreamReader(sources, schema)
+            return MultiSourceReader(sources, schema)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the documents of all sources slice by slice, and goes on as more of them comes."""
 
     def __init__(self, sources: Sequence[SourceOptions], schema: StructType) -> None:
@@ -72,9 +72,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise UsageError("two sources have one name", hint="the option source names each")
 
     @cached_property
-    def _slicings(self) -> tuple[Slicing, ...]:
+    def _slicings(self) -> tuple[MicroBatches, ...]:
         # Made where slices are planned, not where they are read.
-        return tuple(Slicing(source) for source in self._sources)
+        return tuple(MicroBatches(source) for source in self._sources)
 
     def initialOffset(self) -> dict[str, Any]:
         """Before the first document of each."""
@@ -86,23 +86,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
-        with telling():
+        with transported():
             for slicing in self._slicings:
                 slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice, each source's by its name."""
-        with telling():
+        with transported():
             whole = isinstance(limit, ReadAllAvailable)
             budgets = [None if whole else source.max_bytes_per_slice for source in self._sources]
             # To look for cuts is to read and to count, which threads do side by side.
             with ThreadPoolExecutor(os.cpu_count()) as threads:
-                ends = list(threads.map(Slicing.end, self._slicings, self._offsets(start), budgets))
+                ends = list(threads.map(MicroBatches.end, self._slicings, self._offsets(start), budgets))
             return {source.source: end.json() for source, end in zip(self._sources, ends, strict=True)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a slice, of all sources."""
-        with telling():
+        with transported():
             ends = zip(self._slicings, self._offsets(start), self._offsets(end), strict=True)
             return [
                 task
@@ -119,9 +119,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from sources.xml.parser.memory_tuning import freeze_imports
         from sources.xml.spark.stage_writer import stage
 
-        assert isinstance(partition, Task)
+        assert isinstance(partition, ReadTask)
         freeze_imports()
-        with telling():
+        with transported():
             rows = stage(partition.ranges, self._sources[partition.reader])
             yield pa.RecordBatch.from_pylist(rows, to_arrow_schema(self._schema))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sources.xml.options.source import SourceOptions
 
 
-def one_pass(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
+def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
     """The readers that it takes to read all of these, in their order; those that one reads along are beside it.
 
     Only what a query's plan fixes decides who is read along with whom: limits may change from run to run, and those of

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
-from sources.xml.grammar.grammar_filter import Sieve
-from sources.xml.grammar.late import reported
-from sources.xml.grammar.restricted import also_restricted, known
+from sources.xml.grammar.grammar_filter import GrammarFilter
+from sources.xml.grammar.restricted import also_restricted, known_restricted
+from sources.xml.grammar.violations import late_tuple_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
 from sources.xml.parser.item_parser import ItemParser
@@ -36,7 +36,7 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
     """
     part = Part(options, 0, tuple(ranges))
     for number, source in enumerate((options, *options.beside)):
-        part = replace(part, stream=number).with_columns(known(source))
+        part = replace(part, stream=number).with_columns(known_restricted(source))
     while True:
         streams = [_Stream(replace(part, stream=number)) for number in range(1 + len(options.beside))]
         heard = _parsed(part, streams)
@@ -87,7 +87,7 @@ class _Stream:
         self.columns = frozenset(parser.batches.tuple_schema.names)
         self._schema = parser.batches.punctuation_schema
         self._findings = FindingsCollector(self._options, parser)
-        self._sieve = Sieve(self._options, parser.batches.tuple_schema)
+        self._sieve = GrammarFilter(self._options, parser.batches.tuple_schema)
         self._file = _TupleFile(self._options, parser.batches.tuple_schema)
 
     def discard(self) -> None:
@@ -109,7 +109,7 @@ class _Stream:
         self._file.write(self._sieve.rest())
         said = pa.Table.from_batches(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
-        late = pa.Table.from_pylist(reported(self._sieve.late, self._part), MALFORMED)
+        late = pa.Table.from_pylist(late_tuple_rows(self._sieve.late, self._part), MALFORMED)
         malformed = malformed_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")
         wrong = pa.concat_tables([malformed, late]).sort_by(POSITION_SHOWN)
         encoded = _encoded(said)

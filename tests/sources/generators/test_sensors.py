@@ -7,7 +7,7 @@ import pytest
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION
 from sources.generators import sensors
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
@@ -65,7 +65,7 @@ def test_k_punctuations_an_hour_say_its_parts_and_the_last_the_whole(tmp_path: P
         assert said == [f"[{low},{high}]" if low < high else str(low) for low, high in parts[:-1]] + ["*"] * (k > 0)
         minutes = [int(str(item[2])) for item in items if item[0] == "S1" and item[1] == str(hour)]
         assert minutes == [60 * number // reports for number in range(reports)]
-    assert check(source(path)) is None
+    assert check_grammar(source(path)).violation is None
     hours = [int(str(item[2] if item[0] == "p" else item[1])) for item in items]
     assert hours == sorted(hours)
 

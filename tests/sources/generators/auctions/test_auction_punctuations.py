@@ -11,12 +11,12 @@ import pytest
 from sources.generators.auctions import generator
 from sources.generators.auctions.house import SCHEMES, House
 from sources.generators.auctions.streams import Form, documents
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from tests.samples.auction_items import BRISK, START, Item, said, streams, tuples
 
 
-def offence(made: list[Item]) -> Item | None:
+def violation(made: list[Item]) -> Item | None:
     """The first tuple that comes after a punctuation that matches it, by looking."""
     closed: dict[str, set[str]] = {}
     over = START
@@ -45,17 +45,17 @@ HOUSES = [
 @pytest.mark.parametrize("house", HOUSES, ids=lambda house: f"{house.seed}, {house.schemes}")
 def test_no_tuple_comes_after_a_punctuation_that_matches_it(tmp_path: Path, house: House) -> None:
     for items in streams(tmp_path, 3000, house).values():
-        assert offence(items) is None
+        assert violation(items) is None
 
 
 @pytest.mark.parametrize("form", ["flat", "nested"])
 @pytest.mark.parametrize("late", [0, 4.5])
-def test_the_grammar_check_finds_no_offence(tmp_path: Path, form: Form, late: float) -> None:
+def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: float) -> None:
     house = House(seed=7, form=form, out_of_order=late, bid_streams=2, **BRISK)
     generator.generate(tmp_path, 4000, house)
     for name, stream in documents(2):
         options = stream.options(form, tmp_path / f"{name}.xml", house.promised(stream.name))
-        assert check(SourceOptions.parse(options, stream.schema)) is None
+        assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None
 
 
 @pytest.mark.parametrize("late", [0, 6.5])

@@ -7,7 +7,7 @@ import pytest
 from punct_ns.errors import MalformedInput
 from punct_ns.xml_form import PUNCT_NS
 from sources.generators.sensors import generate
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 
 SENSOR = "sid STRING, hour INT, min INT, currtmp DOUBLE"
@@ -22,33 +22,33 @@ def test_every_generated_stream_is_grammatical(tmp_path: Path, per_hour: int) ->
     for path in generate(
         tmp_path, sensors=2, hours=6, punctuations_per_hour=per_hour, reports_per_hour=90, seed=per_hour
     ):
-        assert check(source(path)) is None
+        assert check_grammar(source(path)).violation is None
 
 
 @pytest.mark.parametrize("window", [1, 3, 1000])
-def test_the_first_offence_is_named_with_the_first_punctuation_that_it_breaks(
+def test_the_first_violation_is_named_with_the_first_punctuation_that_it_breaks(
     tmp_path: Path, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sources.xml.grammar.check.WINDOW", window)
+    monkeypatch.setattr("sources.xml.grammar.check.CHECK_WINDOW", window)
     items = "<t><h>1</h></t><p:t><h>{1,2}</h></p:t><p:t><h>2</h></p:t><t><h>3</h></t><t><h>2</h></t><t><h>1</h></t>"
     path = tmp_path / "a.xml"
     path.write_text(f"<s xmlns:p='{PUNCT_NS}'>{items}</s>")
-    offence = check(source(path, "h INT", "t"))
-    assert offence is not None
-    assert (offence.tuple, str(offence.punctuation)) == ((2,), "<[1,2]>")
-    assert offence.punctuation_position < offence.tuple_position
+    violation = check_grammar(source(path, "h INT", "t")).violation
+    assert violation is not None
+    assert (violation.tuple, str(violation.punctuation)) == ((2,), "<[1,2]>")
+    assert violation.punctuation_position < violation.tuple_position
 
 
 def test_what_follows_in_another_document_is_bound_too(tmp_path: Path) -> None:
     for name, items in (("a", "<p:t><h>1</h></p:t>"), ("b", "<t><h>1</h></t>")):
         (tmp_path / f"{name}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{items}</s>")
-    assert check(source(tmp_path, "h INT", "t")) is not None
-    assert check(source(tmp_path / "b.xml", "h INT", "t")) is None
+    assert check_grammar(source(tmp_path, "h INT", "t")).violation is not None
+    assert check_grammar(source(tmp_path / "b.xml", "h INT", "t")).violation is None
 
 
 def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_text("<s>\n<t><h>1</h></t>\n<t><h>one</h></t></s>")
     with pytest.raises(MalformedInput, match="line 3"):
-        check(source(path, "h INT", "t"))
-    assert check(source(path, "h INT", "t", mode="DROPMALFORMED")) is None
+        check_grammar(source(path, "h INT", "t"))
+    assert check_grammar(source(path, "h INT", "t", mode="DROPMALFORMED")).violation is None

@@ -75,8 +75,8 @@ def assert_sieved(schema: Schema, pieces: list[list[Any]], window: int) -> None:
     expected: list[int] = []
     found: list[Any] = []
     position = 0
-    with patch.object(grammar_filter, "WINDOW", window):
-        sieving = grammar_filter.Sieve(options(schema), tuple_schema)
+    with patch.object(grammar_filter, "FILTER_WINDOW", window):
+        sieving = grammar_filter.GrammarFilter(options(schema), tuple_schema)
         for piece in pieces:
             tuples, punctuations = [], []
             for item in piece:

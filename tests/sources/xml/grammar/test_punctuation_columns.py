@@ -15,9 +15,8 @@ from punct_ns.errors import NotationError
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.coalesced import punctuations
-from sources.xml.grammar.punctuation_columns import apart
-from sources.xml.grammar.violations import offences
+from sources.xml.grammar.punctuation_columns import coalesced_punctuations, read_punctuation_columns
+from sources.xml.grammar.violations import violating_rows
 
 SCHEMA = Schema.parse("a TINYINT, b BIGINT NOT NULL, c STRING").bounded("b 0..9")
 TEXTS = st.one_of(
@@ -41,7 +40,7 @@ def told(columns: dict[str, Any]) -> pa.Table:
 def test_what_is_coalesced_matches_what_its_parts_match(rows: list[tuple[str | None, ...]]) -> None:
     columns = list(zip(*rows, strict=True)) or [()] * 3
     texts = [pa.array(column, pa.string()).dictionary_encode() for column in columns]
-    found = punctuations(told(dict(zip(SCHEMA.names, texts, strict=True))), SCHEMA)
+    found = coalesced_punctuations(told(dict(zip(SCHEMA.names, texts, strict=True))), SCHEMA)
     parts = [punctuation_from_texts(row, SCHEMA) for row in rows]
     assert len(found) <= len(parts)
     for values in product(*VALUES):
@@ -52,7 +51,7 @@ def test_a_thousand_closings_are_a_range_and_a_list() -> None:
     ids = [*range(1000), 2000, 2005]
     said = told({"a": pa.nulls(1002, pa.string()), "b": list(map(str, ids)), "c": pa.nulls(1002, pa.string())})
     free = Schema.parse("a INT, b BIGINT, c STRING")
-    assert sorted(map(str, punctuations(said, free))) == ["<*, [0,999], *>", "<*, {2000,2005}, *>"]
+    assert sorted(map(str, coalesced_punctuations(said, free))) == ["<*, [0,999], *>", "<*, {2000,2005}, *>"]
 
 
 def test_the_minutes_of_an_hour_that_is_over_are_nothing_more_and_others_are_few() -> None:
@@ -62,13 +61,15 @@ def test_the_minutes_of_an_hour_that_is_over_are_nothing_more_and_others_are_few
     texts = zip(*(minutes + hours), strict=True)
     columns = {name: [None if v is None else str(v) for v in column] for name, column in zip("hms", texts, strict=True)}
     said = told(dict(zip(schema.names, (pa.array(column, pa.string()) for column in columns.values()), strict=True)))
-    found = set(map(str, punctuations(said, schema)))
+    found = set(map(str, coalesced_punctuations(said, schema)))
     assert found == {"<[0,89], *, *>", *(f"<{hour}, [0,59], *>" for hour in range(90, 100))}
 
 
 def test_a_text_that_is_no_pattern_is_told() -> None:
     with pytest.raises(NotationError):
-        punctuations(told({"a": ["[1,"], "b": pa.nulls(1, pa.string()), "c": pa.nulls(1, pa.string())}), SCHEMA)
+        coalesced_punctuations(
+            told({"a": ["[1,"], "b": pa.nulls(1, pa.string()), "c": pa.nulls(1, pa.string())}), SCHEMA
+        )
 
 
 MOMENTS = Schema.parse("a BIGINT, d DATE NOT NULL, t TIMESTAMP, s STRING")
@@ -89,7 +90,7 @@ SAID = st.tuples(
 
 
 @given(st.lists(st.one_of(TUPLES.map(lambda t: ("tuple", t)), SAID.map(lambda t: ("said", t))), max_size=30))
-def test_offences_are_the_same_told_apart_or_one_by_one(items: list[tuple[str, tuple[Any, ...]]]) -> None:
+def test_violations_are_the_same_as_columns_or_one_by_one(items: list[tuple[str, tuple[Any, ...]]]) -> None:
     """Ranges from the start are heartbeats: their running end is what a tuple is held against."""
     tuples = [(at, row) for at, (kind, row) in enumerate(items) if kind == "tuple"]
     said = [(at, row) for at, (kind, row) in enumerate(items) if kind == "said"]
@@ -98,10 +99,12 @@ def test_offences_are_the_same_told_apart_or_one_by_one(items: list[tuple[str, t
     table = pa.table([*arrays, pa.array([at for at, _ in tuples], pa.int64())], names=[*MOMENTS.names, POSITION])
     texts = list(zip(*(row for _, row in said), strict=True)) or [()] * 4
     told = {a.name: pa.array(column, pa.string()) for a, column in zip(MOMENTS, texts, strict=True)}
-    parts = apart(pa.table({**told, POSITION: pa.array([at for at, _ in said], pa.int64())}), MOMENTS)
-    found = offences(table, (), MOMENTS, parts).tolist()
+    parts = read_punctuation_columns(
+        pa.table({**told, POSITION: pa.array([at for at, _ in said], pa.int64())}), MOMENTS
+    )
+    found = violating_rows(table, (), MOMENTS, parts).tolist()
     one_by_one = [(place, punctuation_from_texts(row, MOMENTS)) for place, row in said]
-    assert found == offences(table, one_by_one, MOMENTS).tolist()
+    assert found == violating_rows(table, one_by_one, MOMENTS).tolist()
     assert found == [
         number
         for number, (place, row) in enumerate(tuples)

@@ -18,8 +18,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.micro_batches import Task
-from sources.xml.spark.shared_scan import one_pass
+from sources.xml.spark.micro_batches import ReadTask
+from sources.xml.spark.shared_scan import shared_scans
 from sources.xml.spark.stage_writer import stage
 from sources.xml.spark.staged_rows import StagedRange
 from sources.xml.splits import byte_ranges as ranges_module
@@ -75,7 +75,7 @@ class Running:
             )
             for each in sources
         ]
-        (self.reader,) = one_pass(named)
+        (self.reader,) = shared_scans(named)
         self.sources = {each.source: each for each in named}
         self.committed: dict[str, list[str]] = {name: [] for name in self.sources}
         self.positions: dict[str, list[int]] = {name: [] for name in self.sources}
@@ -110,7 +110,7 @@ class Running:
             after, ranges = planner.advance(at, planner.sizes(at), random.choice([1, 400, 1 << 20]))
             if after == at:
                 return
-            tasks = Task.of(ranges, self.reader.max_bytes_per_partition)
+            tasks = ReadTask.of(ranges, self.reader.max_bytes_per_partition)
             staged = [StagedRange.of(row) for task in tasks for row in stage(task.ranges, self.reader)]
             for name, one in self.inputs.items():
                 paths: list[str] = []

@@ -11,7 +11,7 @@ from punct_ns.grammar import GrammarCheck
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
-from sources.xml.grammar.violations import offences
+from sources.xml.grammar.violations import violating_rows
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 
@@ -43,11 +43,11 @@ def items(draw: st.DrawFn) -> tuple[SmallSchema, list[Any]]:
 
 
 @given(items())
-def test_the_offences_are_those_of_the_definition(example: tuple[SmallSchema, list[Any]]) -> None:
+def test_the_violations_are_those_of_the_definition(example: tuple[SmallSchema, list[Any]]) -> None:
     space, stream = example
     rows = [(i, item) for i, item in enumerate(stream) if not isinstance(item, Punctuation)]
     said = [(i, item) for i, item in enumerate(stream) if isinstance(item, Punctuation)]
-    found = offences(table(rows, space.schema), said, space.schema).tolist()
+    found = violating_rows(table(rows, space.schema), said, space.schema).tolist()
     assert found == by_definition(stream, space.schema)
     check, first = GrammarCheck(space.schema), None
     for i, item in enumerate(stream):
@@ -63,15 +63,15 @@ def test_the_largest_integer_is_no_end() -> None:
     largest = 2**63 - 1
     said = [(0, Punctuation.parse(f"<[0,{largest - 1}]>", schema))]
     rows: list[tuple[int, tuple[Any, ...]]] = [(1, (largest,)), (2, (largest - 1,)), (3, (-1,))]
-    assert offences(table(rows, schema), said, schema).tolist() == [1]
+    assert violating_rows(table(rows, schema), said, schema).tolist() == [1]
 
 
 def test_a_tuple_before_its_punctuation_is_none_and_an_attribute_that_is_not_read_is_not_looked_at() -> None:
     schema = Schema.parse("n INT, m INT")
     said = [(1, Punctuation.parse("<5, *>", schema)), (2, Punctuation.parse("<*, 6>", schema))]
     rows: list[tuple[int, tuple[Any, ...]]] = [(0, (5, 6)), (3, (5, 0)), (4, (0, 6))]
-    assert offences(table(rows, schema), said, schema).tolist() == [1, 2]
-    assert offences(table(rows, schema).drop_columns(["m"]), said, schema).tolist() == [1]
+    assert violating_rows(table(rows, schema), said, schema).tolist() == [1, 2]
+    assert violating_rows(table(rows, schema).drop_columns(["m"]), said, schema).tolist() == [1]
 
 
 @pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_NTZ", "DATE"])
@@ -86,5 +86,5 @@ def test_the_ends_of_the_calendar_are_told_apart(type_: str) -> None:
     for form in ("{}", "[{},)", "({},)", "(,{})", "(,{}]"):
         for value in values:
             p = Punctuation.of(schema, t=form.format(domain.write(value)))
-            found = offences(table, [(-1, p)], schema).tolist()
+            found = violating_rows(table, [(-1, p)], schema).tolist()
             assert found == [row for row, other in enumerate(values) if p.matches((other,))]

@@ -17,7 +17,7 @@ from punct_ns.pattern import WILDCARD, matches
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.check import check
+from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
@@ -127,7 +127,7 @@ def test_rows_and_what_is_closed_are_the_same_however_a_document_is_cut(director
     options = source(path, follow="false", maxBytesPerPartition=random.choice(["1", "200", "16m"]))
     with pytest.MonkeyPatch.context() as patch:
         found = read(options, cut_anyhow(patch, random))
-        assert check(options) is None, "what is derived is no lie"
+        assert check_grammar(options).violation is None, "what is derived is no lie"
     rows = expected(text)
     assert [what for kind, what in found if kind == "tuple"] == rows
     assert {kind for kind, _ in found} <= {"tuple", "punctuation"}
@@ -200,9 +200,9 @@ def test_a_document_that_breaks_its_own_promise_is_ungrammatical(
     path = directory / "broken.xml"
     path.write_text(f"<site><places>{places}</places></site>")
     monkeypatch.setattr(ranges_module, "CHUNK_BYTES", piece)
-    offence = check(source(path, maxBytesPerPartition=str(piece)))
-    assert offence is not None
-    assert offence.tuple == offender
+    violation = check_grammar(source(path, maxBytesPerPartition=str(piece))).violation
+    assert violation is not None
+    assert violation.tuple == offender
 
 
 def test_a_bad_row_takes_no_other_with_it_and_still_counts(directory: Path) -> None:
@@ -239,9 +239,9 @@ def test_ids_of_regular_rows_are_closed_in_ranges(directory: Path) -> None:
         said = [what for kind, what in found if kind == "punctuation"]
         assert said == ["<[0,4999], *>", "<*, *>"]
     path.write_text(f"<r>{rows}<t><id>17</id></t></r>")
-    offence = check(SourceOptions.parse(given))
-    assert offence is not None
-    assert offence.tuple == (17, None)
+    violation = check_grammar(SourceOptions.parse(given)).violation
+    assert violation is not None
+    assert violation.tuple == (17, None)
 
 
 def test_punctuations_in_the_text_bear_the_prefix_too(directory: Path) -> None:

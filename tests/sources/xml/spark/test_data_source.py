@@ -16,6 +16,7 @@ from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
 from sources.generators.sensors import generate
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark import data_source, multi_source_reader
+from sources.xml.spark.error_transport import original_error
 from sources.xml.spark.staged_rows import StagedRange
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ ROOT = '<r xmlns:p="http://www.cse.ogi.edu/dot/niagara/punct">'
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     data_source.register(spark)
-    multi_source_reader.register(spark)
+    multi_source_reader.register_multi_source(spark)
     return spark
 
 
@@ -60,7 +61,7 @@ class Stream:
         given = {"documentLog": str(self.checkpoint / "documents"), "follow": "false", **given}
         reader = self.session.readStream.format("punctuated_xml").options(**options(path, **given))
         if self.staged:
-            one = multi_source_reader.side_by_side([SourceOptions.parse(options(path, **given))])
+            one = multi_source_reader.multi_source_options([SourceOptions.parse(options(path, **given))])
             reader = self.session.readStream.format("punctuated_xml_sources").options(**one)
         frame = reader.load()
 
@@ -198,7 +199,7 @@ def test_errors_come_back_as_they_were_raised(session: SparkSession, tmp_path: P
     for read, kind in failures:
         with pytest.raises(PySparkException) as reported:
             read()
-        error = data_source.cause(reported.value)
+        error = original_error(reported.value)
         assert type(error) is kind
         if kind is MalformedInput:
             assert f"{path}, line 3, column 2" in str(error)
@@ -219,7 +220,7 @@ def test_a_document_that_is_not_well_formed_or_not_accepted_fails_in_any_mode(
         for mode in ("PERMISSIVE", "DROPMALFORMED"):
             with pytest.raises(PySparkException) as reported:
                 batch(session, path, mode=mode).collect()
-            assert reason in str(data_source.cause(reported.value))
+            assert reason in str(original_error(reported.value))
 
 
 def test_types_arrive_as_spark_has_them(session: SparkSession, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 import xmlstream as xs
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.error_transport import cause
-from sources.xml.spark.multi_source_reader import SideBySide, StreamReader, side_by_side
+from sources.xml.spark.error_transport import original_error
+from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
 from sources.xml.spark.staged_rows import STAGED, StagedRange
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def source(path: Path, name: str, **options: str) -> SourceOptions:
     return SourceOptions.parse({"follow": "false", "close": "true", **given})
 
 
-def reader(*sources: SourceOptions) -> StreamReader:
+def reader(*sources: SourceOptions) -> MultiSourceReader:
     """A reader as Spark has it made, in a process that knows nothing yet."""
     schema = StructType()
     for column in STAGED.split(", "):
         name, type_ = column.split()
         schema = schema.add(name, TYPES[type_])
-    made = SideBySide(side_by_side(sources)).streamReader(schema)
-    assert isinstance(made, StreamReader)
+    made = MultiSourceXml(multi_source_options(sources)).streamReader(schema)
+    assert isinstance(made, MultiSourceReader)
     return made
 
 
@@ -56,7 +56,7 @@ def again(offset: Json) -> Json:
     return found
 
 
-def slices(of: StreamReader, start: Json | None = None) -> Iterator[tuple[Json, Json, Sequence[Any]]]:
+def slices(of: MultiSourceReader, start: Json | None = None) -> Iterator[tuple[Json, Json, Sequence[Any]]]:
     """From an offset to the end: start, end and tasks of each slice."""
     at = again(of.initialOffset() if start is None else start)
     while (end := again(of.latestOffset(at, of.getDefaultReadLimit()))) != at:
@@ -65,7 +65,7 @@ def slices(of: StreamReader, start: Json | None = None) -> Iterator[tuple[Json, 
     assert not of.partitions(at, at)
 
 
-def read(of: StreamReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
+def read(of: MultiSourceReader, tasks: Sequence[Any]) -> dict[str, list[int | str]]:
     """By its source's name what the tasks stage: the values of tuples in order, and `*` for what is all wildcard."""
     found: dict[str, list[int | str]] = {}
     for task in tasks:
@@ -152,7 +152,7 @@ def test_an_error_tells_of_which_source_it_is(tmp_path: Path) -> None:
     options = [source(tmp_path / "a.xml", "a"), source(tmp_path / "gone.xml", "b")]
     with pytest.raises(RuntimeError) as told:
         next(slices(reader(*options)))
-    error = cause(told.value)
+    error = original_error(told.value)
     assert isinstance(error, InputError)
     assert "gone.xml" in str(error)
 
@@ -168,15 +168,15 @@ def test_offsets_of_other_sources_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(RuntimeError) as told:
             reader(a, b).latestOffset(offset, ReadAllAvailable())
-        assert isinstance(cause(told.value), StateError)
+        assert isinstance(original_error(told.value), StateError)
 
 
 def test_sources_without_names_of_their_own_are_refused(tmp_path: Path) -> None:
     a = source(tmp_path / "a.xml", "a")
-    for given in (side_by_side([a, a]), {}):
+    for given in (multi_source_options([a, a]), {}):
         with pytest.raises(RuntimeError) as told:
-            SideBySide(given).streamReader(StructType())
-        assert isinstance(cause(told.value), UsageError)
+            MultiSourceXml(given).streamReader(StructType())
+        assert isinstance(original_error(told.value), UsageError)
 
 
 QUERY = """

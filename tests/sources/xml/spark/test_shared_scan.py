@@ -16,7 +16,7 @@ from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser import item_parser
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.spark.shared_scan import one_pass
+from sources.xml.spark.shared_scan import shared_scans
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
@@ -30,7 +30,7 @@ def source(path: str, row_tag: str, **options: str) -> SourceOptions:
 
 def read(*sources: SourceOptions) -> list[list[str]]:
     """The sources of each reader, by their names."""
-    return [[one.source, *(other.source for other in one.beside)] for one in one_pass(sources)]
+    return [[one.source, *(other.source for other in one.beside)] for one in shared_scans(sources)]
 
 
 def test_streams_of_one_document_have_one_reader_and_others_their_own() -> None:
@@ -47,7 +47,7 @@ def test_sources_of_the_same_rows_alone_have_a_reader_each() -> None:
 
 def test_what_may_change_from_run_to_run_decides_nothing_and_the_strictest_limit_holds() -> None:
     a = source("site.xml", "a", maxBytesPerSlice="5k", maxFilesPerSlice="3", maxItemBytes="1k", mode="PERMISSIVE")
-    (reader,) = one_pass([a, source("site.xml", "b", maxBytesPerPartition="2k", maxItemBytes="7k")])
+    (reader,) = shared_scans([a, source("site.xml", "b", maxBytesPerPartition="2k", maxItemBytes="7k")])
     assert reader.max_bytes_per_slice == 5 << 10
     assert reader.max_bytes_per_partition == 2 << 10
     assert reader.max_files_per_slice == 3
@@ -57,7 +57,7 @@ def test_what_may_change_from_run_to_run_decides_nothing_and_the_strictest_limit
 
 @pytest.mark.parametrize("unit", ["", "u"])
 def test_no_cut_lies_in_the_rows_of_any_of_them(unit: str) -> None:
-    (reader,) = one_pass([source("site.xml", "a"), source("site.xml", "{urn:x}b", unitTag=unit)])
+    (reader,) = shared_scans([source("site.xml", "a"), source("site.xml", "{urn:x}b", unitTag=unit)])
     assert reader.unsplit == {b"a", b"b"} | ({b"u"} if unit else set())
 
 
@@ -117,7 +117,7 @@ def test_in_one_pass_each_source_gets_what_it_has_alone(directory: Path, seed: i
         given_options.pop("path.up")
         given_options["schema"] = COLUMNS.removesuffix(", up STRING")
     sources = [SourceOptions.parse({**given_options, "rowTag": tag}) for tag in random.sample(["row", "line"], 2)]
-    (together,) = one_pass(sources)
+    (together,) = shared_scans(sources)
     with patch.object(ranges_module, "CHUNK_BYTES", random.choice([50, 300, 2000, 1 << 20])):
         alone = [items(source)[0] for source in sources]
         assert items(together) == alone
@@ -131,7 +131,7 @@ def test_an_item_within_one_of_another_source_is_one_too(directory: Path, inner:
     given_options = {"path": str(path), "follow": "false"}
     a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
     b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT"})
-    found = items(one_pass([a, b])[0])
+    found = items(shared_scans([a, b])[0])
     assert found == [items(a)[0], items(b)[0]]
     assert [len(each) for each in found] == [101, 121]
 
@@ -143,7 +143,7 @@ def test_what_is_regular_is_matched_for_all_of_them_at_once(directory: Path) -> 
     given_options = {"path": str(path), "follow": "false"}
     a = SourceOptions.parse({**given_options, "rowTag": "a", "schema": "x INT"})
     b = SourceOptions.parse({**given_options, "rowTag": "b", "schema": "y INT, z INT"})
-    (together,) = one_pass([a, b])
+    (together,) = shared_scans([a, b])
     with patch.object(item_parser.ItemParser, "items", autospec=True, side_effect=item_parser.ItemParser.items) as tree:
         found = items(together)
     assert [call.args[1].content for call in tree.call_args_list] == [b"</r>"] * 2

@@ -14,7 +14,7 @@ from sources.xml.parser.range_parser import Parsed, RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 
 
-def rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def item_rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The items of ranges, in batches of a schema that names any of the attributes, `_position` and `_punctuation`.
 
     Without `_punctuation` in the schema there are tuples only.
