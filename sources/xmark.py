@@ -48,7 +48,7 @@ _ANNOTATION = {
     "happiness": _Column("INT", "annotation/happiness"),
 }
 
-STREAMS: Mapping[str, _Stream] = {
+XMARK_STREAMS: Mapping[str, _Stream] = {
     "person": _Stream(
         {
             "id": _id("@id", "person"),
@@ -162,7 +162,7 @@ STREAMS: Mapping[str, _Stream] = {
 _OWN = ("schema", "rowTag", "dateFormat", "unitTag", "attributePrefix", "valueTag")
 
 
-def options(given: Mapping[str, str]) -> dict[str, str]:
+def source_options(given: Mapping[str, str]) -> dict[str, str]:
     """The options of the source that an XMark stream is.
 
     Args:
@@ -172,14 +172,14 @@ def options(given: Mapping[str, str]) -> dict[str, str]:
     Raises:
         UsageError: There is no such stream, or an option is its own to say.
 
-    >>> bid = options({"path": "xmark.xml", "stream": "bidder"})
+    >>> bid = source_options({"path": "xmark.xml", "stream": "bidder"})
     >>> bid["rowTag"], bid["path.open_auction"], bid["prefix.open_auction"]
     ('bidder', '../@id', 'open_auction')
     """
     rest = dict(given)
     (name,) = [rest.pop(key) for key in given if key.lower() == "stream"] or [""]
-    stream = STREAMS.get(name.lower())
-    known = ", ".join(STREAMS)
+    stream = XMARK_STREAMS.get(name.lower())
+    known = ", ".join(XMARK_STREAMS)
     if stream is None:
         what = f"XMark has no stream {name}" if name else "the source has no stream"
         raise UsageError(what, hint=f"its streams are {known}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 def test_the_sensors_are_what_the_generator_makes(tmp_path: Path) -> None:
-    for made in generate(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, seed=7):
+    for made in write_sensors(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, seed=7):
         assert made.read_bytes() == (DATA / made.name).read_bytes()
 
 

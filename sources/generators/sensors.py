@@ -28,7 +28,7 @@ HOURS_AT_ONCE = 500
 """Hours whose reports are made in one go; bounds the memory, and moves no byte."""
 
 
-def generate(
+def write_sensors(
     directory: str | Path,
     sensors: int = 2,
     hours: int = 60,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from sources.generators.auctions.generator import generate
+from sources.generators.auctions.generator import write_auctions
 from sources.generators.auctions.house import House
 from tests.auctions.answers import ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import ledger, load, rows_of
@@ -98,7 +98,7 @@ def prefix(text: str, part: float) -> str:
 def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
     """Runs the queries of a family together while their input grows."""
     events, house = HOUSES[family]
-    generate(directory / "whole", events, house)
+    write_auctions(directory / "whole", events, house)
     whole = {path.stem: path.read_text(encoding="utf-8") for path in (directory / "whole").glob("*.xml")}
     if house.bid_streams == 2:
         shared(whole)

@@ -50,7 +50,7 @@ def scratch() -> Iterator[Path]:
 def warehouse(scratch: Path) -> Path:
     """Two sensors of a million reports each, a punctuation after every 1,000, that of the hour."""
     directory = scratch / "warehouse"
-    sensors.generate(directory, 2, scaled(1000, at_least=10), 1, 1000, seed=1)
+    sensors.write_sensors(directory, 2, scaled(1000, at_least=10), 1, 1000, seed=1)
     return directory
 
 
@@ -58,7 +58,7 @@ def warehouse(scratch: Path) -> Path:
 def small_warehouse(scratch: Path) -> Path:
     """The same, of 20 hours, for the first run of a session, which pays for loading classes and compiling."""
     directory = scratch / "small-warehouse"
-    sensors.generate(directory, 2, 20, 1, 1000, seed=2)
+    sensors.write_sensors(directory, 2, 20, 1, 1000, seed=2)
     return directory
 
 
@@ -66,7 +66,7 @@ def small_warehouse(scratch: Path) -> Path:
 def auction_house(scratch: Path) -> Path:
     """A million events with all punctuations; bids in two streams."""
     directory = scratch / "auctions"
-    generator.generate(directory, scaled(1_000_000, at_least=5000), House(seed=1, bid_streams=2))
+    generator.write_auctions(directory, scaled(1_000_000, at_least=5000), House(seed=1, bid_streams=2))
     return directory
 
 
@@ -74,5 +74,5 @@ def auction_house(scratch: Path) -> Path:
 def small_auction_house(scratch: Path) -> Path:
     """The same, of 20,000 events, to get warm."""
     directory = scratch / "small-auctions"
-    generator.generate(directory, 20_000, House(seed=2, bid_streams=2))
+    generator.write_auctions(directory, 20_000, House(seed=2, bid_streams=2))
     return directory

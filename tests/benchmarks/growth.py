@@ -31,7 +31,7 @@ def test_growth(bench: list[Measure], scratch: Path, small_warehouse: Path) -> N
     for _ in range(ROUNDS):
         for number, hours in enumerate(HOURS):
             directory = scratch / f"grown-{number}"
-            sensors.generate(directory, 2, hours, 1, 1000, seed=5)
+            sensors.write_sensors(directory, 2, hours, 1, 1000, seed=5)
             with Apart("local[*]") as process:
                 process.ask("warehouse", small_warehouse)
                 answer = process.ask("warehouse", directory)

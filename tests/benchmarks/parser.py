@@ -17,7 +17,7 @@ from random import Random
 import pytest
 from lxml import etree
 
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
@@ -79,8 +79,8 @@ def irregular(path: Path, to: Path) -> None:
 @pytest.fixture(scope="module")
 def documents(scratch: Path) -> dict[str, Path]:
     """A million tuples: with a punctuation for every 1,000, for every 10, and with irregular ones among them."""
-    (sparse,) = generate(scratch / "parsed", 1, TUPLES // 1000, 1, 1000, seed=1)
-    (dense,) = generate(scratch / "parsed-dense", 1, TUPLES // 600, 60, 600, seed=1)
+    (sparse,) = write_sensors(scratch / "parsed", 1, TUPLES // 1000, 1, 1000, seed=1)
+    (dense,) = write_sensors(scratch / "parsed-dense", 1, TUPLES // 600, 60, 600, seed=1)
     irregular(sparse, scratch / "irregular.xml")
     return {"1 punctuation in 1,000": sparse, "1 in 10": dense, "30 % irregular": scratch / "irregular.xml"}
 

@@ -73,7 +73,7 @@ def test_very_many_constants_in_one_slice(spark: SparkSession, bench: list[Measu
 def test_many_among_the_tuples(spark: SparkSession, bench: list[Measure], warehouse: Path, scratch: Path) -> None:
     dense = scratch / "dense"
     hours = scaled(1000, at_least=10)
-    sensors.generate(dense, 2, hours * 10 // 6, 60, 600, seed=1)
+    sensors.write_sensors(dense, 2, hours * 10 // 6, 60, 600, seed=1)
 
     def run(directory: Path) -> float:
         done = asking.run(asking.warehouse(spark, directory), scratch / "dense-out", "hottest")

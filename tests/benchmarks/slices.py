@@ -42,7 +42,7 @@ def slice_bytes(path: Path, slices: int = SLICES) -> str:
 def sensors_directory(scratch: Path) -> Path:
     """As many reports as the slices take, 5,000 of each of two sensors, with their hours' punctuations."""
     directory = scratch / "sliced"
-    sensors.generate(directory, 2, SLICES * 5, 1, 1000, seed=3)
+    sensors.write_sensors(directory, 2, SLICES * 5, 1, 1000, seed=3)
     return directory
 
 
@@ -97,7 +97,7 @@ def test_slices_of_the_warehouse_query(
 
 def test_slices_of_the_closing_price_query(spark: SparkSession, bench: list[Measure], scratch: Path) -> None:
     directory = scratch / "sliced-auctions"
-    generator.generate(directory, SLICES * TUPLES, House(seed=3, bid_streams=2))
+    generator.write_auctions(directory, SLICES * TUPLES, House(seed=3, bid_streams=2))
     largest = max((directory / f"bid{number}.xml" for number in (1, 2)), key=lambda path: path.stat().st_size)
     sizes = slice_bytes(directory / "auction.xml"), slice_bytes(largest)
     ours: list[float] = []

@@ -26,7 +26,7 @@ KEPT, SLICE, SLICES_AFTER = scaled(1_000_000, at_least=20_000), 10_000, 7
 
 def test_a_slice_costs_the_same_after_hundreds(spark: SparkSession, bench: list[Measure], scratch: Path) -> None:
     directory = scratch / "long"
-    paths = sensors.generate(directory, 2, SLICES, 1, 100, seed=4)
+    paths = sensors.write_sensors(directory, 2, SLICES, 1, 100, seed=4)
     size = str(-(-paths[0].stat().st_size // SLICES))
     done = asking.run(asking.warehouse(spark, directory, size), scratch / "long-out", "hottest")
     assert sum(one["tuples_out"] for one in done.slices) == SLICES

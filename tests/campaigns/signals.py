@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from xmlstream.builder.query import Query
@@ -172,7 +172,7 @@ class Campaign:
 
     def __init__(self, scratch: Path) -> None:
         self.scratch, self.sensors = scratch, scratch / "sensors"
-        generate(self.sensors, sensors=2, hours=6, punctuations_per_hour=2, reports_per_hour=40, seed=3)
+        write_sensors(self.sensors, sensors=2, hours=6, punctuations_per_hour=2, reports_per_hour=40, seed=3)
         self.query = scratch / "query.sql"
         self.query.write_text(QUERY)
         begun = time.monotonic()

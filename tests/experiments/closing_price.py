@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.generators.auctions.generator import generate
+from sources.generators.auctions.generator import write_auctions
 from sources.generators.auctions.house import House
 from xmlstream.cli.figures import draw, state_curves
 
@@ -54,7 +54,7 @@ class Run:
 
 
 def run(spark: SparkSession, directory: Path, schemes: str, out: Path) -> Run:
-    generate(directory, EVENTS, House(seed=1, schemes=schemes, bid_streams=BID_STREAMS))
+    write_auctions(directory, EVENTS, House(seed=1, schemes=schemes, bid_streams=BID_STREAMS))
     slices: list[dict[str, Any]] = []
     xs.from_sql(spark, QUERY.read_text(), {"AUCTIONS": str(directory)}).run(out, on_slice=slices.append)
     prices = [

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import xmlstream as xs
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from xmlstream.cli.figures import draw, state_curves
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def run(punctuations_per_hour: int, slice_size: str) -> Run:
         directory = tmp_path_factory.mktemp("warehouse")
-        paths = generate(directory / "sensors", SENSORS, HOURS, punctuations_per_hour, REPORTS_PER_HOUR, seed=7)
+        paths = write_sensors(directory / "sensors", SENSORS, HOURS, punctuations_per_hour, REPORTS_PER_HOUR, seed=7)
         one, two = (
             xs.read(
                 spark,

@@ -44,7 +44,7 @@ def items(path: Path) -> list[Item]:
 
 def streams(directory: Path, events: int, house: House) -> dict[str, list[Item]]:
     """The items of all documents of a new auction, by the documents' names."""
-    made = generator.generate(directory, events, house)
+    made = generator.write_auctions(directory, events, house)
     return {path.stem: items(path) for path in made if path.suffix == ".xml"}
 
 

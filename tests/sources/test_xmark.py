@@ -146,7 +146,7 @@ class Walk:
 
 
 def stream(path: Path, name: str, **options: str) -> SourceOptions:
-    return SourceOptions.parse(xmark.options({"path": str(path), "stream": name, "follow": "false", **options}))
+    return SourceOptions.parse(xmark.source_options({"path": str(path), "stream": name, "follow": "false", **options}))
 
 
 Read = tuple[list[tuple[Any, ...]], PunctuationSet]
@@ -178,7 +178,7 @@ def test_the_committed_document_is_the_one_of_its_script() -> None:
     assert DATA.read_text(encoding="utf-8") == committed()
 
 
-@pytest.mark.parametrize("name", xmark.STREAMS)
+@pytest.mark.parametrize("name", xmark.XMARK_STREAMS)
 def test_every_stream_has_the_values_that_the_document_has(name: str) -> None:
     ((rows, closed),) = read_all(stream(DATA, name))
     walk = Walk(DATA.read_bytes())
@@ -198,7 +198,7 @@ def test_one_pass_feeds_all_streams_with_what_each_has_alone(
     size = random.choice([0, 0.3, 1, 1])
     path = tmp_path / "site.xml"
     path.write_text(XMark(seed, **{kind: int(count * size) for kind, count in counts.items()}).document())
-    names = random.sample(list(xmark.STREAMS), random.randint(2, len(xmark.STREAMS)))
+    names = random.sample(list(xmark.XMARK_STREAMS), random.randint(2, len(xmark.XMARK_STREAMS)))
     alone = [read_all(stream(path, name))[0] for name in names]
     monkeypatch.setattr(ranges_module, "CHUNK_BYTES", random.choice([1, 1000, 1 << 20]))
     monkeypatch.setattr(scan_module, "SCAN_WINDOW", random.choice([100, 5000, 1 << 20]))
@@ -251,13 +251,13 @@ def test_each_auction_is_closed_for_its_bidders_by_its_end_tag(tmp_path: Path) -
 )
 def test_what_is_no_stream_of_xmark_is_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as refusal:
-        SourceOptions.parse(xmark.options({"path": "site.xml", **given}))
+        SourceOptions.parse(xmark.source_options({"path": "site.xml", **given}))
     assert message in str(refusal.value)
 
 
 def test_documents_in_sequence_can_be_read_if_nothing_is_closed_by_their_structure() -> None:
     options = SourceOptions.parse(
-        xmark.options({"path": "*.xml", "STREAM": "Person", "uniqueIds": "", "sectionends": ""})
+        xmark.source_options({"path": "*.xml", "STREAM": "Person", "uniqueIds": "", "sectionends": ""})
     )
     assert not options.structural
     assert not options.schemes

@@ -17,7 +17,7 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from xmlstream.cli.commands import main
 from xmlstream.session.spark_session import cores_of
 
@@ -67,7 +67,7 @@ def said(result: Result) -> list[str]:
 
 @pytest.fixture
 def sensors(tmp_path: Path) -> Path:
-    generate(tmp_path / "in", sensors=2, hours=3, reports_per_hour=10, seed=5)
+    write_sensors(tmp_path / "in", sensors=2, hours=3, reports_per_hour=10, seed=5)
     return tmp_path / "in"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def written(out: Path) -> dict[str, bytes]:
 
 
 def test_two_executor_processes_write_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
-    generate(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=60, seed=4)
+    write_sensors(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=60, seed=4)
     query = xs.from_sql(spark, Path("data/warehouse.sql").read_text(), {"SENSORS": str(tmp_path / "in")})
     query.run(tmp_path / "alone", tmp_path / "checkpoint-alone")
     command = [sys.executable, "-m", "xmlstream", "run", "data/warehouse.sql", "-D", f"SENSORS={tmp_path / 'in'}"]

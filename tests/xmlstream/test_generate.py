@@ -48,9 +48,9 @@ def test_each_option_is_that_parameter_of_the_house(
     (tmp_path / "a").mkdir()
     assert generate(monkeypatch, "--out", "a", "--events", 900, "--seed", 1, option, value) == 0
     made = [path.read_bytes() for path in sorted(Path("a").iterdir())]
-    generator.generate("a", 900, House(**{**DEFAULT, name: value}))
+    generator.write_auctions("a", 900, House(**{**DEFAULT, name: value}))
     assert [path.read_bytes() for path in sorted(Path("a").iterdir())] == made
-    generator.generate("b", 900, House(**DEFAULT))
+    generator.write_auctions("b", 900, House(**DEFAULT))
     assert [path.read_bytes() for path in sorted(Path("b").glob("*.xml"))] != made[:-1]
 
 
@@ -85,7 +85,7 @@ def test_the_tables_are_the_documents_with_what_they_promise(
 
 def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generator, "KILOBYTES_A_SLICE", 2000)
-    *made, tables = generator.generate(tmp_path, 20_000, House(seed=3, bid_streams=2))
+    *made, tables = generator.write_auctions(tmp_path, 20_000, House(seed=3, bid_streams=2))
     script = read(f"{tables.read_text()};SELECT id FROM person", {}, "tables.sql")
     slices = []
     for path in made:
@@ -100,5 +100,5 @@ def test_the_tables_of_a_live_auction_are_there_before_it_begins(
 ) -> None:
     there: list[bool] = []
     monkeypatch.setattr(generator, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
-    generator.generate(tmp_path, 10, rate=10)
+    generator.write_auctions(tmp_path, 10, rate=10)
     assert there == [True]

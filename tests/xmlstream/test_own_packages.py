@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 
 ROOT = Path(__file__).parents[2]
 QUERY = """
@@ -73,7 +73,7 @@ def test_what_was_imported_under_a_name_of_ours_is_named(among_decoys: Path) -> 
 @pytest.mark.slow
 def test_workers_find_them_wherever_decoys_lie(among_decoys: Path, tmp_path: Path) -> None:
     """Beside the script, in the current directory, and on the path that workers get."""
-    generate(tmp_path / "in", sensors=1, hours=2, reports_per_hour=10, seed=5)
+    write_sensors(tmp_path / "in", sensors=1, hours=2, reports_per_hour=10, seed=5)
     query = QUERY.format(path=tmp_path / "in" / "sensor1.xml")
     program = among_decoys / "program.py"
     program.write_text(PROGRAM.format(query=query, out=str(tmp_path / "library")))

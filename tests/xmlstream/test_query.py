@@ -12,7 +12,7 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import InputError, MalformedInput, QueryError, StateError, UsageError
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Scan, plain
 from xmlstream.runtime import runner
@@ -220,7 +220,7 @@ def recomputed(*paths: Path) -> dict[int, float]:
 
 
 def test_the_papers_query_runs_from_the_builder(spark: SparkSession, tmp_path: Path) -> None:
-    paths = generate(tmp_path / "in", sensors=2, hours=4, reports_per_hour=10, seed=3)
+    paths = write_sensors(tmp_path / "in", sensors=2, hours=4, reports_per_hour=10, seed=3)
     reports: list[object] = []
     query = warehouse(spark, tmp_path / "in")
     summary = query.run(output=tmp_path / "out", metrics=tmp_path / "metrics.jsonl", on_slice=reports.append)
@@ -233,7 +233,7 @@ def test_the_papers_query_runs_from_the_builder(spark: SparkSession, tmp_path: P
 
 
 def test_a_started_query_is_sparks_own_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    generate(tmp_path / "in", sensors=2, hours=2, reports_per_hour=5)
+    write_sensors(tmp_path / "in", sensors=2, hours=2, reports_per_hour=5)
     query = warehouse(spark, tmp_path / "in")
     handle = query.start(output=tmp_path / "out", checkpoint=tmp_path / "state")
     try:

@@ -13,7 +13,7 @@ from lxml import etree
 
 import xmlstream as xs
 from punct_ns.errors import InputError, QueryError, StateError, UsageError
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import plain
 from xmlstream.sink.target import Target
@@ -85,7 +85,7 @@ def test_a_select_goes_where_the_run_says_and_an_insert_where_its_table_says() -
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("in")
-    generate(directory, sensors=2, hours=4, seed=3)
+    write_sensors(directory, sensors=2, hours=4, seed=3)
     (directory / "site.csv").write_text("sid,place\nS2,dock\nS3,dock\nS1,yard\n")
     return directory
 

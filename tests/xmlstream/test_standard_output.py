@@ -12,7 +12,7 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from tests.campaigns.signals import QUERY
 from xmlstream.sink.standard_output import StandardOutput
 
@@ -73,7 +73,7 @@ def test_bytes_become_text_where_there_is_only_text(monkeypatch: pytest.MonkeyPa
 def test_what_nobody_read_is_not_committed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generate(tmp_path / "in", sensors=2, hours=3, reports_per_hour=20, seed=3)
+    write_sensors(tmp_path / "in", sensors=2, hours=3, reports_per_hour=20, seed=3)
     query = xs.from_sql(spark, QUERY, {"SENSORS": str(tmp_path / "in")})
 
     class Gone(io.StringIO):

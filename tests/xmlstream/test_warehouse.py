@@ -14,7 +14,7 @@ import xmlstream as xs
 from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, read_element
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from tests.harness.nights import AT_NIGHT
 from tests.oracles import oracle
 
@@ -72,7 +72,7 @@ def assert_grammatical(out: Path) -> None:
     [(0, "64m"), (1, "24k"), (2, "64m"), (15, "24k"), (30, "64m"), *([(0, "24k"), (2, "24k")] if AT_NIGHT else [])],
 )
 def test_the_answer_is_that_of_a_recomputation(spark: SparkSession, tmp_path: Path, per_hour: int, size: str) -> None:
-    one, two = generate(
+    one, two = write_sensors(
         tmp_path, sensors=2, hours=20, punctuations_per_hour=per_hour, reports_per_hour=60, seed=per_hour
     )
     reports: list[dict[str, Any]] = []
@@ -120,7 +120,7 @@ def test_an_hour_comes_out_in_the_slice_of_its_last_punctuation_and_is_not_kept_
 
 
 def test_a_directory_that_fills_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
-    one, two = generate(tmp_path, sensors=2, hours=9, punctuations_per_hour=1, reports_per_hour=30, seed=5)
+    one, two = write_sensors(tmp_path, sensors=2, hours=9, punctuations_per_hour=1, reports_per_hour=30, seed=5)
     whole = one.read_text().splitlines(keepends=True)
     head, items, tail = whole[:2], whole[2:-1], whole[-1]
     feed = tmp_path / "feed"
@@ -155,7 +155,7 @@ def test_a_directory_that_fills_while_the_query_runs(spark: SparkSession, tmp_pa
 
 
 def test_the_output_is_a_source_again(spark: SparkSession, tmp_path: Path) -> None:
-    one, two = generate(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
+    one, two = write_sensors(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     warehouse(spark, one, two, maxBytesPerSlice="16k").run(tmp_path / "first", row_tag="maxtemp")
     again = xs.read(spark, tmp_path / "first", schema="hour INT, maxtemp DOUBLE", rowTag="maxtemp", schemes="hour")
     again.select("hour", "maxtemp").run(tmp_path / "second", row_tag="maxtemp")
@@ -235,7 +235,7 @@ def test_misspelt_and_undeclared_leaves_close_nothing(spark: SparkSession, tmp_p
 
 
 def test_an_output_or_a_checkpoint_of_another_query_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
-    one, two = generate(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
+    one, two = write_sensors(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     query = warehouse(spark, one, two)
     query.run(out, checkpoint, row_tag="maxtemp")
@@ -250,7 +250,7 @@ def test_an_output_or_a_checkpoint_of_another_query_is_not_touched(spark: SparkS
 
 
 def test_as_written_union_is_run_where_else_nothing_could_tell_its_work(spark: SparkSession, tmp_path: Path) -> None:
-    one, two = generate(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
+    one, two = write_sensors(tmp_path, sensors=2, hours=2, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     query = warehouse(spark, one, two)
     assert "union: " in query.explain(as_written=True)
     assert "union: " not in query.explain()
@@ -268,7 +268,7 @@ def test_as_written_union_is_run_where_else_nothing_could_tell_its_work(spark: S
 
 
 def test_metrics_are_one_json_object_a_slice_and_not_written_twice(spark: SparkSession, tmp_path: Path) -> None:
-    one, two = generate(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
+    one, two = write_sensors(tmp_path, sensors=2, hours=6, punctuations_per_hour=1, reports_per_hour=60, seed=1)
     metrics, checkpoint = tmp_path / "metrics.jsonl", tmp_path / "checkpoint"
     query = warehouse(spark, one, two, maxBytesPerSlice="16k")
     query.run(tmp_path / "out", checkpoint, row_tag="maxtemp", metrics=metrics)

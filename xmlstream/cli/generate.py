@@ -23,9 +23,9 @@ def generate_sensors(
     rate: Annotated[float | None, typer.Option(help="Write live, so many reports a second.", metavar="REPORTS")] = None,
 ) -> None:
     """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
-    from sources.generators.sensors import generate
+    from sources.generators.sensors import write_sensors
 
-    paths = generate(
+    paths = write_sensors(
         out,
         sensors=sensors,
         hours=hours,
@@ -69,7 +69,7 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     rate: Annotated[float | None, typer.Option(help="Write live, so many events a second.", metavar="EVENTS")] = None,
 ) -> None:
     """An online auction: people, auctions, bids, in the manner of the NEXMark benchmark."""
-    from sources.generators.auctions.generator import generate
+    from sources.generators.auctions.generator import write_auctions
     from sources.generators.auctions.house import House
     from sources.generators.auctions.streams import read_form
 
@@ -84,5 +84,5 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
         in_flight=in_flight,
         active=active,
     )
-    for path in generate(out, events, house, rate):
+    for path in write_auctions(out, events, house, rate):
         typer.echo(path)

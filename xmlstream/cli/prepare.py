@@ -82,9 +82,9 @@ def archive_classes(say: Callable[[str], None]) -> Prepared:
 
 
 def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None]) -> Prepared:
-    from sources.generators.sensors import generate
+    from sources.generators.sensors import write_sensors
 
-    generate(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
+    write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
     say("running queries of every kind, to keep the classes that they take")
     (scratch / "new").mkdir()
     made = scratch / "new" / "classes.jsa"

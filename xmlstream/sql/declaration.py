@@ -23,7 +23,7 @@ FORMAT = "punctuated_xml"
 
 STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, str]] | None] = {
     FORMAT: None,
-    "xmark": xmark.options,
+    "xmark": xmark.source_options,
 }
 """How a stream can be declared: for each format, what its options mean as those of a punctuated XML source."""
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 from sources.generators.auctions.house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
 from sources.generators.auctions.lots import hot_auction
 from sources.generators.auctions.people import someone
-from sources.generators.auctions.tuples import FIRST_ID, Tuples, below, extra, prices, randomness
-from sources.generators.text_columns import Numbers, joined, letters, moments, numbers, take
+from sources.generators.auctions.tuples import FIRST_ID, EventTuples, extra, prices, random_below, randomness
+from sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take
 
-HOT_RATIO = 2
+HOT_BID_RATIO = 2
 """But for one in two, bids are on the hot auction; but for one in two, they come through a hot channel."""
 
 TRIES = 4
@@ -20,7 +20,7 @@ TRIES = 4
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 CHANNELS = 10_000
 
-AVERAGE_BYTES = 100
+BID_BYTES = 100
 
 _BIDS = np.arange(1 + AUCTIONS_PER_PERSON, EVENTS_PER_PERSON)
 
@@ -33,7 +33,7 @@ class Bidding:
         self._channels, self._urls = _channels(house)
         self._expires = np.empty(0, np.int64)
 
-    def bids(self, go: int, person: Numbers, expires: Numbers) -> Tuples:
+    def bids(self, go: int, person: Numbers, expires: Numbers) -> EventTuples:
         """The bids between these people and those who follow them.
 
         Args:
@@ -47,7 +47,7 @@ class Bidding:
         at = self._house.moment(event)
         auction = self._open(random, last * AUCTIONS_PER_PERSON + AUCTIONS_PER_PERSON - 1, at, expires)
         through = np.where(
-            random.integers(0, HOT_RATIO, len(at)) > 0,
+            random.integers(0, HOT_BID_RATIO, len(at)) > 0,
             random.integers(0, len(HOT_CHANNELS), len(at)),
             random.integers(len(HOT_CHANNELS), len(self._channels), len(at)),
         )
@@ -58,9 +58,9 @@ class Bidding:
             "channel": take(self._channels, through),
             "url": take(self._urls, through),
             "dateTime": moments(at),
-            "extra": extra(random, np.full(len(at), 32), AVERAGE_BYTES),
+            "extra": extra(random, np.full(len(at), 32), BID_BYTES),
         }
-        return Tuples(event, at, values)
+        return EventTuples(event, at, values)
 
     def _open(self, random: np.random.Generator, last: Numbers, at: Numbers, expires: Numbers) -> Numbers:
         """The numbers of auctions that are open when bids are made, which come when `last` began last."""
@@ -69,10 +69,10 @@ class Bidding:
         first = int(last[-1]) + 1 - len(known)
         self._expires = known[-self._house.in_flight :]
         back = np.broadcast_to(np.minimum(last, self._house.in_flight) + 1, (TRIES, len(last)))
-        tried = last - below(random, back)
+        tried = last - random_below(random, back)
         is_open = known[tried - first] > at
         cold = tried[is_open.argmax(axis=0), np.arange(len(last))]
-        is_hot = (random.integers(0, HOT_RATIO, len(last)) > 0) | ~is_open.any(axis=0)
+        is_hot = (random.integers(0, HOT_BID_RATIO, len(last)) > 0) | ~is_open.any(axis=0)
         return np.where(is_hot, hot_auction(self._house, last), cold)
 
 
@@ -82,10 +82,10 @@ def _channels(house: House) -> tuple[pa.StringArray, pa.StringArray]:
     count = len(HOT_CHANNELS) + CHANNELS
     names = pa.array([*HOT_CHANNELS, *(f"channel-{number}" for number in range(CHANNELS))])
     folders = [letters(random, random.integers(3, 5, count)) for _ in range(3)]
-    url = joined("https://www.nexmark.com/", folders[0], "/", folders[1], "/", folders[2], "/item.htm?query=1")
+    url = concatenated("https://www.nexmark.com/", folders[0], "/", folders[1], "/", folders[2], "/item.htm?query=1")
     ids = [f"&amp;channel_id={_id(number)}" for number in range(CHANNELS)]
     shown = np.where(random.integers(0, 10, CHANNELS) > 0, ids, "")
-    return names, joined(url, pa.array(["" for _ in HOT_CHANNELS] + shown.tolist()))
+    return names, concatenated(url, pa.array(["" for _ in HOT_CHANNELS] + shown.tolist()))
 
 
 def _id(channel: int) -> int:

@@ -23,7 +23,7 @@ from sources.generators.auctions.bids import Bidding
 from sources.generators.auctions.house import EVENTS_PER_PERSON, House
 from sources.generators.auctions.lots import lots
 from sources.generators.auctions.people import people, retirement
-from sources.generators.auctions.tuples import Tuples
+from sources.generators.auctions.tuples import EventTuples
 from sources.generators.text_columns import Numbers
 
 PEOPLE_AT_ONCE = 400
@@ -33,7 +33,7 @@ EVENTS_AT_ONCE = PEOPLE_AT_ONCE * EVENTS_PER_PERSON
 
 
 @dataclass(frozen=True, slots=True)
-class Happenings:
+class HouseEvents:
     """All that happens from one event to another.
 
     Attributes:
@@ -48,24 +48,24 @@ class Happenings:
 
     start: int
     end: int
-    person: Tuples
-    auction: Tuples
-    bid: Tuples
+    person: EventTuples
+    auction: EventTuples
+    bid: EventTuples
     expires: Numbers
     retires: Numbers
 
-    def all(self) -> tuple[Tuples, Tuples, Tuples]:
+    def all(self) -> tuple[EventTuples, EventTuples, EventTuples]:
         """The tuples of the three streams."""
         return self.person, self.auction, self.bid
 
-    def before(self, event: int) -> Happenings:
+    def before(self, event: int) -> HouseEvents:
         """What happens before an event."""
         person, auction, bid = (tuples.before(event) for tuples in self.all())
         expires, retires = self.expires[: len(auction)], self.retires[: len(person)]
-        return Happenings(self.start, min(self.end, event), person, auction, bid, expires, retires)
+        return HouseEvents(self.start, min(self.end, event), person, auction, bid, expires, retires)
 
 
-def happenings(house: House, events: int) -> Iterator[Happenings]:
+def house_events(house: House, events: int) -> Iterator[HouseEvents]:
     """The first events, go by go; of fewer events and of more they are the same."""
     bidding = Bidding(house)
     for go in count():
@@ -74,7 +74,7 @@ def happenings(house: House, events: int) -> Iterator[Happenings]:
             return
         person = np.arange(go * PEOPLE_AT_ONCE, (go + 1) * PEOPLE_AT_ONCE)
         auctions, expires = lots(house, go, person)
-        yield Happenings(
+        yield HouseEvents(
             start=start,
             end=start + EVENTS_AT_ONCE,
             person=people(house, go, person),

@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from punct_ns.errors import UsageError
 from sources.generators.arrivals import Arrivals, Arrived
-from sources.generators.auctions.events import EVENTS_AT_ONCE, happenings
+from sources.generators.auctions.events import EVENTS_AT_ONCE, house_events
 from sources.generators.auctions.house import START, House
-from sources.generators.auctions.punctuations import lines, punctuations
-from sources.generators.auctions.streams import BID, STREAMS, documents
-from sources.generators.auctions.tuples import below, randomness
+from sources.generators.auctions.punctuations import house_punctuations, tuple_lines
+from sources.generators.auctions.streams import AUCTION_STREAMS, BID, documents
+from sources.generators.auctions.tuples import random_below, randomness
 from sources.generators.live import Line, write_live
 from sources.generators.text_columns import Numbers
 
-LATE = 0.1
+LATE_PART = 0.1
 """The part of the tuples that arrive late, if any do."""
 
 TABLES = "tables.sql"
@@ -38,7 +38,7 @@ KILOBYTES_A_SLICE = 64 << 10
 """How much of the largest document one slice takes, as it does where nothing is said."""
 
 
-def generate(
+def write_auctions(
     directory: str | Path, events: int = 100_000, house: House | None = None, rate: float | None = None
 ) -> list[Path]:
     """Write `person.xml`, `auction.xml`, `bid.xml` (or `bid1.xml`, …), and `tables.sql`, which declares them.
@@ -100,10 +100,10 @@ def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
 def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
     """What arrives at each of the documents, go by go."""
     arrivals = [Arrivals() for _ in documents(house.bid_streams)]
-    for go, happened in enumerate(happenings(house, events)):
+    for go, happened in enumerate(house_events(house, events)):
         late, where = _lateness(house, go), _places(house, go)
-        for document, (stream, tuples) in enumerate(zip(STREAMS, happened.all(), strict=True)):
-            texts = lines(house, stream, tuples)
+        for document, (stream, tuples) in enumerate(zip(AUCTION_STREAMS, happened.all(), strict=True)):
+            texts = tuple_lines(house, stream, tuples)
             event = tuples.number - happened.start
             at = tuples.at + late[event]
             if stream is not BID or house.bid_streams == 1:
@@ -112,7 +112,7 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
             for number in range(house.bid_streams):
                 here = where[event] == number
                 arrivals[document + number].add_tuples(at[here], texts.filter(pa.array(here)))
-        for said in punctuations(house, happened):
+        for said in house_punctuations(house, happened):
             for (_, stream), arriving in zip(documents(house.bid_streams), arrivals, strict=True):
                 if stream is said.stream:
                     arriving.add_punctuations(said.at, said.lines)
@@ -125,8 +125,8 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
 def _lateness(house: House, go: int) -> Numbers:
     """By how many milliseconds each of a go's events is late."""
     random = randomness(house.seed, "lateness", go)
-    late = 1 + below(random, np.full(EVENTS_AT_ONCE, house.delay))
-    return np.where((random.random(EVENTS_AT_ONCE) < LATE) & (house.delay > 0), late, 0)
+    late = 1 + random_below(random, np.full(EVENTS_AT_ONCE, house.delay))
+    return np.where((random.random(EVENTS_AT_ONCE) < LATE_PART) & (house.delay > 0), late, 0)
 
 
 def _places(house: House, go: int) -> Numbers:

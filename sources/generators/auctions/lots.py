@@ -9,17 +9,17 @@ import pyarrow.compute
 
 from sources.generators.auctions.house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
 from sources.generators.auctions.people import someone
-from sources.generators.auctions.tuples import FIRST_ID, Tuples, below, extra, prices, randomness
+from sources.generators.auctions.tuples import FIRST_ID, EventTuples, extra, prices, random_below, randomness
 from sources.generators.text_columns import Numbers, moments, numbers, words
 
 pc: Any = pyarrow.compute
 
 FIRST_CATEGORY, CATEGORIES = 10, 5
 
-AVERAGE_BYTES = 500
+AUCTION_BYTES = 500
 
 
-def lots(house: House, go: int, person: Numbers) -> tuple[Tuples, Numbers]:
+def lots(house: House, go: int, person: Numbers) -> tuple[EventTuples, Numbers]:
     """The auctions that begin between these people and those who follow them, and when they expire, in milliseconds.
 
     Differs: a hot auction is open as long as it is hot; in NEXMark it may expire before.
@@ -31,7 +31,7 @@ def lots(house: House, go: int, person: Numbers) -> tuple[Tuples, Numbers]:
     at = house.moment(event)
     # The time in which as many auctions begin as are to be in flight, on average.
     length = house.moment(event + house.in_flight * EVENTS_PER_PERSON // AUCTIONS_PER_PERSON) - at
-    expires = at + 1 + below(random, np.maximum(2 * length, 1))
+    expires = at + 1 + random_below(random, np.maximum(2 * length, 1))
     is_hot = auction % house.in_flight == 0
     expires = np.where(is_hot, np.maximum(expires, _cools(house, auction)), expires)
     name, description = words(random, len(auction), 20), words(random, len(auction), 100)
@@ -47,9 +47,9 @@ def lots(house: House, go: int, person: Numbers) -> tuple[Tuples, Numbers]:
         "expires": moments(expires),
         "seller": numbers(someone(house, random, last, place=0)),
         "category": numbers(FIRST_CATEGORY + random.integers(0, CATEGORIES, len(auction))),
-        "extra": extra(random, size.astype(np.int64), AVERAGE_BYTES),
+        "extra": extra(random, size.astype(np.int64), AUCTION_BYTES),
     }
-    return Tuples(event, at, values), expires
+    return EventTuples(event, at, values), expires
 
 
 def hot_auction(house: House, last: Numbers) -> Numbers:

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sources.generators.auctions.events import Happenings
+from sources.generators.auctions.events import HouseEvents
 from sources.generators.auctions.house import START, TIMES, House
-from sources.generators.auctions.streams import SLOT, STREAMS, Stream
-from sources.generators.auctions.tuples import Tuples
-from sources.generators.text_columns import Numbers, fill, joined, moments
+from sources.generators.auctions.streams import AUCTION_STREAMS, SLOT, Stream
+from sources.generators.auctions.tuples import EventTuples
+from sources.generators.text_columns import Numbers, concatenated, fill, moments
 
-_STREAMS = {stream.name: stream for stream in STREAMS}
+_STREAMS = {stream.name: stream for stream in AUCTION_STREAMS}
 
 
-class Said(NamedTuple):
+class StreamPunctuations(NamedTuple):
     """Punctuations of one stream.
 
     Attributes:
@@ -31,7 +31,7 @@ class Said(NamedTuple):
     lines: pa.StringArray
 
 
-def punctuations(house: House, happened: Happenings) -> Iterator[Said]:
+def house_punctuations(house: House, happened: HouseEvents) -> Iterator[StreamPunctuations]:
     """What can be said now or later of what has happened, but for the ids: those go with their tuples."""
     auction, person = happened.auction.values["id"], happened.person.values["id"]
     for name, at, patterns in (
@@ -44,26 +44,26 @@ def punctuations(house: House, happened: Happenings) -> Iterator[Said]:
     heartbeats = _heartbeats(house, happened)
     for name in TIMES:
         if name in house.said:
-            yield _said(house, name, heartbeats, joined("(,", moments(heartbeats), ")"))
+            yield _said(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
 
 
-def lines(house: House, stream: Stream, tuples: Tuples) -> pa.StringArray:
+def tuple_lines(house: House, stream: Stream, tuples: EventTuples) -> pa.StringArray:
     """Tuples as lines, and with each the punctuation of its id, where ids are unique and that is to be said."""
     elements = fill(stream.element(house.form), tuples.values)
     if f"{stream.name}.id" not in house.said:
-        return joined(elements, "\n")
+        return concatenated(elements, "\n")
     before, _, after = stream.punctuation(house.form, "id").partition(SLOT)
-    return joined(elements, f"\n{before}", tuples.values["id"], f"{after}\n")
+    return concatenated(elements, f"\n{before}", tuples.values["id"], f"{after}\n")
 
 
-def _said(house: House, name: str, at: Numbers, patterns: pa.StringArray) -> Said:
+def _said(house: House, name: str, at: Numbers, patterns: pa.StringArray) -> StreamPunctuations:
     stream_name, _, attribute = name.partition(".")
     stream = _STREAMS[stream_name]
     before, _, after = stream.punctuation(house.form, attribute).partition(SLOT)
-    return Said(stream, at + house.delay, joined(before, patterns, f"{after}\n"))
+    return StreamPunctuations(stream, at + house.delay, concatenated(before, patterns, f"{after}\n"))
 
 
-def _heartbeats(house: House, happened: Happenings) -> Numbers:
+def _heartbeats(house: House, happened: HouseEvents) -> Numbers:
     """The moments of heartbeats, later than the first event that happened and not later than the next that may."""
     apart = round(house.heartbeat * 1000)
     first, last = ((house.moment(event) - START) // apart for event in (happened.start, happened.end))

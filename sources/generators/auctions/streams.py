@@ -126,7 +126,7 @@ BID = Stream(
     nested_paths=(("auction", "auctionref/@auction"), ("bidder", "personref/@person")),
 )
 
-STREAMS = (PERSON, AUCTION, BID)
+AUCTION_STREAMS = (PERSON, AUCTION, BID)
 
 
 def read_form(text: str) -> Form:

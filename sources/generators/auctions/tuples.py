@@ -15,7 +15,7 @@ FIRST_ID = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Tuples:
+class EventTuples:
     """Tuples of one stream, in the order of their events.
 
     Attributes:
@@ -31,11 +31,11 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.number)
 
-    def before(self, event: int) -> Tuples:
+    def before(self, event: int) -> EventTuples:
         """Those with a smaller number."""
         there = int(np.searchsorted(self.number, event))
         values = {name: texts.slice(0, there) for name, texts in self.values.items()}
-        return Tuples(self.number[:there], self.at[:there], values)
+        return EventTuples(self.number[:there], self.at[:there], values)
 
 
 def randomness(seed: int, purpose: str, go: int = 0) -> np.random.Generator:
@@ -43,7 +43,7 @@ def randomness(seed: int, purpose: str, go: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(purpose.encode(), "big"), go])
 
 
-def below(random: np.random.Generator, bounds: Numbers) -> Numbers:
+def random_below(random: np.random.Generator, bounds: Numbers) -> Numbers:
     """Random numbers, each from 0 to its bound, without it."""
     return (random.random(bounds.shape) * bounds).astype(np.int64)
 
@@ -57,4 +57,4 @@ def extra(random: np.random.Generator, size: Numbers, average: int) -> pa.String
     """Letters that bring tuples of so many bytes to an average size, give or take a fifth, as in NEXMark."""
     missing = np.maximum(average - size, 0)
     delta = np.rint(missing * 0.2).astype(np.int64)
-    return letters(random, missing - delta + below(random, 2 * delta))
+    return letters(random, missing - delta + random_below(random, 2 * delta))

@@ -35,16 +35,16 @@ def stream(path: Path) -> list[tuple[str | None, ...]]:
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = [path.read_bytes() for path in sensors.generate(tmp_path / "a", 2, 30, 2, 60, seed=7)]
+    first = [path.read_bytes() for path in sensors.write_sensors(tmp_path / "a", 2, 30, 2, 60, seed=7)]
     monkeypatch.setattr(sensors, "HOURS_AT_ONCE", 7)
-    assert [path.read_bytes() for path in sensors.generate(tmp_path / "b", 2, 30, 2, 60, seed=7)] == first
+    assert [path.read_bytes() for path in sensors.write_sensors(tmp_path / "b", 2, 30, 2, 60, seed=7)] == first
     assert first[0] != first[1]
-    assert [path.read_bytes() for path in sensors.generate(tmp_path / "c", 2, 30, 2, 60, seed=8)] != first
-    assert sensors.generate(tmp_path / "d", 3, 30, 2, 60, seed=7)[0].read_bytes() == first[0]
+    assert [path.read_bytes() for path in sensors.write_sensors(tmp_path / "c", 2, 30, 2, 60, seed=8)] != first
+    assert sensors.write_sensors(tmp_path / "d", 3, 30, 2, 60, seed=7)[0].read_bytes() == first[0]
 
 
 def test_elements_are_those_of_the_paper(tmp_path: Path) -> None:
-    (path,) = sensors.generate(tmp_path, 1, 1, 1, 1, seed=1)
+    (path,) = sensors.write_sensors(tmp_path, 1, 1, 1, 1, seed=1)
     lines = path.read_text().splitlines()
     assert lines[1] == '<readings xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct">'
     assert lines[2].startswith("<tempdata><sid>S1</sid><hour>0</hour><min>0</min><currtmp>")
@@ -57,7 +57,7 @@ def test_elements_are_those_of_the_paper(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reports", [0, 1, 7, 60, 90])
 @pytest.mark.parametrize("k", [0, 1, 2, 7, 15, 30, 60])
 def test_k_punctuations_an_hour_say_its_parts_and_the_last_the_whole(tmp_path: Path, k: int, reports: int) -> None:
-    (path,) = sensors.generate(tmp_path, 1, 3, k, reports, seed=3)
+    (path,) = sensors.write_sensors(tmp_path, 1, 3, k, reports, seed=3)
     items = stream(path)
     for hour in range(3):
         said = [item[3] for item in items if item[0] == "p" and item[2] == str(hour)]
@@ -71,7 +71,7 @@ def test_k_punctuations_an_hour_say_its_parts_and_the_last_the_whole(tmp_path: P
 
 
 def test_a_punctuation_comes_as_soon_as_its_part_is_over(tmp_path: Path) -> None:
-    (path,) = sensors.generate(tmp_path, 1, 1, 2, 4, seed=1)
+    (path,) = sensors.write_sensors(tmp_path, 1, 1, 2, 4, seed=1)
     assert [(item[0], item[3] if item[0] == "p" else item[2]) for item in stream(path)] == [
         ("S1", "0"),
         ("S1", "15"),
@@ -85,9 +85,9 @@ def test_a_punctuation_comes_as_soon_as_its_part_is_over(tmp_path: Path) -> None
 def test_live_sensors_report_at_their_rate_and_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     clock.governs(sensors, monkeypatch)
-    live = sensors.generate(tmp_path / "live", 2, 2, 1, 30, seed=5, rate=240)
+    live = sensors.write_sensors(tmp_path / "live", 2, 2, 1, 30, seed=5, rate=240)
     assert 0.4 < clock.now < 0.6
-    at_once = sensors.generate(tmp_path / "once", 2, 2, 1, 30, seed=5)
+    at_once = sensors.write_sensors(tmp_path / "once", 2, 2, 1, 30, seed=5)
     assert [path.read_bytes() for path in live] == [path.read_bytes() for path in at_once]
 
 
@@ -96,4 +96,4 @@ def test_live_sensors_report_at_their_rate_and_write_the_same(tmp_path: Path, mo
 )
 def test_numbers_that_mean_nothing_are_refused(tmp_path: Path, numbers: dict[str, int]) -> None:
     with pytest.raises(UsageError):
-        sensors.generate(tmp_path, **numbers)
+        sensors.write_sensors(tmp_path, **numbers)

@@ -52,7 +52,7 @@ def test_no_tuple_comes_after_a_punctuation_that_matches_it(tmp_path: Path, hous
 @pytest.mark.parametrize("late", [0, 4.5])
 def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: float) -> None:
     house = House(seed=7, form=form, out_of_order=late, bid_streams=2, **BRISK)
-    generator.generate(tmp_path, 4000, house)
+    generator.write_auctions(tmp_path, 4000, house)
     for name, stream in documents(2):
         options = stream.options(form, tmp_path / f"{name}.xml", house.promised(stream.name))
         assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None

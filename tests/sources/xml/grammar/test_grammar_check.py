@@ -6,7 +6,7 @@ import pytest
 
 from punct_ns.errors import MalformedInput
 from punct_ns.xml_form import PUNCT_NS
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 
@@ -19,7 +19,7 @@ def source(path: Path, schema: str = SENSOR, row_tag: str = "tempdata", **option
 
 @pytest.mark.parametrize("per_hour", [0, 1, 7, 30])
 def test_every_generated_stream_is_grammatical(tmp_path: Path, per_hour: int) -> None:
-    for path in generate(
+    for path in write_sensors(
         tmp_path, sensors=2, hours=6, punctuations_per_hour=per_hour, reports_per_hour=90, seed=per_hour
     ):
         assert check_grammar(source(path)).violation is None

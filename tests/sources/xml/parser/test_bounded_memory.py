@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 
 READ = """
 import resource, sys
@@ -28,6 +28,6 @@ def peak(path: Path) -> int:
 
 
 def test_a_document_ten_times_as_long_takes_no_more_memory(tmp_path: Path) -> None:
-    (short,) = generate(tmp_path / "short", 1, 1000, 1, 60, seed=1)
-    (long,) = generate(tmp_path / "long", 1, 10_000, 1, 60, seed=1)
+    (short,) = write_sensors(tmp_path / "short", 1, 1000, 1, 60, seed=1)
+    (long,) = write_sensors(tmp_path / "long", 1, 10_000, 1, 60, seed=1)
     assert peak(long) < peak(short) + 30

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from punct_ns.slices import POSITION, POSITION_SHOWN
 from punct_ns.slices import PUNCTUATION_SHOWN as PUNCTUATION
-from sources.generators.sensors import generate
+from sources.generators.sensors import write_sensors
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark import data_source, multi_source_reader
 from sources.xml.spark.error_transport import original_error
@@ -38,7 +38,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def sensors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    generate(directory := tmp_path_factory.mktemp("sensors"), 2, 20, 2, 60, seed=4)
+    write_sensors(directory := tmp_path_factory.mktemp("sensors"), 2, 20, 2, 60, seed=4)
     return directory
 
 
