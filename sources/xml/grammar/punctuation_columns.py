@@ -81,9 +81,7 @@ class EncodedPunctuations:
     codes: Longs
     rows: Longs
 
-    def coalesced_punctuations(
-        self, schema: Schema, which: Longs | slice = slice(None)
-    ) -> Iterator[tuple[int, Punctuation]]:
+    def punctuations(self, schema: Schema, which: Longs | slice = slice(None)) -> Iterator[tuple[int, Punctuation]]:
         """Those of them, or all, each with its row."""
         for row, codes in zip(self.rows[which].tolist(), self.codes[which].tolist(), strict=True):
             pairs = zip(self.patterns.items(), codes, strict=True)
