@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.groupings import Promises
 from punct_ns.domain import Domain
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from tests.oracles import oracle
 from tests.oracles.oracle import Tuple
@@ -34,49 +36,55 @@ JUDGED = [name for name in CATALOGUE if name not in PUNCTUATIONS]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Promising:
-    """Streams of a small schema, and for each the attribute of which every value is closed in the end, if any is."""
+    """An operator's inputs: their tuples, what they promise, and what they say of it of the values that are there."""
 
-    space: SmallSchema
+    case: Case
     tuples: list[list[Tuple]]
-    promised: list[int | None]
+    promises: Promises
+    said: list[list[Punctuation]]
+
+    @property
+    def alone(self) -> list[list[list[Tuple]]]:
+        """Inputs of one tuple, which is in one of them, or in all."""
+        t = tuple(0 for _ in self.case.inputs[0].attributes[1:])
+        inputs = range(len(self.case.inputs))
+        return [*([[t] if i == at else [] for i in inputs] for at in inputs), [[t] for _ in inputs]]
 
 
 @st.composite
-def promising(draw: st.DrawFn) -> Promising:
-    space = draw(small_schemas(most=2, among=ENDLESS))
+def promising(draw: st.DrawFn, name: str) -> Promising:
+    """Of each input all values of one attribute are closed in the end, or none."""
+    space: SmallSchema = draw(small_schemas(most=2, among=ENDLESS))
+    case = CATALOGUE[name](space)
     there = st.sampled_from([t for t in space.universe if TO_COME not in t])
-    streams = [draw(st.lists(there, max_size=4)) for _ in range(2)]
-    return Promising(space, streams, [draw(st.sampled_from([None, *range(len(space.schema))])) for _ in range(2)])
-
-
-def said(drawn: Promising, case: Case) -> tuple[list[tuple[object, ...]], list[list[Punctuation]]]:
-    """What the inputs promise, and all that they say of it of the values that are there."""
-    promises: list[tuple[object, ...]] = []
-    ps: list[list[Punctuation]] = []
-    for schema, at in zip(case.inputs, drawn.promised, strict=False):
-        schemes = () if at is None else (Scheme((Term(schema.names[0]), Term(schema.names[at + 1]))),)
-        promises.append((schema, schemes))
-        values = [] if at is None else [v for v in drawn.space.smalls[at].universe if v != TO_COME]
-        ps.append([Punctuation.at(drawn.space.schema, {at: Constant(v)}) for v in values if at is not None])
-    return promises, ps
+    promises: list[tuple[Schema, tuple[Scheme, ...]]] = []
+    said: list[list[Punctuation]] = []
+    for schema in case.inputs:
+        at: int | None = draw(st.sampled_from([None, *range(len(space.schema))]))
+        if at is None:
+            promises.append((schema, ()))
+            said.append([])
+        else:
+            promises.append((schema, (Scheme((Term(schema.names[0]), Term(schema.names[at + 1]))),)))
+            values = [value for value in space.smalls[at].universe if value != TO_COME]
+            said.append([Punctuation.at(space.schema, {at: Constant(value)}) for value in values])
+    return Promising(case, [draw(st.lists(there, max_size=4)) for _ in case.inputs], promises, said)
 
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_what_is_enabled_puts_all_out_and_what_is_not_holds_something_back(name: str) -> None:
     @fewer(2)
-    @given(promising())
+    @given(promising(name))
     def holds(drawn: Promising) -> None:
-        case = CATALOGUE[name](drawn.space)
-        promises, ps = said(drawn, case)
-        specified, n = case.invariants, len(case.inputs)
+        case, specified = drawn.case, drawn.case.invariants
 
         def is_out(ts: list[list[Tuple]]) -> bool:
-            return oracle.same_bag(specified.cpass(ts, ps), specified.relation(ts))
+            return oracle.same_bag(specified.cpass(ts, drawn.said), specified.relation(ts))
 
-        if case.operator.enabled_by(*case.inputs).holds(promises):  # type: ignore[arg-type]
-            assert is_out(drawn.tuples[:n])
+        if case.operator.enabled_by(*case.inputs).holds(drawn.promises):
+            assert is_out(drawn.tuples)
         else:
-            assert not all(is_out(ts) for ts in _alone(drawn.space, n))
+            assert not all(map(is_out, drawn.alone))
 
     holds()
 
@@ -84,22 +92,12 @@ def test_what_is_enabled_puts_all_out_and_what_is_not_holds_something_back(name:
 @pytest.mark.parametrize("name", JUDGED)
 def test_what_is_cleansed_keeps_nothing_and_what_is_not_keeps_something(name: str) -> None:
     @fewer(2)
-    @given(promising())
+    @given(promising(name))
     def holds(drawn: Promising) -> None:
-        case = CATALOGUE[name](drawn.space)
-        promises, ps = said(drawn, case)
-        specified, n = case.invariants, len(case.inputs)
-        models = case.operator.state_models(*case.inputs)
-        if all(model.until.holds(promises) for model in models):  # type: ignore[arg-type]
-            assert not specified.ckeep(drawn.tuples[:n], ps)
+        ckeep, models = drawn.case.invariants.ckeep, drawn.case.operator.state_models(*drawn.case.inputs)
+        if all(model.until.holds(drawn.promises) for model in models):
+            assert not ckeep(drawn.tuples, drawn.said)
         else:
-            assert any(specified.ckeep(ts, ps) for ts in _alone(drawn.space, n))
+            assert any(ckeep(ts, drawn.said) for ts in drawn.alone)
 
     holds()
-
-
-def _alone(space: SmallSchema, inputs: int) -> list[list[list[Tuple]]]:
-    """Streams of one tuple, which is in one input, or in one and the other."""
-    t = tuple(0 for _ in space.smalls)
-    one = [[[t] if i == at else [] for i in range(inputs)] for at in range(inputs)]
-    return [*one, [[t] for _ in range(inputs)]]
