@@ -71,6 +71,15 @@ def render(tree: exp.Expr) -> str:
     return tree.sql(dialect=StreamSql, identify=True, normalize_functions="lower", comments=False)
 
 
+def as_read(tree: exp.Expr) -> str:
+    """A tree as Spark's SQL, with functions spelt as they were: its own parser makes of it what it made of the text.
+
+    >>> as_read(expression("MAX( a )+1"))
+    'MAX(`a`) + 1'
+    """
+    return tree.sql(dialect=StreamSql, identify=True, normalize_functions=False, comments=False)
+
+
 def type_text(type_: exp.DataType) -> str:
     """A type as Spark's SQL names it."""
     return type_.sql(dialect=StreamSql)

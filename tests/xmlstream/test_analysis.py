@@ -12,12 +12,24 @@ from pyspark.errors import AnalysisException
 from punct_ns.errors import QueryError
 from tests.oracles.relational import TABLES
 from xmlstream.sql.catalogue import Catalogue
+from xmlstream.sql.plan_equality import SparkPlans
 from xmlstream.sql.script import Script, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+KINDS = {
+    "sessions": "newSession",
+    "frames": "internalCreateDataFrame",
+    "texts": "parsePlan",
+    "queries": "ofRows",
+    "expressions": "selectExpr",
+    "conditions": "filter",
+    "optimized": "optimizedPlan",
+}
+"""What is counted, and the method of Java's that is called for it."""
 
 OF_A_QUERY = 45
 """Messages for a query of a join and a group, give or take one or two: a session of its own would take hundreds."""
@@ -42,8 +54,8 @@ def messages(spark: SparkSession, planned: Script, monkeypatch: pytest.MonkeyPat
         # What is collected in between gives its objects back at its own time.
         if not command.startswith("m\nd\n"):
             asked["all"] += 1
-            asked["sessions"] += "\nnewSession\n" in command
-            asked["frames"] += "\ncreateDataFrame\n" in command
+            is_call = command.startswith("c\n")
+            asked.update(kind for kind, method in KINDS.items() if is_call and f"\n{method}\n" in command)
         return send(command, *rest, **named)
 
     with monkeypatch.context() as patched:
@@ -61,6 +73,53 @@ def test_planning_asks_as_much_for_each_further_query_and_little(
     assert two["all"] - one["all"] < OF_A_QUERY
     assert three["all"] - two["all"] < OF_A_QUERY
     assert nine["all"] - three["all"] < 6 * OF_A_QUERY
+
+
+def test_each_further_query_is_analysed_once_and_what_it_shares_with_others_is_not_asked_again(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, nine = (messages(spark, script(n), monkeypatch) for n in (1, 9))
+    further = {kind: nine[kind] - one[kind] for kind in KINDS}
+    # Of each, the parser reads both texts, and only its own expression over the groups is new.
+    once_each = dict.fromkeys(("queries", "expressions", "optimized"), 8)
+    assert further == {"sessions": 0, "frames": 0, "texts": 16, "conditions": 0, **once_each}
+
+
+@pytest.mark.parametrize(
+    ("query", "analyses"),
+    [
+        ("SELECT COUNT(*) AS n, Max(t) IS NULL AS x FROM s1 AS a GROUP BY HOUR", 1),
+        ("WITH w AS (SELECT hour h, t FROM s1), v(g) AS (SELECT h FROM w WHERE t > 1) SELECT g x FROM v", 1),
+        ("WITH w AS (WITH v AS (SELECT hour AS h FROM s1) SELECT h AS x FROM v) SELECT x FROM w", 2),
+        ("SELECT x FROM (WITH v AS (SELECT hour AS h FROM s1) SELECT h AS x FROM v)", 2),
+        ("SELECT hour!=1 AS x FROM s1", 1),
+    ],
+)
+def test_what_the_parser_reads_alike_is_analysed_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, query: str, analyses: int
+) -> None:
+    assert messages(spark, read(TABLES + query), monkeypatch)["queries"] == analyses
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_alike"),
+    [
+        ("SELECT a AS x, b AS y FROM s", "select `a` x, `b` y from `s`", True),
+        ("SELECT a AS x, b AS y FROM s", "SELECT a AS y, b AS x FROM s", False),
+        ("SELECT x FROM (SELECT a AS x, b AS y FROM s)", "SELECT x FROM (SELECT b AS x, a AS y FROM s)", False),
+        ("WITH w AS (SELECT a AS x FROM s) SELECT x FROM w", "WITH w AS (SELECT a AS x FROM s) SELECT x FROM w", True),
+        ("WITH w AS (SELECT a AS x FROM s) SELECT x FROM w", "WITH w AS (SELECT b AS x FROM s) SELECT x FROM w", False),
+        ("WITH w AS (SELECT a FROM s) SELECT a FROM w", "WITH v AS (SELECT a FROM s) SELECT a FROM w", False),
+        ("WITH w AS (SELECT a FROM s) SELECT a FROM w", "SELECT a FROM w", False),
+        ("SELECT 1 AS x FROM s", "SELECT 1L AS x FROM s", False),
+        ("SELECT '1' AS x FROM s", "SELECT `1` AS x FROM s", False),
+    ],
+)
+def test_parsed_plans_are_alike_but_for_the_numbers_of_aliases(
+    spark: SparkSession, one: str, other: str, *, is_alike: bool
+) -> None:
+    plans = SparkPlans(spark)
+    assert plans.is_parsed_alike(plans.parsed(one, spark), plans.parsed(other, spark)) is is_alike
 
 
 def test_queries_are_read_with_the_users_settings(spark: SparkSession) -> None:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from operators.expressions.dialect import render
+from operators.expressions.dialect import as_read
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema
 from xmlstream.sql.analysis_errors import explained
 from xmlstream.sql.catalogue import Catalogue
+from xmlstream.sql.plan_equality import SparkPlans, is_planned_alike
 from xmlstream.sql.statements import Statement
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructField
 
 
@@ -62,30 +63,39 @@ _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false
 
 
 class SparkAnalyst:
-    """Asks Spark."""
+    """Asks Spark, of each expression over a schema once."""
 
     def __init__(self, spark: SparkSession) -> None:
         for setting, wanted in _SETTINGS.items():
             if str(spark.conf.get(setting)).lower() != wanted:
                 hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
                 raise UsageError(f"{setting} must be {wanted}: queries are read and computed so", hint=hint)
-        self._catalogue = Catalogue(spark)
+        self._catalogue, self._plans = Catalogue(spark), SparkPlans(spark)
+        self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
+        self._conditions: set[tuple[Schema, str]] = set()
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
         """What Spark calls them, and their types and nullability there."""
-        if not expressions:
-            return []
-        with explained():
-            fields = self._catalogue.frame(schema).selectExpr(*expressions).schema.fields
-        return [(field.name, _domain(field)) for field in fields]
+        known = self._known.setdefault(schema, {})
+        if unknown := [expression for expression in expressions if expression not in known]:
+            with explained():
+                fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
+            known |= {text: (field.name, _domain(field)) for text, field in zip(unknown, fields, strict=True)}
+        return [known[expression] for expression in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Lets Spark filter by it."""
+        if (schema, expression) in self._conditions:
+            return
         with explained():
             self._catalogue.frame(schema).where(expression)
+        self._conditions.add((schema, expression))
 
     def widened(self, schemas: Sequence[Schema]) -> list[str]:
-        """What Spark's union makes of them, from left to right."""
+        """What Spark's union makes of them, from left to right; those of each, where they are the same."""
+        types = [[attribute.domain.type for attribute in schema] for schema in schemas]
+        if all(each == types[0] for each in types):
+            return types[0]
         with explained():
             union = reduce(lambda one, other: one.unionAll(other), map(self._catalogue.frame, schemas))
         return [_domain(field).type for field in union.schema.fields]
@@ -110,29 +120,23 @@ class SparkAnalyst:
         session = self._catalogue.session(tables)
         text, start = statement.text, statement.start
         with explained(text, start):
-            original = session.sql(text.text[start : statement.end])
+            parsed = self._plans.parsed(text.text[start : statement.end], session)
+            frame = self._plans.analysed(parsed, session)
         with explained(text):
-            rendered = session.sql(render(statement.tree))
+            understood = self._plans.parsed(as_read(statement.tree), session)
+            is_same = self._plans.is_parsed_alike(parsed, understood)
+            other = None if is_same else self._plans.analysed(understood, session)
         with explained(text, start):
-            is_same = _same(original, rendered)
+            # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
+            frame.queryExecution().optimizedPlan()
+            is_same = other is None or is_planned_alike(frame, other)
         if not is_same:
             raise text.error(
                 "Spark would not compute what was understood of this query",
                 start,
                 "write literals and functions in their plainest form, for instance CAST(… AS …)",
             )
-        return [_domain(field).type for field in original.schema.fields]
-
-
-def _same(one: DataFrame, other: DataFrame) -> bool:
-    """Whether Spark makes one plan of both."""
-    executions: list[Any] = [frame._jdf.queryExecution() for frame in (one, other)]
-    # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
-    optimized = executions[0].optimizedPlan()
-    if executions[0].analyzed().sameResult(executions[1].analyzed()):
-        return True
-    # A literal of its own and the cast of a text have become one.
-    return bool(optimized.sameResult(executions[1].optimizedPlan()))
+        return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
 
 
 def _domain(field: StructField) -> Domain:

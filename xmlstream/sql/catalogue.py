@@ -1,6 +1,6 @@
 """What Spark's analyser is shown: frames without tuples, and a session of its own that knows them by name.
 
-Making them is most of what planning costs, so each is made once: a file of many queries has one session, and in it one
+Making them is much of what planning costs, so each is made once: a file of many queries has one session, and in it one
 view of each table. No job is run, and no Python object goes to Java but the text of a schema.
 """
 
@@ -21,6 +21,8 @@ class Catalogue:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._frames: dict[Schema, Any] = {}
+        java: Any = spark._jvm
+        self._fields = java.org.apache.spark.sql.types.StructType.fromDDL
         self._reader: SparkSession | None = None
         self._views: dict[str, Schema] = {}
 
@@ -28,7 +30,7 @@ class Catalogue:
         """A frame of the schema in the user's session."""
         if schema not in self._frames:
             self._frames[schema] = self._empty(self._spark, schema)
-        return self._of(self._frames[schema], self._spark)
+        return self.of(self._frames[schema], self._spark)
 
     def session(self, tables: Mapping[str, Schema]) -> SparkSession:
         """A session with the tables as views, so that the user's own catalogue stays as it is.
@@ -39,7 +41,7 @@ class Catalogue:
             self._reader = self._with_settings()
         for name, schema in tables.items():
             if self._views.get(name) != schema:
-                view = self._of(self._empty(self._reader, schema), self._reader)
+                view = self.of(self._empty(self._reader, schema), self._reader)
                 view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
                 self._views[name] = schema
         return self._reader
@@ -53,13 +55,15 @@ class Catalogue:
         return session
 
     def _empty(self, session: SparkSession, schema: Schema) -> Any:
-        # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it.
+        # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it. Of rows as
+        # Spark has them itself: nothing has to be found that makes them of Java's.
         context: Any = session.sparkContext
-        fields = context._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema.ddl())
-        return session._jsparkSession.createDataFrame(context._jsc.emptyRDD(), fields)
+        rows = context._jsc.emptyRDD().rdd()
+        return session._jsparkSession.internalCreateDataFrame(rows, self._fields(schema.ddl()), False)
 
     @staticmethod
-    def _of(frame: Any, session: SparkSession) -> DataFrame:
+    def of(frame: Any, session: SparkSession) -> DataFrame:
+        """Java's frame as Python's."""
         from pyspark.sql.classic.dataframe import DataFrame as OfJava
 
         return OfJava(frame, session)
