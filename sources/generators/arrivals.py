@@ -1,4 +1,4 @@
-"""What arrives at a document, in the order of its arrival: tuples that may be late, punctuations that wait for them."""
+"""The arrivals at a document, in their order: tuples that may be late, punctuations that wait for them."""
 
 from __future__ import annotations
 

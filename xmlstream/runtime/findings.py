@@ -17,7 +17,7 @@ from punct_ns.scheme import Scheme, Term
 from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings import Findings
-from sources.xml.splits.unfinished import Waiting, waiting_note
+from sources.xml.splits.unfinished import WaitingNote, waiting_note
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.runtime.metrics import counted
 
@@ -91,7 +91,7 @@ class Noticed:
         return said
 
 
-def of_source(name: str, found: Findings, options: SourceOptions, waiting: Waiting | None = None) -> list[Finding]:
+def of_source(name: str, found: Findings, options: SourceOptions, waiting: WaitingNote | None = None) -> list[Finding]:
     """What there is to say of a source.
 
     Args:
@@ -113,7 +113,7 @@ def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
 _Said = Iterator[tuple[str, str]]
 
 
-def _documents(options: SourceOptions, waiting: Waiting | None) -> _Said:
+def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Said:
     if waiting is None:
         return
     if not waiting.documents:

@@ -1,4 +1,4 @@
-"""What happens in an auction house, in the manner of the NEXMark benchmark's generator, by its numbers and hot ratios.
+"""The events of an auction house, in the manner of the NEXMark benchmark's generator, by its numbers and hot ratios.
 
 Event n happens n times the distance between events after the start. The first of every 50 events is a person, the next
 3 are auctions, the others bids; ids grow from 1000. Half of the bids go to the hot auction, the first of the last

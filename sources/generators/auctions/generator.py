@@ -1,7 +1,7 @@
 """An online auction as three punctuated streams: the people who come, the auctions that begin, the bids.
 
-The model is that of the NEXMark benchmark (`auction_events`), and so are the attributes (`auction_streams`). What the
-house knows of its streams it says in them (`auction_punctuations`). All of one seed is repeatable, byte for byte, and
+The model is that of the NEXMark benchmark (`events`), and so are the attributes (`streams`). What the
+house knows of its streams it says in them (`punctuations`). All of one seed is repeatable, byte for byte, and
 fewer events are the beginning of more: but for the end of the documents, and tuples that are late there.
 """
 

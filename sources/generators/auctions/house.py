@@ -1,4 +1,4 @@
-"""What an online auction is like, and what it tells: the parameters of `xmlstream generate auctions`."""
+"""The parameters of an auction house, those of `xmlstream generate auctions`, and which punctuations it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an auction house can say of its streams, and when: as soon as it is true, however late a tuple comes."""
+"""The punctuations of an auction house, each said as soon as it is true, however late a tuple comes."""
 
 from __future__ import annotations
 

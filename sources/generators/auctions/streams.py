@@ -1,4 +1,4 @@
-"""What the three streams of an online auction look like: attributes, elements of both XML forms, declarations in SQL.
+"""The three streams of an online auction: attributes, elements of both XML forms, declarations in SQL.
 
 The attributes are those of the NEXMark benchmark. The form `flat` has a child element for each of them; `nested` is in
 the manner of XMark's documents: ids are XML attributes, references are elements that hold nothing else, an address

@@ -1,4 +1,4 @@
-"""The punctuations of a piece of a stream as columns, grouped by the attributes they restrict; and few for many.
+"""The punctuations of a piece of a stream as columns, grouped by the attributes they restrict, and coalesced.
 
 A stream may say a hundred thousand things in a slice. Those that restrict one attribute alone, by whole numbers or by
 ranges from the start, and those that restrict several alike, are taken in here all at once; each different text is

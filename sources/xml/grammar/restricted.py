@@ -1,4 +1,4 @@
-"""Which attributes the punctuations of a source restrict: what the check of its grammar must see, whoever reads it.
+"""The attributes that a source's punctuations restrict: the check of its grammar must see them, whoever reads it.
 
 A task knows what its own punctuations restrict. What earlier ones did, it finds in a file that the query writes. That
 only spares work: what it does not find there yet is read once more where it turns out to matter.

@@ -1,1 +1,1 @@
-"""What is declared of a source before it is read: where it is, what a tuple of it looks like."""
+"""The options of a source, declared before it is read: where it is, what a tuple of it looks like."""

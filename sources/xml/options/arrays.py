@@ -32,20 +32,20 @@ def element_of(domain: Domain) -> Domain | None:
     return None if element is None or element.opaque else element
 
 
-def keep_places(texts: list[str | None], side_by_side: Sequence[int], had: Sequence[Sequence[int]]) -> None:
+def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]) -> None:
     """Put nulls into arrays whose leaves are in the same elements, for those elements that lack the leaf.
 
     Where such an element has a leaf several times there are no places, and an array without any leaf is null.
 
     Args:
         texts: Of all attributes, which are changed.
-        side_by_side: The attributes that are the arrays.
+        sibling_arrays: The attributes that are the arrays.
         had: For each of the elements, how many leaves of each array it has.
     """
     places = [leaves for leaves in had if any(leaves)]
     if any(max(leaves) > 1 for leaves in places):
         return
-    for array, index in enumerate(side_by_side):
+    for array, index in enumerate(sibling_arrays):
         leaves = iter((texts[index] or "").split(SEPARATOR))
         if texts[index] is not None:
             texts[index] = SEPARATOR.join(next(leaves) if place[array] else LACKING for place in places)

@@ -1,4 +1,4 @@
-"""Arrow's string arrays as what they are: one stretch of characters, and the offsets in it."""
+"""Arrow's string arrays by their buffers: all characters in one, the offsets of the texts in another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in other forms than their types': patterns of dates and timestamps, prefixes of numbers."""
+"""Formats of values other than their types': patterns of dates and timestamps, prefixes of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the attributes of a source are below its row element, as a tree of names."""
+"""The tree of the element names below a row element that lead to the leaves of a source's attributes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class LeafTree:
         attributes: By their names, whose leaves the element's XML attributes are.
         children: What is declared below, by the names of elements.
         known: The same by the tags that were met.
-        side_by_side: The arrays whose leaves are in the element, if there are several.
+        sibling_arrays: The arrays whose leaves are in the element, if there are several.
     """
 
     columns: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, LeafTree] = field(default_factory=dict)
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
-    side_by_side: tuple[int, ...] = ()
+    sibling_arrays: tuple[int, ...] = ()
 
 
 def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
@@ -52,9 +52,9 @@ def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> Non
     for child in node.children.values():
         mark_arrays(child, arrays, is_row=False)
     leaves = [node.columns, *node.attributes.values()]
-    leaves += [child.columns for child in node.children.values() if not child.side_by_side]
+    leaves += [child.columns for child in node.children.values() if not child.sibling_arrays]
     found = tuple(index for columns in leaves for index in columns if index in arrays)
-    node.side_by_side = found if len(found) > 1 and not is_row else ()
+    node.sibling_arrays = found if len(found) > 1 and not is_row else ()
 
 
 def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:

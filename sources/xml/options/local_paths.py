@@ -1,4 +1,4 @@
-"""Paths as users say them: on which file system they are, and what of them is a glob."""
+"""Paths on the local file system as users write them: which file system they name, and which part is a glob."""
 
 from __future__ import annotations
 

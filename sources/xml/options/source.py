@@ -1,4 +1,4 @@
-"""What is known of a source before it is read: where it is, what a tuple of it looks like, how it is cut.
+"""The options of a source, parsed: where it is, what a tuple of it looks like, how it is split.
 
 One `SourceOptions` serves the data source, the planner of a query and `xmlstream check` alike. Its names are those of
 Spark's own XML source where the meaning is the same.

@@ -1,4 +1,4 @@
-"""What a document says without saying it: an id comes once, and a section's end tag is the end of what it holds.
+"""Promises that a document makes by its structure: an id comes once, and the end of a section closes what it holds.
 
     uniqueIds 'id'                        no tuple has the id of a tuple before it
     sectionEnds 'regions/* region; regions *'

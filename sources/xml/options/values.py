@@ -1,4 +1,4 @@
-"""How the texts of options are read: sizes, counts, flags, lists, choices. UsageError, naming the option, if they fail.
+"""Readers of the texts of options: sizes, counts, flags, lists, choices. UsageError, naming the option, if they fail.
 
 >>> size("maxBytesPerSlice", "64m"), count("maxFilesPerSlice", "3"), flag("follow", "TRUE")
 (67108864, 3, True)

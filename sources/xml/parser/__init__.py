@@ -1,1 +1,1 @@
-"""From the text of a range to columns of tuples and to punctuations. No Spark."""
+"""The parser: the text of a byte range becomes columns of tuples, and punctuations. No Spark."""

@@ -1,4 +1,4 @@
-"""From the texts of leaves to typed columns: by Arrow where it agrees with the algebra, value by value where not.
+"""Typed columns from the texts of leaves: by Arrow where it agrees with the algebra, value by value where not.
 
 `Domain.read` says what a text means. Arrow's readers see only texts of which they make the same, or fail.
 """

@@ -1,7 +1,7 @@
-"""What is noticed in a source, and is no error: counted by the tasks that read it, and added up.
+"""Findings: what is noticed in a source and is no error, counted by the tasks that read it, and added up.
 
-Nothing here is looked for item by item: the parser has it at hand, and the documents are looked at again (`glimpse`)
-only where something is missing (`noticing`).
+Nothing here is looked for item by item: the parser has it at hand, and the documents are looked at again, for a sample
+of paths, only where something is missing.
 """
 
 from __future__ import annotations

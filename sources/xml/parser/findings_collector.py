@@ -1,4 +1,4 @@
-"""What a task notices while it reads its part of a source, and what it looks for again where something is missing."""
+"""The collector of a task's findings, which samples the document where something expected is missing."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ class ItemReader(ItemElements):
                 texts[index] = str(number or counted)
         had: dict[tuple[int, ...], list[list[int]]] = {}
         self._read(element, self._all, texts, set(), had)
-        for side_by_side, leaves in had.items():
-            keep_places(texts, side_by_side, leaves)
+        for sibling_arrays, leaves in had.items():
+            keep_places(texts, sibling_arrays, leaves)
         for index, path in self._wanted_outer:
             texts[index] = ancestor_text(element, path)
         return texts
@@ -111,7 +111,7 @@ class ItemReader(ItemElements):
         seen: set[int],
         had: dict[tuple[int, ...], list[list[int]]],
     ) -> None:
-        before = [_length(texts[index]) for index in node.side_by_side]
+        before = [_length(texts[index]) for index in node.sibling_arrays]
         if node.columns:
             text = None
             if not self._idle.issuperset(node.columns):
@@ -127,8 +127,8 @@ class ItemReader(ItemElements):
                     for place in declared_below(node, str(child.tag)):
                         self._read(child, place, texts, seen, had)
         if before:
-            after = [_length(texts[index]) for index in node.side_by_side]
-            had.setdefault(node.side_by_side, []).append([b - a for a, b in zip(before, after, strict=True)])
+            after = [_length(texts[index]) for index in node.sibling_arrays]
+            had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
 
     def _number(self, element: etree._Element) -> int:
         parent = element.getparent()

@@ -1,4 +1,4 @@
-"""Items as texts, column by column: what every way of reading them ends in, before the texts become values."""
+"""The texts of items, column by column: every way of reading items ends in them, before they become values."""
 
 from __future__ import annotations
 

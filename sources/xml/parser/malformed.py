@@ -1,4 +1,4 @@
-"""What could not be read, and the line and column of it."""
+"""Malformed items: why each could not be read, its line and its column."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _places(file: BinaryIO, at: int, offsets: Sequence[int], codec: str) -> Iter
 
 
 def malformed_table(malformed: Iterable[Malformed], encoding: str | None = None, *, whole: bool = True) -> pa.Table:
-    """The rows of a staged range (`staging.MALFORMED`), with the whole items or without."""
+    """The rows of a staged range (`MALFORMED`), with the whole items or without."""
     by_document: dict[str, list[Malformed]] = {}
     for one in malformed:
         by_document.setdefault(one.document, []).append(one)

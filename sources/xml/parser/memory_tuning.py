@@ -1,4 +1,4 @@
-"""What a process that parses does about its memory: what it keeps of it, and what it need not look at again.
+"""Tuning of a parsing process's memory: freed heap is kept, and imports are frozen out of garbage collection.
 
 Windows of the parser take and leave megabytes at a time; with glibc's defaults every window pays for its pages anew, a
 fifth of the whole parsing time. And after each task a worker of Spark looks for garbage among all that it has imported.

@@ -1,4 +1,4 @@
-"""Tuples as they stand in their documents, found again by their positions.
+"""The original elements of tuples, as they stand in their documents, found again by position.
 
 A parsed tuple does not carry its text: what goes well would pay for what does not. Where a tuple must be shown, or set
 aside so that it can be replayed, what was read is read once more.

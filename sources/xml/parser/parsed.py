@@ -1,4 +1,4 @@
-"""What a chunk of a document holds, parsed: tuples as a record batch, punctuations, and what was malformed."""
+"""A parsed chunk of a document: tuples as a record batch, punctuations, and what was malformed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements stand at a place of a document: looked at where nothing was found of what was looked for."""
+"""A sample of the element paths at a place of a document, taken where nothing was found of what was looked for."""
 
 from __future__ import annotations
 

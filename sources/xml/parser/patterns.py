@@ -1,4 +1,4 @@
-"""The texts of punctuations: whether they are patterns, and which blanks belong to a constant."""
+"""Pattern texts of punctuations: whether they are patterns, and which blanks belong to a constant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether texts are plainly numbers of a type, told by their digits, without making numbers of them.
+"""Plain numbers: texts that are numbers of a type by their digits, told without making numbers of them.
 
 So is what a query does not use looked at: nobody wants its values, and most of it is sound.
 """

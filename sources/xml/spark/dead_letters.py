@@ -1,4 +1,4 @@
-"""Tuples that were set aside, as they stand in their documents."""
+"""Dead letters: tuples that were set aside, each with its element as it stands in its document."""
 
 from __future__ import annotations
 

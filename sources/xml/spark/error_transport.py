@@ -1,4 +1,4 @@
-"""How an error of this project crosses Spark, which keeps of an exception in Python nothing but its text."""
+"""The transport of this project's errors through Spark, which keeps nothing of an exception in Python but its text."""
 
 from __future__ import annotations
 

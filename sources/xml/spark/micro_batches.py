@@ -1,4 +1,4 @@
-"""The slices of a source as a streaming reader of Spark asks for them: first how far each goes, then its tasks."""
+"""Micro-batches of a source, as a streaming reader of Spark asks for them: first how far each goes, then its tasks."""
 
 from __future__ import annotations
 

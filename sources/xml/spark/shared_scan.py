@@ -1,4 +1,4 @@
-"""Sources over the same documents, read in one pass: the elements of one are not those of another."""
+"""Shared scans: sources over the same documents are read in one pass, where their elements differ."""
 
 from __future__ import annotations
 

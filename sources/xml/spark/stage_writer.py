@@ -1,4 +1,4 @@
-"""Parses ranges and writes their tuples down, within a task of Spark."""
+"""The writer of staged ranges, within a task of Spark: it parses ranges and writes their tuples to a Parquet file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The row that a staged range of a source comes back as.
+"""The staged row: what a task hands back of a range whose tuples it has written to a file.
 
 The tuples of a range never pass through Spark on their way to disk: the task that parses them writes them as a Parquet
 file and hands back one row that says where, beside the range's punctuations and what was malformed in it.

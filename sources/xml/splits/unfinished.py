@@ -19,7 +19,7 @@ _NOTE, _PASSED = "waiting.json", "passed.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingNote:
     """How a source of several documents stands.
 
     Attributes:
@@ -35,11 +35,11 @@ class Waiting:
     passed: tuple[str, ...] = ()
 
 
-def waiting_note(directory: Path) -> Waiting | None:
+def waiting_note(directory: Path) -> WaitingNote | None:
     """The note in the directory of a source's document log; None if there is none, or none that can be read."""
     try:
         said = json.loads((directory / _NOTE).read_text(encoding="utf-8"))
-        return Waiting(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
+        return WaitingNote(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -83,7 +83,7 @@ class Unfinished:
 
     def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
         """Leave a note of how things are, if they have changed."""
-        now = Waiting(documents, unfinished, behind, tuple(self._passed))
+        now = WaitingNote(documents, unfinished, behind, tuple(self._passed))
         if self._directory is None or now == self._told:
             return
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ def _placeholder(slot: int) -> bytes:
 
 def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
     """The literal runs of a sample, and for each slot between them whether it is an attribute's value."""
-    cuts: list[tuple[int, int, bool]] = []
+    gaps: list[tuple[int, int, bool]] = []
     before = None
     for tag in _TAG.finditer(sample):
         if before is not None:
@@ -96,13 +96,13 @@ def _runs(sample: bytes, *, quotes: bool) -> tuple[list[bytes], list[bool]]:
             # The text of a leaf varies; blanks between other tags are layout.
             is_leaf = tag[1] and not before[1] and not before[0].endswith(b"/>")
             if is_leaf or sample[start:end].strip(b" \t\r\n"):
-                cuts.append((start, end, False))
+                gaps.append((start, end, False))
         if quotes:
-            cuts += [
+            gaps += [
                 (tag.start() + value.start(1), tag.start() + value.end(1), True)
                 for value in _PLAIN_ATTRIBUTE.finditer(tag[0])
             ]
         before = tag
-    ends = [0, *(end for _, end, _ in cuts)]
-    starts = [*(start for start, _, _ in cuts), len(sample)]
-    return [sample[a:b] for a, b in zip(ends, starts, strict=True)], [quoted for _, _, quoted in cuts]
+    ends = [0, *(end for _, end, _ in gaps)]
+    starts = [*(start for start, _, _ in gaps), len(sample)]
+    return [sample[a:b] for a, b in zip(ends, starts, strict=True)], [quoted for _, _, quoted in gaps]
