@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.logical_properties import Terms, among, by_position
+from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
@@ -91,7 +91,7 @@ class Describe(Operator):
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own."""
-        return by_position(inputs[0], inputs[0])
+        return [own_terms(inputs[0])]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
         """All."""

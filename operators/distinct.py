@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from operators.groupings import Grouping, StateModel
-from operators.logical_properties import Terms, by_position
+from operators.logical_properties import Terms, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
@@ -46,7 +46,7 @@ class Distinct(Operator):
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own: what selects a tuple selects all that are equal to it."""
-        return by_position(inputs[0], inputs[0])
+        return [own_terms(inputs[0])]
 
     @property
     def eliminates_duplicates(self) -> bool:

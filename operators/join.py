@@ -24,8 +24,8 @@ from typing import Literal
 from operators.groupings import Condition, Every, StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
-from operators.joins.predicate_terms import equal_terms_of_two, own_terms
-from operators.logical_properties import Terms, among
+from operators.joins.predicate_terms import equal_terms_of_two
+from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState

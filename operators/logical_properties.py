@@ -124,6 +124,15 @@ def among(names: Iterable[str], schema: Schema) -> frozenset[str]:
     return frozenset(name for name in schema.names if name.lower() in folded)
 
 
+def own_terms(schema: Schema) -> Terms:
+    """The terms of an input for what looks at its attributes alone.
+
+    >>> own_terms(Schema.of(Hour="INT"))
+    {'hour': '`Hour`'}
+    """
+    return {name.lower(): quoted(name) for name in schema.names}
+
+
 def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
     """The terms of each input for an output whose attributes are its own, one by one.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from operators.expressions.equal_values import takes_equals_alike
 from operators.expressions.predicate_domain import excluded
 from operators.expressions.references import attributes_in
-from operators.logical_properties import Terms, among, by_position
+from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
@@ -61,7 +61,7 @@ class Select(Operator):
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own."""
-        return by_position(inputs[0], inputs[0])
+        return [own_terms(inputs[0])]
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """As far as the predicate does not tell equal values apart."""

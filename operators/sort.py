@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from operators.groupings import Condition, Prefix, StateModel
-from operators.logical_properties import Terms, among, by_position
+from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
@@ -93,7 +93,7 @@ class Sort(Operator):
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own."""
-        return by_position(inputs[0], inputs[0])
+        return [own_terms(inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not in the prefix, what is said of keys, the prefix, and how many tuples have left."""

@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from operators.logical_properties import Terms
+from operators.logical_properties import Terms, own_terms
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
-
-
-def own_terms(schema: Schema) -> Terms:
-    """The attributes of an input as they are."""
-    return {name.lower(): quoted(name) for name in schema.names}
 
 
 def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:
