@@ -144,7 +144,8 @@ def tuples_of(spark: SparkSession, rows: Sequence[Row], schema: Schema, position
     if not rows:
         return None
     columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, type=arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
+    types = [None if a.domain.opaque else arrow_type(a.domain) for a in schema]
+    arrays = [pa.array(column, type=type_) for column, type_ in zip(columns, types, strict=True)]
     table = pa.Table.from_arrays(arrays, names=list(schema.names))
     ddl = [f"{quoted(a.name)} {a.domain.type}" for a in schema]
     if position is not None:
@@ -162,6 +163,6 @@ def _values(table: pa.Table, schema: Schema) -> list[Row]:
     table = in_utc(table)
     columns = [table[name].to_pylist() for name in schema.names]
     return [
-        tuple(None if v is None else a.domain.normal(v) for v, a in zip(row, schema, strict=True))
+        tuple(v if v is None or a.domain.opaque else a.domain.normal(v) for v, a in zip(row, schema, strict=True))
         for row in zip(*columns, strict=True)
     ]

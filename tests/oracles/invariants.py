@@ -64,6 +64,16 @@ def projecting(columns: Callable[[Tuple], Tuple], universe: Sequence[Tuple]) -> 
     )
 
 
+def exploding(array: Callable[[Tuple], Sequence[object] | None], *, outer: bool) -> Invariants:
+    """A tuple is closed when that is of which it would be made, whatever its array holds."""
+    return Invariants(
+        cpass=lambda ts, ps: oracle.explode(array, ts[0], outer=outer),
+        cprop=lambda u, ts, ps: oracle.set_match(u[:-1], ps[0]),
+        ckeep=lambda ts, ps: [],
+        relation=lambda ts: oracle.explode(array, ts[0], outer=outer),
+    )
+
+
 def deduplicating() -> Invariants:
     return Invariants(
         cpass=lambda ts, ps: oracle.distinct(ts[0]),

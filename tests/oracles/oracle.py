@@ -94,6 +94,11 @@ def project(columns: Callable[[Tuple], Tuple], ts: Sequence[Tuple]) -> list[Tupl
     return [columns(t) for t in ts]
 
 
+def explode(array: Callable[[Tuple], Sequence[Any] | None], ts: Sequence[Tuple], *, outer: bool) -> list[Tuple]:
+    """Each tuple with each element of its array behind it; outer: with null where there is none."""
+    return [(*t, element) for t in ts for element in array(t) or ([None] if outer else [])]
+
+
 def distinct(ts: Sequence[Tuple]) -> list[Tuple]:
     found: list[Tuple] = []
     for t in ts:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
+from operators.explode import Explode
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
@@ -82,6 +83,9 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             copies = [(c.attribute.name, c.copy_of) for c in columns if c.copy_of]
             assert all(copy in node.inputs[0].schema.names for _, copy in copies)
             return frame.selectExpr(*(f"{c.expression} AS `{c.attribute.name}`" for c in columns))
+        case Explode(array, element, outer):
+            call = f"explode{'_outer' if outer else ''}(`{array}`)"
+            return frame.selectExpr("*", f"{call} AS `{element.name}`")
         case Describe():
             return frame
         case Distinct():

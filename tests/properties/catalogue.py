@@ -21,6 +21,7 @@ from tests.oracles import invariants, oracle
 from tests.oracles.invariants import Invariants
 from tests.oracles.oracle import Tuple
 from tests.properties.case import STREAM, Case, numbered, one
+from tests.properties.explode_cases import EXPLODE
 from tests.properties.pair_cases import PAIRS
 from tests.properties.punctuation_cases import PUNCTUATIONS
 from tests.samples.strategies import SmallSchema
@@ -164,6 +165,7 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "top_n": topping,
     "top_n, of all": topping_all,
     "top_n, with ties": topping_with_ties,
+    **EXPLODE,
     **PUNCTUATIONS,
     **PAIRS,
 }

@@ -58,6 +58,8 @@ LEAVES = [
     "SELECT a, b DIV 2 AS b FROM {} WHERE c IS NULL OR c > 1",
     "SELECT p.a, q.c AS b FROM {} AS p, r AS q WHERE p.b = q.b",
     "SELECT a, b FROM {} AS p LEFT SEMI JOIN s USING (c)",
+    "SELECT a, x AS b FROM {} LATERAL VIEW explode(array(b, c)) AS x WHERE c IS NULL OR x < 3",
+    "SELECT x AS a, b FROM {} LATERAL VIEW OUTER explode(IF(a = c, array(), array(a, b))) p AS x",
     "SELECT p.a, q.c AS b FROM {} AS p JOIN s AS q ON p.b = q.b AND q.a > 0 AND p.c < 3 WHERE p.b > 0",
 ]
 ABOVE_ONE = [

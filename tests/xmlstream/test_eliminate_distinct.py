@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
+from operators.explode import Explode
 from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
@@ -73,6 +74,10 @@ BECOMES = {
     "under extremes of some": (
         "SELECT max(y) FILTER (WHERE d > 1 AND y < 2.5) AS m FROM (SELECT DISTINCT d, y FROM v)",
         "SELECT max(y) FILTER (WHERE d > 1 AND y < 2.5) AS m FROM (SELECT d, y FROM v)",
+    ),
+    "under what makes tuples of elements": (
+        f"SELECT max(y) AS m FROM ({ONCE}) LATERAL VIEW explode(array(a, b)) v AS y",
+        "SELECT max(y) AS m FROM (SELECT a, b FROM r) LATERAL VIEW explode(array(a, b)) v AS y",
     ),
     "a chain of unions": (
         "SELECT a FROM r UNION SELECT c AS a FROM v UNION SELECT b AS a FROM r",
@@ -243,6 +248,9 @@ def text(node: Node) -> str:
         case Project(columns):
             items = [f'{translated(c.expression)} AS "{c.attribute.name}"' for c in columns]
             return f"SELECT {', '.join(items)} FROM {parts[0]}"
+        case Explode(array, element, outer):
+            some = f'CASE WHEN len("{array}") > 0 THEN "{array}" ELSE [NULL] END' if outer else f'"{array}"'
+            return f'SELECT *, unnest({some}) AS "{element.name}" FROM {parts[0]}'
         case Distinct():
             return f"SELECT DISTINCT * FROM {parts[0]}"
         case GroupBy(keys, aggregates):

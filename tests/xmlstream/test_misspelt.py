@@ -101,7 +101,7 @@ def test_what_is_said_to_close_groups_rises_with_time(written: str) -> None:
         ("SELECT a FROM s WHERE a > (SELECT max(a) FROM u)", AS_A_VALUE),
         ("SELECT s.a FROM s CROSS JOIN u", "1 AS k"),
         ("SELECT s.a FROM s JOIN u FOR SYSTEM_TIME AS OF s.ts ON s.id = u.id", "USING csv"),
-        ("SELECT a FROM s LATERAL VIEW explode(tags) t AS tag", "rowTag"),
+        ("SELECT a FROM s LATERAL VIEW posexplode(tags) t AS place, tag", "rowTag"),
         ("SELECT explode(tags) AS tag FROM s", "rowTag"),
     ],
 )

@@ -81,6 +81,14 @@ BECOMES = {
         "SELECT a, count(*) AS n FROM r GROUP BY a HAVING a > 3 AND count(*) > 1",
         "SELECT a, count(*) AS n FROM (SELECT * FROM r WHERE a > 3) GROUP BY a HAVING count(*) > 1",
     ),
+    "an explode, what looks at no element": (
+        "SELECT a, y FROM r LATERAL VIEW explode(array(b)) v AS y WHERE a > 1 AND y > 2 AND a < y",
+        "SELECT a, y FROM (SELECT * FROM r WHERE a > 1) LATERAL VIEW explode(array(b)) v AS y WHERE y > 2 AND a < y",
+    ),
+    "an outer explode, and what may fail with it": (
+        "SELECT a, y FROM r LATERAL VIEW OUTER explode(array(b)) v AS y WHERE a + 1 > 1 AND s = 'x'",
+        "SELECT a, y FROM (SELECT * FROM r WHERE a + 1 > 1 AND s = 'x') LATERAL VIEW OUTER explode(array(b)) v AS y",
+    ),
     "an inner join, to each side": (
         "SELECT s, t FROM r JOIN v ON b = d WHERE a = 10 AND y > 1.5 AND a < c",
         "SELECT s, t FROM (SELECT * FROM r WHERE a = 10) JOIN (SELECT * FROM v WHERE y > 1.5) ON b = d WHERE a < c",
@@ -149,6 +157,9 @@ STAYS = {
     "a comparison that casts": "SELECT s, t FROM r JOIN v ON a = c WHERE s > 5",
     "a function": "SELECT s, t FROM r JOIN v ON a = c WHERE length(s) > 5",
     "what was computed and may fail": "SELECT n FROM (SELECT a + b AS n FROM r) WHERE n > 3",
+    "what may fail, of a tuple that an explode may leave out": (
+        "SELECT a, y FROM r LATERAL VIEW explode(array(b)) v AS y WHERE a + 1 > 1"
+    ),
     "what may fail, beside what may guard it": (
         "SELECT n, b FROM (SELECT length(s) AS n, b FROM r) WHERE n > 3 AND 10 / b > 2"
     ),

@@ -54,6 +54,10 @@ SAME = [
         " (SELECT currtmp, hour FROM sensor1 UNION SELECT currtmp, hour FROM sensor2) GROUP BY hour",
     ),
     (lambda a, b: a.where("min > 3").select("HOUR + 1 AS h"), "SELECT hour + 1 AS h FROM sensor1 WHERE (min > 3)"),
+    (
+        lambda a, b: a.explode("array(min, hour)", "x", outer=True),
+        "SELECT * FROM sensor1 LATERAL VIEW OUTER explode(array(min, hour)) v AS x",
+    ),
     (lambda a, b: a.select("*", "min * 2 AS twice"), "SELECT *, min*2 AS twice FROM sensor1"),
     (
         lambda a, b: a.select("hour").union_all(b.select("min")),

@@ -53,7 +53,10 @@ REFUSALS = [
     ("SELECT a FROM n JOIN s1 ON a < hour", "without an equality", None),
     ("SELECT a FROM n CROSS JOIN s1", "without an equality", "s1"),
     ("SELECT a FROM n, s1", "without an equality", "s1"),
-    ("SELECT a FROM n LATERAL VIEW explode(x) y", "LATERAL VIEW", "LATERAL"),
+    ("SELECT a FROM n LATERAL VIEW posexplode(array(a)) y AS i, x", "LATERAL VIEW of other than", "LATERAL"),
+    ("SELECT a FROM n, s1 LATERAL VIEW explode(array(a)) y AS x WHERE a = hour", "behind a comma", "LATERAL"),
+    ("SELECT a FROM n, LATERAL explode(array(a)) AS y(x)", "LATERAL is not", "LATERAL"),
+    ("SELECT a FROM n WHERE explode(array(a)) > 1", "explode", "explode"),
     ("SELECT a FROM n INTERSECT ALL SELECT a FROM n", "INTERSECT ALL", "INTERSECT"),
     ("SELECT a FROM n EXCEPT ALL SELECT a FROM n", "EXCEPT ALL", "EXCEPT"),
     ("SELECT a FROM n UNION BY NAME SELECT a FROM n", "UNION BY NAME", "UNION"),
@@ -296,6 +299,10 @@ QUERIES = [
     "SELECT sum(d) AS s, avg(d) AS m, sum(a) AS i, stddev(b) AS v, percentile(b, 0.5) AS p,"
     " bool_or(ok) AS o FROM n GROUP BY a",
     "SELECT count(*) AS n FROM (SELECT hour + 1 AS x FROM s1)",
+    "SELECT hour, w FROM s1 LATERAL VIEW explode(array(min, t)) v AS w WHERE w > 20",
+    "SELECT s1.hour, v.* FROM s1 JOIN s2 ON s1.hour = s2.hour LATERAL VIEW OUTER explode(split(s1.sid, '')) v AS letter"
+    " LATERAL VIEW explode_outer(IF(s2.min > 20, array(), array(letter))) AS again WHERE s2.min IS NOT NULL",
+    "SELECT col, count(*) AS n FROM s1 LATERAL VIEW explode(array(min, 4)) v WHERE hour < 3 GROUP BY 1 HAVING col > 5",
     "SELECT hour FROM s1 GROUP BY hour, 'x', sid",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
 ]

@@ -121,6 +121,17 @@ class Query:
             raise QueryError("nothing is left of the query's attributes", hint="keep one of them")
         return self._of("SELECT ", ", ".join(left), " FROM `input`")
 
+    def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
+        """A tuple of each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
+
+        Args:
+            array: An attribute, or an expression, that is an array.
+            element: The name of its element, which stands behind all other attributes.
+            outer: Whether a tuple whose array is empty or null stays, with null for the element.
+        """
+        view = f"LATERAL VIEW{' OUTER' if outer else ''} explode("
+        return self._of(f"SELECT * FROM `input` {view}", argument(array), f") exploded AS {quoted(element)}")
+
     def distinct(self) -> Query:
         """Each different tuple once."""
         return self._of("SELECT DISTINCT * FROM `input`")

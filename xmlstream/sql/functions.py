@@ -89,8 +89,8 @@ WINDOW_HINT = (
 )
 """What to write in their place, so that punctuations on the time close the groups."""
 ONE_FOR_ONE = (
-    "one tuple in gives one tuple out at the most: let a source make a tuple of each inner element, with rowTag, and"
-    " give it what is around by a path, such as 'path.id' '../@id'"
+    "FROM s LATERAL VIEW explode(tags) t AS tag makes a tuple of each element of an array; of inner elements a source"
+    " does, with rowTag, and gives them what is around by a path, such as 'path.id' '../@id'"
 )
 """What to write where one tuple is to become several."""
 

@@ -41,6 +41,17 @@ def _chooses(query: exp.Expr) -> bool:
     return isinstance(query, exp.Window) or bool(query.args.get("limit"))
 
 
+def _explodes(call: exp.Expr) -> bool:
+    """Whether it makes tuples of the elements of one array."""
+    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in ("explode", "explode_outer")
+    return is_known and len(call.expressions) == 1
+
+
+def _is_bare(join: exp.Expr) -> bool:
+    """Whether nothing beside it says what it joins on."""
+    return not (join.args.get("on") or join.args.get("using"))
+
+
 def _is_rank(window: exp.Expr) -> bool:
     """Whether it is one of SQL's ranks, in an order, as they are by themselves."""
     call = window.this
@@ -88,6 +99,19 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         lambda node, parent: not whole_number(node.expression),
         "LIMIT of other than a number above 0 is not supported",
         "write LIMIT 10",
+    ),
+    (exp.Lateral, lambda node, parent: not node.args.get("view"), *called("lateral")),
+    (
+        exp.Lateral,
+        lambda node, parent: bool(node.args.get("view")) and not _explodes(node.this),
+        "LATERAL VIEW of other than explode(…) is not supported",
+        called("lateral")[1],
+    ),
+    (
+        exp.Lateral,
+        lambda node, parent: bool(parent and any(map(_is_bare, parent.args.get("joins") or ()))),
+        "LATERAL VIEW behind a comma is not supported",
+        "write JOIN … ON",
     ),
     (exp.Window, lambda node, parent: not _is_rank(node), *called("window")),
     (

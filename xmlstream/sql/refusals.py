@@ -42,7 +42,6 @@ _NAMES = {
     "cluster": ("CLUSTER BY", "leave it out: tuples are distributed as the operators need it"),
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
     "method": ("NATURAL JOIN", "name the attributes with USING"),
-    "laterals": ("LATERAL VIEW", ONE_FOR_ONE),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "hint": ("a hint in /*+ … */", "leave it out"),
     "windows": ("WINDOW", "write it out behind OVER"),

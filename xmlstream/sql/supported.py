@@ -13,11 +13,13 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 
 _QUERIES: dict[type[exp.Expr], str] = {
-    exp.Select: "expressions from_ where group having distinct with_ kind joins order limit qualify",
+    exp.Select: "expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
     exp.Union: "this expression distinct with_ order limit",
     exp.Intersect: "this expression distinct with_ order limit",
     exp.Except: "this expression distinct with_ order limit",
     exp.Join: "this side kind on using",
+    # Refused where it stands, unless it is a view of an array's elements.
+    exp.Lateral: "this view outer alias",
     exp.Order: "expressions",
     exp.Ordered: "this desc nulls_first",
     exp.Limit: "expression",
@@ -152,6 +154,6 @@ def _refused(node: exp.Expr) -> list[tuple[str, str | None]]:
     refused: tuple[str, str | None] | None = None
     if isinstance(node, exp.Cast | exp.TryCast):
         refused = _type_finding(node.args["to"])
-    elif isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Window):
+    elif isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Window | exp.Lateral):
         refused = reason_to_refuse(str(node.this), len(node.expressions))
     return [refused] if refused else []

@@ -6,7 +6,7 @@ alias, or a number for an item; HAVING may use an item's alias.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -19,7 +19,19 @@ from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.from_clause import From
 from xmlstream.sql.grouping import Grouping, aggregates_in, grouped, is_aggregate
-from xmlstream.sql.plan_builder import Item, difference, distinct, finished, first, intersect, merge, ordered, project
+from xmlstream.sql.lateral_view import exploded
+from xmlstream.sql.plan_builder import (
+    Item,
+    difference,
+    distinct,
+    finished,
+    first,
+    intersect,
+    merge,
+    ordered,
+    project,
+    where,
+)
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.ranking import Ranking, qualified, ranked, settled, without_bound
 from xmlstream.sql.relation import Relation, resolve
@@ -136,7 +148,7 @@ class Translation:
             self._require_plain(condition)
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
-        relation = From(self._text, self._analyst).relation(begin, pairs, rest)
+        relation = self._from(begin, pairs, tree.args.get("laterals") or (), rest)
         items: list[Item] = []
         for written in tree.expressions:
             items += self._items(written, items, relation)
@@ -149,6 +161,21 @@ class Translation:
         else:
             selected = grouped(self._grouping(relation, items, group, having), self._analyst)
         return distinct(self._bounded(selected), self._analyst) if tree.args.get("distinct") else selected
+
+    def _from(
+        self,
+        begin: Relation,
+        joins: Sequence[tuple[exp.Join, Relation]],
+        views: Sequence[exp.Lateral],
+        condition: exp.Expr | None,
+    ) -> Relation:
+        """The tables, joined; the elements of their arrays; and what WHERE leaves of them."""
+        relation = From(self._text, self._analyst).relation(begin, joins, None if views else condition)
+        for view in views:
+            relation = exploded(relation, view, self._analyst, self._text)
+        if not views or condition is None:
+            return relation
+        return where(relation, resolve(condition, relation, self._text), self._analyst)
 
     def _ranked(self, ranking: Ranking, tree: exp.Select) -> Relation:
         if (group := tree.args.get("group") or tree.args.get("having")) is not None:

@@ -1,0 +1,113 @@
+"""explode: a tuple of each element of an array, beside the other attributes (SQL's LATERAL VIEW explode).
+
+Meaning:    ε_{l→e}(R) = {| (t, x) | t ∈ R, x ∈ t.l |}, each element as often as the array holds it, null among them. Of
+            an array that is empty or null there is none; outer: (t, null), once.
+Step:       ε(new)
+Pass:       –
+Propagate:  all, with a wildcard for the element: of what is in an array nothing is said beforehand. Where the array
+            itself goes no further, those with a wildcard there.
+Keep:       –
+Safe when:  always; no tuples are kept.
+Source:     After Tucker et al. 2003, Table 3, for select and project: a tuple comes of one tuple, by itself.
+
+How many tuples it makes is known once they are made. So each slice of them is computed here, in one job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from operators.logical_properties import Terms, among, own_terms
+from operators.state.behaviour import Operator, Slice, Tuples
+from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
+from punct_ns.pattern import WILDCARD
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+LENGTH = 100
+"""Elements that an array is taken to have, at the most, when it is decided who computes the tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explode(Operator):
+    """The tuples of the input, once for each element of its attribute `array`, which becomes `element`, behind it.
+
+    `outer` says that a tuple without elements stays, with null; `replaces` that the array itself goes no further.
+    """
+
+    array: str
+    element: Attribute
+    outer: bool = False
+    replaces: bool = False
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's, perhaps without the array, and the element."""
+        array = inputs[0].attribute(self.array)
+        return Schema((*(a for a in inputs[0] if not (self.replaces and a is array)), self.element))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The input's: none speaks of an array."""
+        return inputs[0]
+
+    def parameters(self, output: Schema) -> str:
+        """The array, and its element."""
+        return f"{'outer ' if self.outer else ''}`{self.array}` AS `{self.element.name}`"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the input, and the array."""
+        return [among((needed - {self.element.name}) | {self.array}, inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> Explode:
+        """Without the array where nobody needs it."""
+        return replace(self, replaces=self.replaces or self.array not in needed)
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own: what looks at no element selects all tuples of one."""
+        return [own_terms(inputs[0])]
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """All of the input, if each of its tuples stays."""
+        return frozenset(map(str.lower, inputs[0].names)) if self.outer else frozenset()
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes."""
+        return True
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """The same names: no punctuation speaks of the element."""
+        return [tuple(among(names, inputs[0]))]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """Nothing is kept."""
+        return StateSchema()
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """A tuple of each element of the new tuples' arrays."""
+        new = inputs[0].tuples
+        if new is None:
+            return None
+        others = (quoted(name) for name in self.schema(state.inputs[0]).names[:-1])
+        exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)}) AS {quoted(self.element.name)}"
+        return state.computed(Tuples(new.frame.selectExpr(*others, exploded), LENGTH * new.at_most, exact=False))
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: explode does not block."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """All that can be said in the output's terms."""
+        given = state.inputs[0]
+        output, gone = self.schema(given), given.index(self.array) if self.replaces else None
+        return [
+            Punctuation(output, (*(pattern for i, pattern in enumerate(p.patterns) if i != gone), WILDCARD))
+            for p in inputs[0].punctuations
+            if gone not in p.restricted
+        ]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Nothing is kept."""
