@@ -150,6 +150,7 @@ def test_a_query_says_what_it_asks_whose_it_is_and_what_closes_it(path: Path) ->
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), [(family, name) for family in FAMILIES for name in FAMILIES[family]])
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
     family: str, name: str, runs: Callable[[str], list[Step]]
@@ -172,6 +173,7 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Callable[[str], list[Step]]) -> None:
     relations = [relation for answer in FAMILIES[family].values() for relation in answer.kept]

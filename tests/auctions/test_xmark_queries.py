@@ -64,6 +64,7 @@ def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SITE)
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(name: str, steps: list[Step]) -> None:
     answer = SITE[name]
@@ -80,6 +81,7 @@ def test_at_every_prefix_what_is_due_is_out_and_nothing_else(name: str, steps: l
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_items_come_in_the_order_of_their_locations(steps: list[Step]) -> None:
     for step in steps:
         locations = [row[1] for row in step.rows["xmark_q19"]]

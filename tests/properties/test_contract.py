@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # What is drawn is a run of many streams: where it fails, the assertion says of which stream it speaks.
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
-STREAMS = 100
+STREAMS = 100 if AT_NIGHT else 60
 """Streams in one run."""
 
 Sliced = list[list[Any]]
