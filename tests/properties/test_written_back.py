@@ -30,7 +30,8 @@ def columns(draw: st.DrawFn, depth: int) -> Column:
         if depth == 0 or draw(st.booleans()):
             return draw(st.sampled_from("abc"))
         inner = draw(values(columns(draw, depth - 1)))
-        return f"({inner})" if draw(st.booleans()) else inner
+        # Two minus signs would begin a comment.
+        return f"({inner})" if inner.startswith("-") or draw(st.booleans()) else inner
 
     return column
 
