@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol, Self, TypeAlias
 
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 
@@ -105,6 +106,14 @@ class LogicalProperties(Protocol):
         An operator that answers commutes with describe (Tucker et al. 2007, §7).
         """
         return None
+
+    def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """Tuples that it never puts out, whatever comes, as punctuations over its output."""
+        return ()
+
+    def punctuating(self) -> Self:
+        """The operator that says so, too."""
+        return self
 
     # Flattening.
 

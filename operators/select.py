@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from operators.expressions.equal_values import takes_equals_alike
 from operators.expressions.predicate_domain import excluded
@@ -70,6 +70,14 @@ class Select(Operator):
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         """The same names; a select that punctuates says more than its input."""
         return None if self.punctuates else [tuple(names)]
+
+    def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """The tuples for which the predicate is not true, as far as that is told by attributes and constants."""
+        return excluded(self.predicate, inputs[0])
+
+    def punctuating(self) -> Select:
+        """With punctuations for what is excluded."""
+        return replace(self, punctuates=True)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """On request, what was said."""

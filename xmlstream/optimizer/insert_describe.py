@@ -9,16 +9,10 @@ the keys only together with others is never lost.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import TypeAlias
-
 from operators.describe import Describe
-from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.optimizer.grouping_lineage import NamesAsked, asked_below, asked_of_inputs, lineage_of
+from xmlstream.optimizer.rewrite import bottom_up, over, readers
 from xmlstream.plan.nodes import Node
-
-_Names: TypeAlias = Sequence[str] | None
-"""Attributes to describe; None where nobody asks for that."""
 
 
 def describe_keys(root: Node) -> Node:
@@ -27,31 +21,17 @@ def describe_keys(root: Node) -> Node:
     Only where a scheme promises punctuations that restrict something else: without them there is nothing to take out.
     """
     uses = readers(root)
-    asked = top_down(root, None, lambda node, names: _asks(node, names, uses), lambda one, _: one)
+    asked = asked_below(root, uses)
 
     def described(node: Node, inputs: tuple[Node, ...]) -> Node:
-        asks = _asks(node, asked[node], uses)
+        asks = asked_of_inputs(node, asked[node], uses)
         edges = zip(node.inputs, inputs, asks, strict=True)
-        return over(node, [new if _lineage(n, names, uses) else _described(n, new, names) for n, new, names in edges])
+        return over(node, [new if lineage_of(n, names, uses) else _described(n, new, names) for n, new, names in edges])
 
     return bottom_up(root, described)
 
 
-def _asks(node: Node, names: _Names, uses: Counter[Node]) -> Sequence[_Names]:
-    """What a node asks its inputs to describe: its grouping, or what it is asked itself, in their terms."""
-    if node.operator.grouping is not None:
-        return [node.operator.grouping]
-    return _lineage(node, names, uses) or [None for _ in node.inputs]
-
-
-def _lineage(node: Node, names: _Names, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
-    """What is to be described of the inputs instead; None for a node that describe does not commute with."""
-    if names is None or uses[node] > 1 or node.operator.grouping is not None:
-        return None
-    return node.operator.lineage(names, *(below.schema for below in node.inputs))
-
-
-def _described(node: Node, new: Node, names: _Names) -> Node:
+def _described(node: Node, new: Node, names: NamesAsked) -> Node:
     """What a node has become, with those of its punctuations that describe the names."""
     folded = {name.lower() for name in names or ()}
     if names is None or all(folded.issuperset(map(str.lower, scheme.attributes)) for scheme in node.schemes):

@@ -13,6 +13,7 @@ from xmlstream.optimizer.column_pruning import prune_columns
 from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
 from xmlstream.optimizer.insert_describe import describe_keys
+from xmlstream.optimizer.punctuate_selects import punctuate_selects
 from xmlstream.optimizer.push_down_predicates import push_predicates
 from xmlstream.plan.nodes import Node
 
@@ -22,6 +23,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     collapse_projections,
     flatten_merges,
     prune_columns,
+    punctuate_selects,
     describe_keys,
 )
 

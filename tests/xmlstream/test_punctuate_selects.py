@@ -1,0 +1,77 @@
+"""Groups that are closed because nothing else of them is selected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import xmlstream as xs
+from operators.select import Select
+from punct_ns.xml_form import PUNCT_NS
+from xmlstream.optimizer.punctuate_selects import punctuate_selects
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, topological
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = """
+CREATE TABLE s (sid STRING, hour INT NOT NULL, t INT)
+USING punctuated_xml OPTIONS (path '{path}', rowTag 'r', schemes '{schemes}', maxFilesPerSlice '1');
+"""
+
+
+def punctuating(node: Node) -> list[str]:
+    """The predicates of the selects that punctuate."""
+    selects = [one.operator for one in topological(node) if isinstance(one.operator, Select)]
+    return [select.predicate for select in selects if select.punctuates]
+
+
+@pytest.mark.parametrize(
+    ("query", "schemes", "which"),
+    [
+        ("SELECT sid, count(*) AS n FROM s WHERE hour < 5 GROUP BY sid", "hour prefix", ["`hour` < 5"]),
+        ("SELECT hour, count(*) AS n FROM s WHERE hour < 5 GROUP BY hour", "hour prefix", []),
+        ("SELECT sid, count(*) AS n FROM s WHERE t < 5 GROUP BY sid", "hour prefix", []),
+        ("SELECT sid, count(*) AS n FROM s WHERE hour + t < 5 GROUP BY sid", "hour prefix", []),
+        ("SELECT DISTINCT sid FROM s WHERE hour < 5", "hour prefix", []),
+        (
+            "SELECT k, count(*) AS n FROM (SELECT sid AS k, hour AS h FROM s UNION ALL SELECT sid, hour FROM s"
+            " WHERE t > 1) WHERE h < 5 GROUP BY k",
+            "hour",
+            ["`h` < 5"],
+        ),
+    ],
+)
+def test_a_select_punctuates_where_what_it_excludes_closes_groups(query: str, schemes: str, which: list[str]) -> None:
+    root = read(TABLE.format(path="s", schemes=schemes) + query + ";").sketch()
+    assert punctuating(punctuate_selects(root)) == which
+
+
+@pytest.mark.spark
+def test_groups_leave_when_the_last_hour_that_is_selected_closes(spark: SparkSession, tmp_path: Path) -> None:
+    """As written they wait for the end, since of each sensor a later hour might come."""
+    documents = [
+        "<r><sid>a</sid><hour>1</hour><t>1</t></r><r><sid>b</sid><hour>4</hour><t>2</t></r>"
+        "<p:r><hour>(,5)</hour></p:r>",
+        "<r><sid>a</sid><hour>7</hour><t>9</t></r>",
+    ]
+    (tmp_path / "in").mkdir()
+    for number, items in enumerate(documents):
+        (tmp_path / "in" / f"{number}.xml").write_text(f"<s xmlns:p='{PUNCT_NS}'>{items}</s>")
+    text = TABLE.format(path=tmp_path / "in", schemes="hour prefix")
+    query = xs.from_sql(spark, text + "SELECT sid, max(t) AS top FROM s WHERE hour < 5 GROUP BY sid;")
+    assert punctuating(optimized(query.plan)) == ["`hour` < 5"]
+    out: dict[bool, list[int]] = {True: [], False: []}
+    for as_written, slices in out.items():
+        query.run(
+            output=tmp_path / str(as_written),
+            as_written=as_written,
+            on_slice=lambda report, slices=slices: slices.append(report["tuples_out"]),  # type: ignore[misc]
+        )
+    assert out[False][0] == 2
+    assert out[True][0] == 0
+    assert sum(out[True]) == sum(out[False]) == 2
