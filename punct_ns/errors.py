@@ -101,6 +101,10 @@ class QueryError(XmlStreamError):
         self.column = column
 
 
+class UnsafeQuery(QueryError):
+    """Over inputs that go on, the query would never answer, or keep tuples without bound: promises mend it."""
+
+
 class UsageError(XmlStreamError):
     """An option or an argument is at fault: who calls mends it."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         QueryError,
         StateError,
         UngrammaticalStream,
+        UnsafeQuery,
         UsageError,
         XmlStreamError,
     )
@@ -53,6 +54,7 @@ __all__ = [
     "StateError",
     "Summary",
     "UngrammaticalStream",
+    "UnsafeQuery",
     "UsageError",
     "XmlStreamError",
     "from_dataframe",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from punct_ns.errors import UsageError
-from xmlstream.builder.run_options import CommonOptions, settings_of
+from xmlstream.builder.run_options import CommonOptions, require_safe, settings_of
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
@@ -60,9 +60,11 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
     The arguments are those of `run`.
 
     Raises:
+        UnsafeQuery: One would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
+    require_safe(_plan(inserts, as_written=True), options)
     root = _plan(inserts, as_written=options.get("as_written", False))
     return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
 

@@ -22,7 +22,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.builder.arguments import argument, has_aggregate, listed, separated, sort_key
 from xmlstream.builder.inserts import Insert
-from xmlstream.builder.run_options import RunOptions, settings
+from xmlstream.builder.run_options import RunOptions, require_safe, settings
 from xmlstream.builder.sparks_names import JOINS as SPARKS_JOINS
 from xmlstream.builder.sparks_names import ON_GROUPS, ON_QUERIES, no_such_name
 from xmlstream.optimizer.rules import optimized
@@ -251,8 +251,10 @@ class Query:
         The arguments are those of `run`.
 
         Raises:
+            UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
+        require_safe(self.root, options)
         root = self.root if options.get("as_written") else self.plan
         return runner.start(self.spark, root, settings(output, checkpoint, follow=True, **options))
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
+from xmlstream.plan.nodes import Node
 from xmlstream.runtime.settings import Settings
+from xmlstream.safety.requirement import unsafe
 from xmlstream.sink.target import Target
 
 
@@ -22,6 +24,7 @@ class CommonOptions(TypedDict, total=False):
         name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan that the query says, without the rules of the optimizer.
+        allow_unsafe: Of `start`, run a query, too, that never answers or keeps tuples without bound.
     """
 
     keep_open: bool
@@ -32,6 +35,7 @@ class CommonOptions(TypedDict, total=False):
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
     as_written: bool
+    allow_unsafe: bool
 
 
 class RunOptions(CommonOptions, total=False):
@@ -55,7 +59,8 @@ def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool,
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
     """What the runner is told of several results."""
     metrics = options.pop("metrics", None)
-    options.pop("as_written", None)  # says which plan runs, not how
+    for which_plan in ("as_written", "allow_unsafe"):  # how it runs they do not say
+        options.pop(which_plan, None)
     return Settings(
         targets=tuple(targets),
         checkpoint=None if checkpoint is None else str(checkpoint),
@@ -63,3 +68,13 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
         metrics=None if metrics is None else str(metrics),
         **options,
     )
+
+
+def require_safe(root: Node, options: CommonOptions) -> None:
+    """Refuses a query over inputs that go on, unless it may be unsafe.
+
+    Raises:
+        UnsafeQuery: It would never answer, or keep tuples without bound.
+    """
+    if not options.get("allow_unsafe") and (found := unsafe(root)) is not None:
+        raise found

@@ -1,7 +1,8 @@
 """The command line: generate, run, cat, check, explain, example, prepare.
 
-Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 130 and 143 interrupted by SIGINT and SIGTERM, 141
-whoever read the output has seen enough. What went wrong is said on standard error.
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 a query that is not safe over inputs that go on,
+130 and 143 interrupted by SIGINT and SIGTERM, 141 whoever read the output has seen enough. What went wrong is said on
+standard error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import InputError, QueryError, StateError, UsageError, XmlStreamError, format_error
+from punct_ns.errors import InputError, QueryError, StateError, UnsafeQuery, UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values
 from xmlstream.cli.explain_command import explain
@@ -65,7 +66,7 @@ def main() -> NoReturn:
         sys.exit(standard_output.READER_GONE)
     except XmlStreamError as error:
         _say(format_error(error))
-        sys.exit(2 if isinstance(error, UsageError | QueryError | StateError) else 1)
+        sys.exit(_code(error))
     except OSError as error:
         where = f"{error.filename}" if error.filename else "standard output cannot be written"
         _say(f"{where}: {(error.strerror or str(error)).lower()}")
@@ -75,6 +76,16 @@ def main() -> NoReturn:
         _say("interrupted")
         sys.exit(interrupted.code)
     sys.exit(0)
+
+
+def _code(error: XmlStreamError) -> int:
+    """The exit code that tells who mends it."""
+    match error:
+        case UnsafeQuery():
+            return 3
+        case UsageError() | QueryError() | StateError():
+            return 2
+    return 1
 
 
 @app.command()

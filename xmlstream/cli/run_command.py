@@ -50,6 +50,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
     ] = False,
+    allow_unsafe: Annotated[
+        bool, typer.Option("--allow-unsafe", help="With --follow, run a query, too, that waits or grows for ever.")
+    ] = False,
     master: Annotated[
         str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
     ] = None,
@@ -67,6 +70,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     text, called = query_text(query)
     try:
         script = scripts.read(text, variables, called)
+        if follow:
+            _require_safe(script, allowed=allow_unsafe)
         _run(
             script,
             {
@@ -92,6 +97,17 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             traceback_module.print_exc()
         what = f"{type(error).__name__}: {first_cause(error)}"
         raise XmlStreamError(what, hint="--traceback shows more") from None
+
+
+def _require_safe(script: Any, *, allowed: bool) -> None:
+    """Refuses what would wait or grow for ever, or says so once."""
+    from xmlstream.safety.requirement import unsafe
+
+    if (found := unsafe(script.sketch())) is None:
+        return
+    if not allowed:
+        raise found
+    Console(stderr=True, highlight=False).print(Text(f"unsafe: {found.what}\n  {found.where}"), soft_wrap=True)
 
 
 def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool) -> None:

@@ -104,21 +104,26 @@ def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -
 
 def summary(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> str:
     """The verdict on the query, and what would mend it, in a few lines."""
-    troubled = verdict.troubled()
-    if not troubled:
+    if not verdict.troubled():
         when = {
             When.AT_ONCE: "It answers at once",
             When.CLOSED: "It answers when groups close",
             When.AT_THE_END: "It answers at the end of its input",
         }[verdict.answers]
         return f"{when}, and what it keeps is bounded."
-    known = {one.node: one for one in verdict.operators}
-    lines = []
-    for one in troubled:
-        if not one.is_enabled:
-            lines.append(f"{one.name} {answering(one.answers, one.node, known)}.")
-        lines += [f"{one.name} keeps {kept_words(k, one.node, known)}." for k in one.keeps if not k.is_bounded]
+    lines = [f"{trouble}." for trouble in troubles(verdict)]
     lines += [f"{'Or promise' if i else 'Promise'} {remedy}." for i, remedy in enumerate(remedies)]
     if not remedies:
         lines.append("No promise of one attribute of each source mends it.")
     return "\n".join(lines)
+
+
+def troubles(verdict: QueryVerdict) -> list[str]:
+    """Which operators never answer, and which keep tuples for ever."""
+    known = {one.node: one for one in verdict.operators}
+    found = []
+    for one in verdict.troubled():
+        if not one.is_enabled:
+            found.append(f"{one.name} {answering(one.answers, one.node, known)}")
+        found += [f"{one.name} keeps {kept_words(k, one.node, known)}" for k in one.keeps if not k.is_bounded]
+    return found

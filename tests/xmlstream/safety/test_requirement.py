@@ -1,0 +1,74 @@
+"""Followed queries that would wait or grow for ever, refused before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+import xmlstream as xs
+from punct_ns.errors import UnsafeQuery
+from xmlstream.cli import run_command
+from xmlstream.cli.commands import app
+from xmlstream.safety.requirement import unsafe
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BIDS = """
+CREATE TABLE bid (auction INT, bidder INT, price INT)
+USING punctuated_xml OPTIONS (path '{path}', rowTag 'bid', schemes '{schemes}');
+SELECT auction, max(price) AS top FROM bid GROUP BY auction;
+"""
+
+
+def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
+    found = unsafe(read(BIDS.format(path="bid.xml", schemes="bidder")).sketch())
+    assert found is not None
+    assert found.where == "group_by never answers, since nothing closes auction\n" \
+        "  group_by keeps groups for ever, since nothing closes auction"  # fmt: skip
+    assert (found.hint or "").startswith("promise schemes 'auction' on bid or schemes 'auction prefix' on bid; ")
+    assert unsafe(read(BIDS.format(path="bid.xml", schemes="auction")).sketch()) is None
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the command would run."""
+    found: list[Any] = []
+    monkeypatch.setattr(run_command, "_run", lambda script, *_, **__: found.append(script))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "runs", "said"),
+    [(["--follow"], False, ""), (["--follow", "--allow-unsafe"], True, "unsafe:"), ([], True, "")],
+)
+def test_the_command_refuses_it_where_it_follows(
+    options: list[str], runs: bool, said: str, started: list[Any], tmp_path: Path
+) -> None:
+    query = tmp_path / "query.sql"
+    query.write_text(BIDS.format(path="bid.xml", schemes=""))
+    done = CliRunner().invoke(app, ["run", str(query), "-o", str(tmp_path / "out"), *options])
+    assert bool(started) == runs
+    assert isinstance(done.exception, UnsafeQuery) != runs
+    assert said in done.stderr
+
+
+@pytest.mark.spark
+def test_start_refuses_it_unless_it_may_be(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.xml").write_text("<bids><bid><auction>1</auction><price>5</price></bid></bids>")
+    query = xs.from_sql(spark, BIDS.format(path=tmp_path / "in", schemes=""))
+    with pytest.raises(xs.UnsafeQuery, match="for ever"):
+        query.start(tmp_path / "out", tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+    with pytest.raises(xs.UnsafeQuery, match="for ever"):
+        xs.start([query.insert_into(tmp_path / "out")], tmp_path / "state")
+    handle = query.start(tmp_path / "out", tmp_path / "state", allow_unsafe=True)
+    try:
+        handle.processAllAvailable()
+    finally:
+        handle.stop()
