@@ -171,7 +171,7 @@ def test_where_nothing_more_can_come_all_unfinished_documents_are_passed_over(he
     source = planner(held, **options)
     end, ranges = source.advance(Offset(), source.sizes(Offset()), None)
     assert end.closed
-    assert {range_.ends for range_ in ranges if "2.xml" in range_.path or "4.xml" in range_.path} == {"cut"}
+    assert {range_.ends for range_ in ranges if "2.xml" in range_.path or "4.xml" in range_.path} == {"split"}
 
 
 def test_what_is_noticed_is_said_while_waiting_and_at_the_end_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
