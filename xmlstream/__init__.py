@@ -30,9 +30,10 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
+    from xmlstream.builder.groups import Groups
     from xmlstream.builder.inserts import Insert, inserts_from_sql, run, start
     from xmlstream.builder.multiway import multiway_join
-    from xmlstream.builder.query import Groups, Query
+    from xmlstream.builder.query import Query
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_xmark
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
@@ -74,9 +75,10 @@ _MODULES = {
     "operators.punctuators.order": ("ByOrder",),
     "operators.punctuators.predicate": ("ByPredicate",),
     "operators.punctuators.roster": ("ByRoster",),
+    "xmlstream.builder.groups": ("Groups",),
     "xmlstream.builder.multiway": ("multiway_join",),
     "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
-    "xmlstream.builder.query": ("Groups", "Query"),
+    "xmlstream.builder.query": ("Query",),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),

@@ -11,7 +11,8 @@ import xmlstream as xs
 from punct_ns.errors import QueryError, UsageError
 from sources.xml.options.option_table import SET_BY_QUERIES
 from xmlstream.builder import sparks_names
-from xmlstream.builder.query import Groups, Query
+from xmlstream.builder.groups import Groups
+from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import settings
 from xmlstream.sql import script
 

@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 from operators.describe import Describe
-from operators.join import JoinKind
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
 from operators.sort import Sort
-from operators.top_n import Rank
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
-from xmlstream.builder.arguments import argument, has_aggregate, listed, separated, sort_key
+from xmlstream.builder.arguments import argument, listed, sort_key
+from xmlstream.builder.columns import renamed, with_column, without
+from xmlstream.builder.groups import Groups
 from xmlstream.builder.inserts import Insert
+from xmlstream.builder.joins import joined
 from xmlstream.builder.run_options import RunOptions, require_safe, settings
-from xmlstream.builder.sparks_names import JOINS as SPARKS_JOINS
-from xmlstream.builder.sparks_names import ON_GROUPS, ON_QUERIES, no_such_name
+from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
@@ -33,7 +33,7 @@ from xmlstream.runtime.tally import Summary
 from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
-from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered, unique
+from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation
 from xmlstream.sql.statements import parse_statements
@@ -41,11 +41,6 @@ from xmlstream.sql.statements import parse_statements
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-
-_JOINS = {
-    how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(JoinKind), "semi", "anti")
-}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -93,33 +88,19 @@ class Query:
 
     def with_column(self, name: str, expression: str) -> Query:
         """All attributes, and one more that is computed; it replaces one of the same name."""
-        items = [quoted(other) for other in self.schema.names]
-        new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
-        at = [other.lower() for other in self.schema.names]
-        parts: list[str | QueryText] = [*items]
-        if name.lower() in at:
-            parts[at.index(name.lower())] = new
-        else:
-            parts.append(new)
-        return self._of("SELECT ", *separated(parts), " FROM `input`")
+        return self._of("SELECT ", *with_column(self.schema, name, expression), " FROM `input`")
 
     withColumn = with_column  # noqa: N815 - as PySpark spells it
 
     def with_column_renamed(self, old: str, new: str) -> Query:
         """All attributes, one of them under another name."""
-        known = self.schema.attribute(old).name
-        items = [f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in self.schema.names]
-        return self._of("SELECT ", ", ".join(items), " FROM `input`")
+        return self._of("SELECT ", renamed(self.schema, old, new), " FROM `input`")
 
     withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
 
     def drop(self, *names: str) -> Query:
         """All attributes but these."""
-        gone = {self.schema.attribute(name).name for name in names}
-        left = [quoted(name) for name in self.schema.names if name not in gone]
-        if not left:
-            raise QueryError("nothing is left of the query's attributes", hint="keep one of them")
-        return self._of("SELECT ", ", ".join(left), " FROM `input`")
+        return self._of("SELECT ", without(self.schema, names), " FROM `input`")
 
     def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
         """A tuple of each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
@@ -173,17 +154,7 @@ class Query:
         Raises:
             QueryError: There is no equality, or the result would have two attributes of one name.
         """
-        plain = how.lower().replace("_", "")
-        kind = _JOINS.get(SPARKS_JOINS.get(plain, plain))
-        if kind is None:
-            raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
-        match on:
-            case str():
-                condition: list[str | QueryText] = [" ON ", argument(on)]
-            case _:
-                condition = [f" USING ({', '.join(map(quoted, on))})"]
-        sides = f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}"
-        return self._of("SELECT * FROM ", sides, *condition, other=other)
+        return self._of("SELECT * FROM ", *joined(on, how, left, right), other=other)
 
     def order_by(self, *keys: str) -> Query:
         """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""
@@ -280,51 +251,3 @@ class Query:
         analyst = SparkAnalyst(self.spark)
         merged = merge(self._beside(other), analyst)
         return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Groups:
-    """A query's tuples in groups, to be aggregated or ranked."""
-
-    query: Query
-    keys: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
-
-    def agg(self, *aggregates: str) -> Query:
-        """One tuple of each group, as soon as it is complete: the keys, then these.
-
-        An item is an aggregate or an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
-        """
-        if not self.keys and not aggregates:
-            raise QueryError("nothing to group by and nothing to aggregate", hint='for example agg("count(*) AS n")')
-        items = listed((*self.keys, *aggregates))
-        numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
-        if not numbers and not any(map(has_aggregate, aggregates)):
-            raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
-        return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
-
-    def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
-        """The first n tuples of each group in an order, as soon as it is complete: `top(3, "price DESC", "ts")`.
-
-        Args:
-            n: How many there are of each group.
-            order: Attributes, each perhaps with a direction.
-            number: An attribute for the tuple's rank in its group, if it is wanted.
-            rank: How tuples are counted, as SQL's functions of that name do; `rank` and `dense_rank` keep ties.
-
-        Raises:
-            QueryError: There is no order to be first in.
-        """
-        if not order:
-            raise QueryError("the first tuples of no order", hint=f'for example top({n}, "price DESC")')
-        called = number or unique("rank", self.query.schema.names)
-        by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
-        over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
-        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
-        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
-        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
