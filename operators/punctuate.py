@@ -4,7 +4,7 @@ Meaning:    R; it changes no tuple.
 Step:       [t ∈ new | no punctuation said before t matches t], in the order of positions; the others are ungrammatical.
 Pass:       –
 Propagate:  the input's, and what the rule has learned, each as far as it says something new.
-Keep:       what the rule needs: a value, or one per member of the roster; the punctuations that it said.
+Keep:       what the rule needs: a value, one per key, or one per member of the roster; the punctuations that it said.
 Safe when:  always.
 Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
 
@@ -100,8 +100,8 @@ class Punctuate(Operator):
         observation = Observation()
         marked = self.rule.marked(new.frame, state)
         observed = marked.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
-        # Each tuple once or twice, and the rule's own rows, which are few.
-        computed = state.computed(Tuples(observed, 2 * new.at_most, exact=False)).frame
+        # Each tuple once or twice, and the rule's own rows, which are as many as it keeps, or few.
+        computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
         facts = metrics_of(observation)
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)

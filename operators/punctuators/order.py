@@ -1,7 +1,8 @@
 """Punctuation by order: an attribute ascends, with some slack; what is behind the greatest value has passed.
 
 The punctuation is `(,v)`, open at v, since more tuples may have v itself; v is the greatest value so far, less the
-slack.
+slack. Where each key has a time of its own, as sensors with clocks of their own do, the order holds for the tuples of
+one key, and the punctuation names it: `<S01, (,v)>`. What is slow then closes its own past late, and nobody else's.
 
 Differs: Tucker et al. 2007, §8.1, has `[⊥,v]` after each tuple, which is unsound where two tuples have one value.
 
@@ -11,7 +12,9 @@ punctuated by order without slack.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,19 +22,25 @@ import pyarrow as pa
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, up_to
+from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.state_schema import StateSchema
+from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
+from punct_ns.pattern import Constant, Pattern
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, arrow_type, own, quoted
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FAR = own("far")
 """BOOLEAN: a tuple too far ahead; else null."""
+
+_GREATEST, _BEFORE, _BOUND = map(own, ("greatest", "before", "bound"))
+"""Of a key: its greatest value, that before the slice, and the end of what has passed, as it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,88 +49,178 @@ class ByOrder:
 
     One that is more than `max_ahead` ahead of it, as where a clock is wrong, is set aside and moves nothing. Null and
     NaN move nothing either, and are never late.
+
+    `per` names one attribute, or several, for each of whose values that holds by itself: `ByOrder("ts", per="sid")`.
+    Null is one of them. A value is then kept for each key that has come.
     """
 
     attribute: str
     slack: Distance | None = None
     max_ahead: Distance | None = None
+    per: str | tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "per", (self.per,) if isinstance(self.per, str) else tuple(self.per))
 
     @property
     def name(self) -> str:
         """By what is punctuated."""
-        return f"order of {self.attribute}"
+        return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
 
     def require(self, schema: Schema) -> None:
-        """The attribute is ordered, and both distances are in its units."""
+        """The attribute is ordered, both distances are in its units, and keys are other attributes."""
         attribute = ordered_attribute(schema, self.attribute)
         distance.require(self.slack, attribute)
         distance.require(self.max_ahead, attribute)
+        keys = self._keys(schema)
+        for key in keys:
+            if key.domain.opaque:
+                raise QueryError(f"no order holds per {key.name}: {key.domain.type} has no values that can be named")
+        if attribute in keys or len(set(keys)) < len(keys):
+            raise QueryError(
+                f"an order of {attribute.name} per {', '.join(k.name for k in keys)} names an attribute twice",
+                hint="each value of the key has an order of its own: the key is another attribute",
+            )
 
     def promises(self) -> tuple[Scheme, ...]:
-        """Ranges from the start."""
-        return prefix_of(self.attribute)
+        """Ranges from the start, for each key."""
+        if not self.per:
+            return prefix_of(self.attribute)
+        return (Scheme((*map(Term, self.per), Term(self.attribute, "prefix"))),)
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """The greatest value."""
-        return StateSchema(notes=["greatest"])
+        """The greatest value, of each key."""
+        if not self.per:
+            return StateSchema(notes=["greatest"])
+        return StateSchema({"greatest": LogSchema(Schema(self._keys(schema)), partial(self._combined, schema))})
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""
-        domain = state.inputs[0].attribute(self.attribute).domain
-        rows = tuples
-        if (greatest := state.notes.get("greatest")) is not None:
-            # A row, not a literal: it changes from slice to slice, and generated code does not.
-            value = pa.array([distance.value_told(greatest, domain)], arrow_type(domain))
-            ddl = f"{quoted(self.attribute)} {domain.type}"
-            start = tuples.sparkSession.createDataFrame(pa.table({self.attribute: value}), ddl)
-            rows = tuples.unionByName(start, allowMissingColumns=True)
+        schema = state.inputs[0]
+        domain = schema.attribute(self.attribute).domain
+        start = self._start(tuples, state)
+        rows = tuples if start is None else tuples.unionByName(start, allowMissingColumns=True)
         far = "false"
         if self.max_ahead is not None:
-            rows, far = self._far(rows, domain), f"{_FAR} IS NOT NULL"
+            rows, far = self._far(rows, schema), f"{_FAR} IS NOT NULL"
+        apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
         greatest_before = (
             f"max(IF({far}, NULL, {self._place(domain)})) OVER"
-            f" (ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+            f" ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         )
         late = f"{quoted(self.attribute)} < {distance.before(greatest_before, self.slack, domain)}"
         aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
-        return rows.coalesce(1).selectExpr("*", aside).drop(_FAR)
+        return (rows if self.per else rows.coalesce(1)).selectExpr("*", aside).drop(_FAR)
 
     def asks(self, schema: Schema) -> dict[str, str]:
         """The greatest value, and the slack before it."""
+        if self.per:
+            return {}
         domain = schema.attribute(self.attribute).domain
-        greatest = f"max(IF({ASIDE} <=> '{AHEAD}', NULL, {self._place(domain)}))"
+        greatest = self._greatest(domain)
         bound = distance.before(greatest, self.slack, domain)
         return {"greatest": distance.told(greatest, domain), "bound": distance.told(bound, domain)}
 
     def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """All below the greatest value, less the slack, has passed."""
+        if self.per:
+            return [] if marked is None else self._learn_of_each(marked, state)
         if facts.get("greatest") is None:
             return []
         state.notes["greatest"] = facts["greatest"]
         schema = state.inputs[0]
-        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
-        return [Punctuation.of(schema, {self.attribute: bound})]
+        return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
     def broken(self, values: Facts, schema: Schema) -> Punctuation:
         """Its value had passed."""
         attribute = schema.attribute(self.attribute)
-        return up_to(values[attribute.name], attribute, schema)
+        passed = up_to(values[attribute.name], attribute, schema).patterns[schema.index(attribute.name)]
+        return self._of(tuple(values[key.name] for key in self._keys(schema)), passed, schema)
 
-    def _place(self, domain: Domain) -> str:
-        return distance.comparable(quoted(self.attribute), domain)
+    def _learn_of_each(self, marked: DataFrame, state: OperatorState) -> list[Punctuation]:
+        """The bounds of the keys whose greatest value has risen."""
+        schema = state.inputs[0]
+        domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
+        before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
+        greatest = _aggregated(marked, keys, f"{self._greatest(domain)} AS {_GREATEST}", before)
+        risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
+        bound = distance.told(distance.before(_GREATEST, self.slack, domain), domain)
+        table = in_utc(risen.selectExpr(*keys, _GREATEST, f"{bound} AS {_BOUND}").toArrow())
+        if not table.num_rows:
+            return []
+        kept = state.log("greatest")
+        ddl = ", ".join([*(f"{quoted(k.name)} {k.domain.type}" for k in self._keys(schema)), self._ddl(domain)])
+        rows = table.drop_columns([_BOUND]).rename_columns([*table.column_names[:-2], self.attribute])
+        kept.add(Tuples(marked.sparkSession.createDataFrame(rows, ddl), rows.num_rows))
+        kept.settle()
+        values = zip(*(column.to_pylist() for column in table.columns[:-2]), strict=True)
+        told: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
+        return [
+            self._of(key, distance.values_below(text, domain), schema) for key, text in zip(values, told, strict=True)
+        ]
 
-    def _far(self, rows: DataFrame, domain: Domain) -> DataFrame:
+    def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame | None:
+        """The greatest value before the slice, of each key, as rows; None for none.
+
+        Rows, not literals: they change from slice to slice, and generated code does not.
+        """
+        if self.per:
+            kept = state.log("greatest").whole()
+            return None if kept is None else kept.frame
+        if (greatest := state.notes.get("greatest")) is None:
+            return None
+        domain = state.inputs[0].attribute(self.attribute).domain
+        value = pa.array([distance.value_told(greatest, domain)], arrow_type(domain))
+        return tuples.sparkSession.createDataFrame(pa.table({self.attribute: value}), self._ddl(domain))
+
+    def _far(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows with `_FAR`: one after the other, each compared with the greatest before it that was not too far."""
         from pyspark.sql import functions as F
 
+        domain = schema.attribute(self.attribute).domain
         sequence = f"array_sort(collect_list(named_struct('at', {POSITION}, 'v', {self._place(domain)})))"
         beyond = distance.after("so_far.greatest", self.max_ahead, domain)
         none = f"named_struct('greatest', CAST(NULL AS {domain.type}), 'far', CAST(array() AS ARRAY<BIGINT>))"
         step = (
-            f"IF(item.v > {beyond},"
+            f"IF(item.at IS NOT NULL AND item.v > {beyond},"
             " named_struct('greatest', so_far.greatest, 'far', array_append(so_far.far, item.at)),"
             " named_struct('greatest', greatest(so_far.greatest, item.v), 'far', so_far.far))"
         )
         fold = f"aggregate({sequence}, {none}, (so_far, item) -> {step}, so_far -> so_far.far)"
-        far = rows.selectExpr(f"{fold} AS far").selectExpr(f"explode(far) AS {POSITION}", f"true AS {_FAR}")
-        return rows.join(F.broadcast(far), POSITION, "left")
+        far = _aggregated(rows, self._quoted_keys(schema), f"{fold} AS far")
+        return rows.join(
+            F.broadcast(far.selectExpr(f"explode(far) AS {POSITION}", f"true AS {_FAR}")), POSITION, "left"
+        )
+
+    def _combined(self, schema: Schema, rows: DataFrame) -> DataFrame:
+        """The greatest value of each key."""
+        value = quoted(self.attribute)
+        return _aggregated(rows, self._quoted_keys(schema), f"max({value}) AS {value}")
+
+    def _place(self, domain: Domain) -> str:
+        return distance.comparable(quoted(self.attribute), domain)
+
+    def _greatest(self, domain: Domain) -> str:
+        """The greatest of the marked rows that are not too far ahead."""
+        return f"max(IF({ASIDE} <=> '{AHEAD}', NULL, {self._place(domain)}))"
+
+    def _keys(self, schema: Schema) -> tuple[Attribute, ...]:
+        return tuple(map(schema.attribute, self.per))
+
+    def _quoted_keys(self, schema: Schema) -> list[str]:
+        return [quoted(key.name) for key in self._keys(schema)]
+
+    def _ddl(self, domain: Domain) -> str:
+        return f"{quoted(self.attribute)} {domain.type}"
+
+    def _of(self, key: tuple[object, ...], passed: Pattern, schema: Schema) -> Punctuation:
+        named = zip(self._keys(schema), key, strict=True)
+        constants = {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in named}
+        return Punctuation.of(schema, {**constants, self.attribute: passed})
+
+
+def _aggregated(rows: DataFrame, keys: Sequence[str], *aggregates: str) -> DataFrame:
+    """The aggregates of each group by these keys; of all rows without any."""
+    from pyspark.sql import functions as F
+
+    return rows.groupBy(*keys).agg(*map(F.expr, aggregates))

@@ -120,6 +120,49 @@ def test_the_units_of_slack_are_those_of_the_attribute(spark: SparkSession, tmp_
         assert done.punctuations == ([] if expected is None else said(expected, schema=schema)), ddl
 
 
+# By order, each key by itself.
+
+
+@pytest.mark.spark
+def test_each_sensor_has_a_clock_of_its_own_and_the_slow_one_is_not_cut_off(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    running = Running(spark, tmp_path, Punctuate(ByOrder("HOUR", per="SID")), REPORTS, positioned=True)
+    running.shows(
+        "(S01, 9, 70) (S02, 3, 70) (S01, 9, 71) (null, 7, 70) (S03, null, 70)                                       |",
+        out="(S01, 9, 70) (S02, 3, 70) (S01, 9, 71) (null, 7, 70) (S03, null, 70)"
+        " <S01, (,9), *> <S02, (,3), *> <null, (,7), *>                                                             |",
+        kept="3 |",
+        in_order=True,
+    )
+    running.restart()
+    running.shows(
+        "(S02, 4, 70) (S03, 1, 70) (S01, 9, 70) | (S01, 12, 70) <S02, *, *> | (S01, 12, 71)",
+        out="(S02, 4, 70) (S03, 1, 70) (S01, 9, 70) <S02, (,4), *> <S03, (,1), *>"
+        " | (S01, 12, 70) <S01, (,12), *> <S02, *, *> | (S01, 12, 71)",
+        kept="4 | 4 | 4",
+        in_order=True,
+    )
+    running.restart()
+    with pytest.raises(UngrammaticalStream, match=r"the tuple \(null, 6, 70.0\) comes after .* <null, \(,6\], \*>"):
+        running.slice(([(None, 6, 70.0)], []))
+
+
+@pytest.mark.spark
+def test_a_wrong_clock_of_one_sensor_moves_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    rule = ByOrder("hour", slack=1, max_ahead=5, per=("sid",))
+    running = Running(spark, tmp_path, Punctuate(rule, "drop"), REPORTS, positioned=True)
+    running.shows("(S01, 1, 1) (S02, 90, 2)", out="(S01, 1, 1) (S02, 90, 2) <S01, (,0), *> <S02, (,89), *>")
+    running.restart()
+    running.shows(
+        "(S01, 90, 3) (S01, 6, 4) (S01, 4, 5) (S02, 89, 6) (S01, 5, 7) (S02, 95, 8)",
+        out="         (S01, 6, 4)              (S02, 89, 6) (S01, 5, 7) (S02, 95, 8) <S01, (,5), *> <S02, (,94), *>",
+        in_order=False,
+    )
+    aside, letters = running.set_aside
+    assert (aside, [(letter["kind"], letter["_position"]) for letter in letters]) == (2, [("ahead", 2)])
+
+
 # By roster.
 
 
@@ -233,10 +276,17 @@ def test_the_rules_promise_what_they_will_say() -> None:
 
     assert promised(
         Punctuate(ByOrder("currtmp")),
+        Punctuate(ByOrder("currtmp", per="hour")),
         Punctuate(ByRoster("hour", "sid", ("S01",))),
         Punctuate(ByPredicate("currtmp > 90", ("sid", "hour"))),
         Punctuate(ByDomain("hour 0..23")),
-    ) == ["sid; hour prefix; currtmp prefix", "sid; hour prefix", "sid; hour prefix; sid, hour", "sid; hour prefix"]
+    ) == [
+        "sid; hour prefix; currtmp prefix",
+        "sid; hour prefix; hour, currtmp prefix",
+        "sid; hour prefix",
+        "sid; hour prefix; sid, hour",
+        "sid; hour prefix",
+    ]
     assert format_schemes(Punctuate(ByClock("ts")).schemes(())) == "ts prefix"
 
 
@@ -251,6 +301,10 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByOrder("ts", slack=1), "it is an interval"),
         (ByOrder("d", slack=timedelta(hours=1)), "a number of days"),
         (ByOrder("nn"), "no attribute nn"),
+        (ByOrder("n", per="nn"), "no attribute nn"),
+        (ByOrder("n", per="N"), "an order of n per n names an attribute twice"),
+        (ByOrder("n", per=("s", "S")), "an order of n per s, s names an attribute twice"),
+        (ByOrder("n", per="tags"), "no order holds per tags"),
         (ByRoster("n", "s", ()), "nobody is on the roster"),
         (ByRoster("n", "s", (5,)), "5 on the roster is no value of s"),
         (ByRoster("n", "N", (5,)), "both who reports and what has passed"),

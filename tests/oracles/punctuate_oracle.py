@@ -51,6 +51,29 @@ class Order:
 
 
 @dataclass
+class Apart:
+    """A teller for each key, who knows of no other."""
+
+    places: tuple[int, ...]
+    teller: Callable[[], Teller]
+    tellers: list[tuple[Tuple, Teller]] = field(default_factory=list)
+
+    def _of(self, t: Tuple) -> Teller:
+        key = tuple(t[place] for place in self.places)
+        for known, teller in self.tellers:
+            if oracle.same_tuple(known, key):
+                return teller
+        self.tellers.append((key, self.teller()))
+        return self.tellers[-1][1]
+
+    def passed(self, t: Tuple) -> bool:
+        return self._of(t).passed(t)
+
+    def fate(self, t: Tuple) -> str:
+        return self._of(t).fate(t)
+
+
+@dataclass
 class Roster:
     place: int
     member: int

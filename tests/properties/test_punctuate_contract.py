@@ -36,6 +36,14 @@ UNIVERSE = list(product(PEOPLE, [*range(-3, 13), None], [0.0, 0.5, math.nan]))
 RULES: dict[str, tuple[Rule, Callable[[], Teller]]] = {
     "order": (ByOrder("n"), lambda: punctuate_oracle.Order(1)),
     "order, with slack and a limit": (ByOrder("n", 2, 3), lambda: punctuate_oracle.Order(1, 2, 3)),
+    "order per person": (
+        ByOrder("n", per="who"),
+        lambda: punctuate_oracle.Apart((0,), lambda: punctuate_oracle.Order(1)),
+    ),
+    "order per person and x, with slack and a limit": (
+        ByOrder("n", 2, 3, per=("x", "who")),
+        lambda: punctuate_oracle.Apart((2, 0), lambda: punctuate_oracle.Order(1, 2, 3)),
+    ),
     "roster": (
         ByRoster("n", "who", ("a", "b")),
         lambda: punctuate_oracle.Roster(1, 0, {"a": None, "b": None}),
