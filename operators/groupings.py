@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import is_compact
+from punct_ns.scheme import Scheme, Term
+from punct_ns.scheme_order import completed_by, is_compact, is_covered
 from punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
@@ -70,11 +72,16 @@ class Prefix:
         """Whether a scheme speaks of the attribute alone, by ranges from the start of the order or by finitely many."""
         schema, schemes = promises[self.input]
         name = schema.attribute(self.attribute).name
+        domain = schema.attribute(name).domain
         alone = [scheme.renamed({name.lower(): name}) for scheme in schemes]
         return any(
-            scheme is not None and all(t.finite or (t.kind == "prefix" and not self.descending) for t in scheme.terms)
+            scheme is not None and all(is_covered(term, domain) or self._is_along(term, domain) for term in scheme.terms)
             for scheme in alone
         )
+
+    def _is_along(self, term: Term, domain: Domain) -> bool:
+        """Whether the term's patterns are prefixes of the order; null stands in front of all, or behind them."""
+        return term.kind == "prefix" and not self.descending and (term.null or not domain.nullable)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """Its attribute's."""
@@ -154,9 +161,19 @@ class StateModel:
 
 
 class Benefits(Protocol):
-    """What an operator waits for; `inputs` are their schemas. By default it neither blocks nor keeps."""
+    """What an operator promises and waits for; `inputs` are their schemas. By default it neither blocks nor keeps."""
 
     __slots__ = ()
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The attributes of the output tuples. Pure."""
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """What the output promises when the inputs promise this. Pure."""
+
+    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """What it says of its output by itself, from the beginning on."""
+        return ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
@@ -165,3 +182,11 @@ class Benefits(Protocol):
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """What it keeps, and until when: what cleanses it (Tucker et al. 2007, §5)."""
         return ()
+
+
+def promised(operator: Benefits, inputs: Promises) -> tuple[Scheme, ...]:
+    """What the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
+    schemas = [schema for schema, _ in inputs]
+    schemes = operator.schemes(*(schemes for _, schemes in inputs))
+    said = operator.says(*schemas)
+    return completed_by(schemes, said, operator.schema(*schemas)) if said else schemes

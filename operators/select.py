@@ -43,7 +43,7 @@ class Select(Operator):
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's."""
+        """The input's, of fewer values where it says which are excluded."""
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
@@ -75,6 +75,10 @@ class Select(Operator):
         """The tuples for which the predicate is not true, as far as that is told by attributes and constants."""
         return excluded(self.predicate, inputs[0])
 
+    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """On request, that tuples that are excluded never come."""
+        return self.excludes(*inputs) if self.punctuates else ()
+
     def punctuating(self) -> Select:
         """With punctuations for what is excluded."""
         return replace(self, punctuates=True)
@@ -96,8 +100,7 @@ class Select(Operator):
         """All; or what is new of them beside what the predicate excludes."""
         if not self.punctuates:
             return inputs[0].punctuations
-        schema = state.inputs[0]
-        return state.punctuations("sent").absorb((*excluded(self.predicate, schema), *inputs[0].punctuations))
+        return state.punctuations("sent").absorb((*self.says(*state.inputs), *inputs[0].punctuations))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Nothing is kept."""

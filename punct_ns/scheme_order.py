@@ -10,14 +10,18 @@ value in the end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
 from punct_ns.domain import Domain
-from punct_ns.numeric_type import number
+from punct_ns.numeric_type import FloatType, number
+from punct_ns.pattern import values
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, is_finite
+from punct_ns.scheme import Kind, Scheme, Term, is_finite
+from punct_ns.value_set import ValueSet
 
 
 def is_covered(term: Term, domain: Domain) -> bool:
@@ -91,9 +95,16 @@ _FINEST = ("each", "tiles", "prefix")
 
 
 def _met(mine: Term, other: Term) -> Term:
-    """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles."""
+    """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles.
+
+    Finitely many meets cover the domain if as many of both do. Tiles that meet patterns without number are constants,
+    one by one, as far as that is known.
+    """
     finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), number(str(term.step or 0))))
-    return replace(finer, null=mine.null and other.null)
+    null, finite = mine.null and other.null, mine.finite and other.finite
+    if finer.kind == "tiles" and not finite:
+        return Term(finer.attribute, null=null)
+    return replace(finer, null=null, finite=finite)
 
 
 def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, ...]:
@@ -120,7 +131,55 @@ def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
     ['hour prefix']
     """
     left: list[Scheme] = []
-    for scheme in dict.fromkeys(schemes):
+    for scheme in schemes:
         if not any(implies(other, scheme, schema) for other in left):
             left = [other for other in left if not implies(scheme, other, schema)] + [scheme]
     return tuple(left)
+
+
+def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema: Schema) -> tuple[Scheme, ...]:
+    """The schemes of a stream that says some punctuations besides, from the beginning on.
+
+    A term of an attribute is finite if finitely many of its patterns cover the values that are left.
+
+    >>> schema = Schema.parse("hour INT NOT NULL, sid STRING")
+    >>> prefix = Scheme((Term("hour", "prefix"),))
+    >>> (before_five,) = completed_by([prefix], [Punctuation.parse("<[5,), *>", schema)], schema)
+    >>> is_compact(["sid"], prefix, schema), is_compact(["sid"], before_five, schema)
+    (False, True)
+    """
+    closed: dict[int, ValueSet] = {}
+    for p in said:
+        if p.is_all:
+            return (Scheme(()),)
+        if len(p.restricted) == 1:
+            (i,) = p.restricted
+            domain = schema[i].domain
+            closed[i] = values(p.patterns[i], domain).union(closed.get(i, ValueSet(domain)))
+    left = {i: found.complement() for i, found in closed.items()}
+
+    def completed(term: Term) -> Term:
+        rest = left.get(schema.index(term.attribute))
+        if rest is None:
+            return term
+        finite = term.finite or _is_exhausted(term.kind, rest)
+        return replace(term, finite=finite, null=term.null or not rest.null)
+
+    return tuple(Scheme(tuple(map(completed, scheme.terms))) for scheme in schemes)
+
+
+def _is_exhausted(kind: Kind, left: ValueSet) -> bool:
+    """Whether finitely many patterns of the kind cover the values that are left; null aside."""
+    domain, cuts = left.domain, left.cuts
+    is_below = len(cuts) % 2 == 0
+    match kind:
+        case "tiles":
+            return True
+        case "prefix":
+            endless = (math.inf, 0) if isinstance(domain.sql, FloatType) else domain.top
+            return is_finite(kind, domain) or (is_below and (not cuts or cuts[-1] < endless))
+        case "each" if domain.discrete:
+            is_above = not cuts or cuts[0] > domain.bottom
+            return (is_above or domain.low is not None) and (is_below or domain.high is not None)
+        case "each":
+            return left.all_single

@@ -18,7 +18,6 @@ from operators.groupings import Benefits
 from operators.logical_properties import LogicalProperties
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,12 +55,6 @@ class Operator(LogicalProperties, Benefits, Protocol):
     """
 
     __slots__ = ()
-
-    def schema(self, *inputs: Schema) -> Schema:
-        """The attributes of the output tuples. Pure."""
-
-    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """What the output promises when the inputs promise this. Pure."""
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What is kept from slice to slice, by name. Pure."""

@@ -64,8 +64,8 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
-    require_safe(_plan(inserts, as_written=True), options)
     root = _plan(inserts, as_written=options.get("as_written", False))
+    require_safe(root, options)
     return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
 
 

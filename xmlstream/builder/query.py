@@ -225,8 +225,8 @@ class Query:
             UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        require_safe(self.root, options)
         root = self.root if options.get("as_written") else self.plan
+        require_safe(root, options)
         return runner.start(self.spark, root, settings(output, checkpoint, follow=True, **options))
 
     def insert_into(self, output: str | Path, row_tag: str = "row", root_tag: str = "rows") -> Insert:

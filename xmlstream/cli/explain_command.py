@@ -26,12 +26,17 @@ def explain(
     follow: Annotated[
         bool, typer.Option("--follow", help="Of a run that waits for more input, without an end.")
     ] = False,
+    as_written: Annotated[
+        bool, typer.Option("--as-written", help="The plan as the query says, without the rules of the optimizer.")
+    ] = False,
     format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.TEXT,
 ) -> None:
     """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks."""
+    from xmlstream.optimizer.rules import optimized
     from xmlstream.safety.explanation import explained
     from xmlstream.sql import script as scripts
 
     text, called = query_text(query)
     root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
+    root = root if as_written else optimized(root)
     typer.echo(explained(root, follow=follow, as_json=format_ is Format.JSON))

@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     try:
         script = scripts.read(text, variables, called)
         if follow:
-            _require_safe(script, allowed=allow_unsafe)
+            _require_safe(script, allowed=allow_unsafe, as_written=as_written)
         _run(
             script,
             {
@@ -99,11 +99,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise XmlStreamError(what, hint="--traceback shows more") from None
 
 
-def _require_safe(script: Any, *, allowed: bool) -> None:
+def _require_safe(script: Any, *, allowed: bool, as_written: bool) -> None:
     """Refuses what would wait or grow for ever, or says so once."""
+    from xmlstream.optimizer.rules import optimized
     from xmlstream.safety.requirement import unsafe
 
-    if (found := unsafe(script.sketch())) is None:
+    if (found := unsafe(script.sketch() if as_written else optimized(script.sketch()))) is None:
         return
     if not allowed:
         raise found

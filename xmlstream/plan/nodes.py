@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from operators.groupings import promised
 from operators.logical_properties import LogicalProperties
 from operators.state.behaviour import Operator
 from punct_ns.errors import QueryError
@@ -111,7 +112,7 @@ class Node:
             schema, schemes = Schema(()), ()
         else:
             schema = self.operator.schema(*(node.schema for node in self.inputs))
-            schemes = self.operator.schemes(*(node.schemes for node in self.inputs))
+            schemes = promised(self.operator, [(node.schema, node.schemes) for node in self.inputs])
         for name in schema.names:
             if is_own(name):
                 what = f"the name {name} is taken: so begin columns that stand beside the attributes"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.groupings import Promises
+from operators.groupings import promised as promised_by
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import strongest
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
@@ -47,9 +48,10 @@ def promised(root: Node, *, follow: bool = False, additions: Additions | None = 
         elif isinstance(operator, Results):
             running = ended = ()
         else:
-            below = [found[i] for i in node.inputs]
-            running = strongest(operator.schemes(*(each.running for each in below)), node.schema)
-            ended = strongest(operator.schemes(*(each.ended for each in below)), node.schema)
+            running, ended = (
+                strongest(promised_by(operator, of_inputs(node, found, ended=ended)), node.schema)
+                for ended in (False, True)
+            )
         found[node] = Promised(running, ended)
     return found
 
