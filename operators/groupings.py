@@ -75,7 +75,8 @@ class Prefix:
         domain = schema.attribute(name).domain
         alone = [scheme.renamed({name.lower(): name}) for scheme in schemes]
         return any(
-            scheme is not None and all(is_covered(term, domain) or self._is_along(term, domain) for term in scheme.terms)
+            scheme is not None
+            and all(is_covered(term, domain) or self._is_along(term, domain) for term in scheme.terms)
             for scheme in alone
         )
 

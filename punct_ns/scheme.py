@@ -96,8 +96,8 @@ class Scheme:
         """The promise in new names, given by the old names in lower case; None if it is lost.
 
         An attribute without a new name is projected away. Finitely many patterns complete it, in the end, where its
-        term has that many, null included; else the promise is lost. A scheme without terms is left where all are completed: in the
-        end nothing comes any more.
+        term has that many, null included; else the promise is lost. A scheme without terms is left where all are
+        completed: in the end nothing comes any more.
 
         >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))).renamed({"hour": "h"}))
         'h'

@@ -149,14 +149,17 @@ def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema:
     (False, True)
     """
     closed: dict[int, ValueSet] = {}
+    ended = (Scheme(()),)
     for p in said:
         if p.is_all:
-            return (Scheme(()),)
+            return ended
         if len(p.restricted) == 1:
             (i,) = p.restricted
             domain = schema[i].domain
             closed[i] = values(p.patterns[i], domain).union(closed.get(i, ValueSet(domain)))
     left = {i: found.complement() for i, found in closed.items()}
+    if any(rest.is_empty for rest in left.values()):
+        return ended
 
     def completed(term: Term) -> Term:
         rest = left.get(schema.index(term.attribute))

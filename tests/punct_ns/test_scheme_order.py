@@ -15,7 +15,7 @@ from punct_ns.punctuation import meets as all_meets
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term, implied, parse_schemes
-from punct_ns.scheme_order import implies, is_compact, meet, meets, strongest
+from punct_ns.scheme_order import completed_by, implies, is_compact, meet, meets, strongest
 
 WINDOW, INNER = range(-3, 4), range(-2, 3)
 """Values of an endless domain of which punctuations speak, and those that are asked for: the others come later."""
@@ -126,6 +126,53 @@ def test_no_promise_is_lost_by_leaving_out_what_others_imply(drawn: tuple[Schema
     assert not any(implies(one, other, schema) for one in left for other in left if one is not other)
 
 
+EXCLUDED = ["(,-1]", "(,0)", "[1,)", "(1,)", "{-2,2}", "null", "0"]
+"""What a select may say of an attribute from the beginning on."""
+
+
+@given(
+    promised(1),
+    st.sets(st.sampled_from(NAMES)),
+    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(EXCLUDED)), max_size=3),
+)
+def test_what_is_said_from_the_beginning_leaves_fewer_values_to_close(
+    drawn: tuple[Schema, list[Scheme]], grouping: set[str], excluded: list[tuple[str, str]]
+) -> None:
+    schema, (scheme,) = drawn
+    besides = [Punctuation.of(schema, {name: text}) for name, text in excluded]
+    (completed,) = completed_by([scheme], besides, schema)
+    closed = PunctuationSet(schema, [*said(scheme, schema), *besides])
+    groups = said(Scheme(tuple(Term(name) for name in sorted(grouping))), schema, INNER)
+    assert is_compact(grouping, completed, schema) == all(closed.covers(group) for group in groups)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "excluded", "closes"),
+    [
+        ("ts TIMESTAMP NOT NULL", "ts prefix", "[2026-01-01T00:00:00Z,)", True),
+        ("x DOUBLE NOT NULL", "x prefix", "[5.0,)", True),
+        ("x DOUBLE NOT NULL", "x", "[5.0,)", False),
+        ("sid STRING NOT NULL", "sid", "(,a);(a,b);(b,)", True),
+        ("sid STRING", "sid", "(,a);(a,b);(b,)", True),
+        ("sid STRING", "sid", "(,a);(b,)", False),
+        ("day DATE", "day", "(,2026-01-01);(2026-01-31,)", True),
+        ("day DATE", "day", "(,2026-01-01)", False),
+    ],
+)
+def test_values_that_are_left_of_any_type(column: str, kind: str, excluded: str, closes: bool) -> None:
+    schema = Schema.parse(f"{column}, n INT")
+    said = [Punctuation.parse(f"<{text}, *>", schema) for text in excluded.split(";")]
+    (scheme,) = completed_by(parse_schemes(kind, schema), said, schema)
+    assert is_compact(["n"], scheme, schema) == closes
+
+
+def test_what_is_never_selected_at_all_has_ended() -> None:
+    assert completed_by((), [Punctuation.all(BIDS)], BIDS) == (Scheme(()),)
+    halves = [Punctuation.of(BIDS, hour=text) for text in ("(,5]", "(5,)", "null")]
+    assert completed_by((), halves, BIDS) == (Scheme(()),)
+    assert completed_by((), halves[:2], BIDS) == ()
+
+
 BIDS = Schema.parse("auctionid INT, bidderid INT, hour INT, min INT NOT NULL", domains="min 0..59")
 
 
@@ -140,6 +187,7 @@ BIDS = Schema.parse("auctionid INT, bidderid INT, hour INT, min INT NOT NULL", d
         ("min 0..59 by 10", "min 0..59 by 20", "min 0..59 by 10"),
         ("hour, min 0..59 by 10", "hour prefix", "hour, min 0..59 by 10"),
         ("hour", "", ""),
+        ("auctionid 0..59 by 10", "auctionid prefix", "auctionid"),
     ],
 )
 def test_two_streams_merged_promise_the_meets(first: str, second: str, met: str) -> None:

@@ -23,10 +23,19 @@ Additions = Mapping[str, Sequence[Scheme]]
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """The schemes of one part of a plan: those that hold while its inputs go on, and those that their ends add."""
+    """The schemes of one part of a plan: those that hold while its inputs go on, and those that their ends add.
+
+    `is_static` says that it is made of tables alone, and over after the first slice.
+    """
 
     running: tuple[Scheme, ...]
     ended: tuple[Scheme, ...]
+    is_static: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends while its inputs go on: at once, or when what is asked of them is closed."""
+        return END in self.running
 
 
 def promised(root: Node, *, follow: bool = False, additions: Additions | None = None) -> dict[Node, Promised]:
@@ -42,17 +51,17 @@ def promised(root: Node, *, follow: bool = False, additions: Additions | None = 
         operator = node.operator
         if isinstance(operator, Scan):
             running = (*operator.options.schemes, *(additions or {}).get(operator.name, ()))
-            ended = running if follow else (END,)
+            found[node] = Promised(running, running if follow else (END,))
         elif isinstance(operator, Static):
-            running = ended = (END,)
+            found[node] = Promised((END,), (END,), is_static=True)
         elif isinstance(operator, Results):
-            running = ended = ()
+            found[node] = Promised((), ())
         else:
             running, ended = (
                 strongest(promised_by(operator, of_inputs(node, found, ended=ended)), node.schema)
                 for ended in (False, True)
             )
-        found[node] = Promised(running, ended)
+            found[node] = Promised(running, ended, all(found[below].is_static for below in node.inputs))
     return found
 
 

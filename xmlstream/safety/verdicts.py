@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from operators.groupings import Condition, Grouping, StateModel
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
-from xmlstream.safety.promises import END, Additions, Promised, of_inputs, promised
+from xmlstream.safety.promises import Additions, Promised, of_inputs, promised
 
 
 class When(IntEnum):
@@ -37,16 +37,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The verdict on one log of tuples: what they are, when each is forgotten, and whether their input is closed."""
+    """The verdict on one log of tuples: what they are, when each is forgotten, and what their input promises."""
 
     model: StateModel
     until: Waiting
-    closed: bool
+    of: Promised
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it does not grow for ever: its tuples are forgotten, or finitely many, or of a table that is read."""
-        return self.until.when < When.NEVER or self.model.most is not None or self.closed
+        """Whether it does not grow for ever: its tuples are forgotten, or finitely many, or of an input that ends."""
+        return self.until.when < When.NEVER or self.model.most is not None or self.of.ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> Operator
     inputs = [below.schema for below in node.inputs]
     answers = _waiting(operator.enabled_by(*inputs), node, known)
     keeps = tuple(
-        Kept(model, _waiting(model.until, node, known), END in known[node.inputs[model.input]].running)
+        Kept(model, _waiting(model.until, node, known), known[node.inputs[model.input]])
         for model in operator.state_models(*inputs)
     )
     return OperatorVerdict(node, name, answers, keeps, known[node])
@@ -140,7 +140,7 @@ def _waiting(condition: Condition, node: Node, known: Mapping[Node, Promised]) -
     running, ended = (of_inputs(node, known, ended=ended) for ended in (False, True))
     if condition.holds(running):
         groupings = tuple(dict.fromkeys(condition.groupings(running)))
-        at_once = all(END in running[grouping.input][1] for grouping in groupings)
+        at_once = all(known[node.inputs[grouping.input]].is_static for grouping in groupings)
         return Waiting(When.AT_ONCE) if at_once else Waiting(When.CLOSED, groupings)
     missing = tuple(dict.fromkeys(condition.groupings(running)))
     return Waiting(When.AT_THE_END if condition.holds(ended) else When.NEVER, missing)

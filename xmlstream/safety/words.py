@@ -73,8 +73,8 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
         return f"{what} for a slice at the most"
     if kept.until.when < When.NEVER:
         return f"{what} until {waiting(kept.until, node, known).removeprefix('when ').removeprefix('at ')}"
-    if kept.closed:
-        return f"{what}, as many as the table has"
+    if kept.of.ends:
+        return f"{what}, as many as {'the table has' if kept.of.is_static else 'come before their input closes'}"
     if kept.model.most is not None and kept.model.per is not None:
         values = ", ".join(kept.model.per)
         return f"{what}, one for each value of {values}: {kept.model.most:,} at the most"

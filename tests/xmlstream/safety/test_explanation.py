@@ -12,7 +12,7 @@ from xmlstream.cli.commands import app
 BIDS = """
 CREATE TABLE bid (auction INT, bidder INT, price INT)
 USING punctuated_xml OPTIONS (path 'bid.xml', rowTag 'bid', schemes '{schemes}');
-SELECT auction, max(price) AS top FROM (SELECT DISTINCT * FROM bid) GROUP BY auction;
+SELECT auction, count(*) AS prices FROM (SELECT DISTINCT * FROM bid) GROUP BY auction;
 """
 
 
@@ -28,7 +28,7 @@ def test_each_operator_says_what_it_promises_when_it_answers_and_what_it_keeps()
     assert (
         explain("auction", "--follow")
         == """\
-group_by: (auction) max(`price`) AS `top`
+group_by: (auction) count(*) AS `prices`
   promises auction
   answers when auction closes
   keeps groups until auction closes
@@ -42,6 +42,20 @@ group_by: (auction) max(`price`) AS `top`
 It answers when groups close, and what it keeps is bounded.
 """
     )
+
+
+SELECTED = BIDS.replace("FROM (SELECT DISTINCT * FROM bid)", "FROM bid WHERE bidder < 5")
+
+
+def test_it_is_the_plan_that_runs_unless_asked_for_what_was_written() -> None:
+    """Bidders from 5 on are excluded: what runs says so, and waits for the others alone."""
+    query = SELECTED.format(schemes="bidder prefix")
+    told = [
+        CliRunner().invoke(app, ["explain", "-", "--follow", *options], input=query).output
+        for options in ([], ["--as-written"])
+    ]
+    assert "answers when its input closes" in told[0]
+    assert "never answers, since nothing closes auction" in told[1]
 
 
 def test_what_is_wrong_is_said_with_what_would_mend_it() -> None:

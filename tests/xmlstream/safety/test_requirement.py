@@ -57,6 +57,17 @@ def test_the_command_refuses_it_where_it_follows(
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(("options", "runs"), [([], True), (["--as-written"], False)])
+def test_it_is_judged_as_it_runs(options: list[str], runs: bool, started: list[Any], tmp_path: Path) -> None:
+    query = tmp_path / "query.sql"
+    text = BIDS.format(path="bid.xml", schemes="bidder prefix").replace(
+        "FROM bid GROUP", "FROM bid WHERE bidder < 5 GROUP"
+    )
+    query.write_text(text)
+    CliRunner().invoke(app, ["run", str(query), "-o", str(tmp_path / "out"), "--follow", *options])
+    assert bool(started) == runs
+
+
 @pytest.mark.spark
 def test_start_refuses_it_unless_it_may_be(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
