@@ -15,6 +15,7 @@ from sources import xmark
 from sources.xml.options.source import SourceOptions
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
 from xmlstream.plan.nodes import Node
+from xmlstream.sql.punctuate_option import OPTION, punctuated
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 from xmlstream.sql.supported import require_type
@@ -81,6 +82,10 @@ def declared(declaration: Declaration) -> Node:
             return scan(name, declaration.options, declaration.columns, using.lower())
         if using.lower() in STATIC_FORMATS:
             return static_table(name, using.lower(), declaration.options, declaration.columns)
+    except QueryError as error:
+        if error.where is not None:
+            raise
+        raise declaration.error(error.what, error.hint) from None
     except (UsageError, InputError) as error:
         raise declaration.error(error.what, error.hint) from None
     hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
@@ -91,7 +96,7 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     """A source as the beginning of a plan; `schema` is Spark DDL, None where it is among the options.
 
     Raises:
-        UsageError: An option is unknown, missing or cannot be read.
+        UsageError, QueryError: An option is unknown, missing, cannot be read, or makes no sense for the source.
     """
     written = STREAM_FORMATS[using]
     if written is not None:
@@ -101,7 +106,10 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    return source(name, SourceOptions.parse(options, schema, giver="user"))
+    rules = [value for key, value in options.items() if key.lower() == OPTION]
+    plain = {key: value for key, value in options.items() if key.lower() != OPTION}
+    node = source(name, SourceOptions.parse(plain, schema, giver="user"))
+    return punctuated(node, rules[0]) if rules else node
 
 
 def _column(column: exp.Expr, text: QueryText) -> str:

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from operators.punctuate import Punctuate
+from operators.punctuators.clock import ByClock
+from operators.punctuators.order import ByOrder
+from operators.punctuators.predicate import ByPredicate
+from operators.punctuators.roster import ByRoster
+from operators.punctuators.rule import Rule
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.schema import Schema
+from punct_ns.scheme import format_schemes
+from xmlstream.plan.nodes import Scan
+from xmlstream.safety.verdicts import judged
+from xmlstream.sql import script
+from xmlstream.sql.punctuate_option import rules
+
+SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, price DECIMAL(8,2), x DOUBLE, line INT")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("order of ts", [ByOrder("ts")]),
+        ("ORDER OF ts, PER sid, slack 10s", [ByOrder("ts", timedelta(seconds=10), per="sid")]),
+        (" order of `a b`,per sid,per line , max_ahead 3;", [ByOrder("a b", None, 3, ("sid", "line"))]),
+        ("order of d, slack 2", [ByOrder("d", 2)]),
+        ("order of price, slack 0.25", [ByOrder("price", Decimal("0.25"))]),
+        ("order of x, slack 0.25", [ByOrder("x", 0.25)]),
+        ("clock of ts; order of n", [ByClock("ts"), ByOrder("n")]),
+        ("clock of ts, delay 2m", [ByClock("ts", timedelta(minutes=2))]),
+        ('roster of sid (S01, "S;,2"), order of n', [ByRoster("n", "sid", ("S01", "S;,2"))]),
+        ("order of n, roster of line (3,1,2)", [ByRoster("n", "line", (3, 1, 2))]),
+        (
+            "end of n, end of sid, when line IN (1, 2) AND sid = 'a;b'",
+            [ByPredicate("line IN (1, 2) AND sid = 'a;b'", ("n", "sid"))],
+        ),
+    ],
+)
+def test_rules_are_read(text: str, expected: list[Rule]) -> None:
+    assert list(rules(text, SCHEMA)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("ordered by ts", "'ordered by ts' in the rule 'ordered by ts' cannot be read"),
+        ("slack 3", "the rule 'slack 3' cannot be read"),
+        ("order of n, order of x", "says 'order of' 2 times"),
+        ("order of n, slack 1, slack 2", "says 'slack' 2 times"),
+        ("order of n, delay 3s", "'delay 3s' says nothing in the rule"),
+        ("order of nn", "no attribute nn"),
+        ("order of n ascending", "'ascending' behind n cannot be read"),
+        ("order of n, slack soon", "slack 'soon' is no number"),
+        ("order of ts, slack 10", "slack '10' is no span of time"),
+        ("clock of ts, delay late", "delay 'late' is no span of time"),
+        ("roster of sid, order of n", "the roster of nobody is no list of values of sid"),
+        ("roster of line (a), order of n", "the roster (a) is no list of values of line"),
+        ("roster of sid (S01)", "says 'order of' 0 times"),
+        ("end of n", "says 'when' 0 times"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_how_rules_are_written(text: str, refusal: str) -> None:
+    with pytest.raises((UsageError, QueryError)) as told:
+        list(rules(text, SCHEMA))
+    assert refusal in str(told.value)
+
+
+def query(punctuate: str, more: str = "") -> str:
+    return (
+        "CREATE TABLE report (sid STRING, ts TIMESTAMP, v DOUBLE) USING punctuated_xml OPTIONS "
+        f"(path 'report.xml', rowTag 'r', schemes '', punctuate '{punctuate}'{more});\n"
+        "SELECT sid, date_trunc('HOUR', ts) AS hour, count(*) AS n FROM report GROUP BY 1, 2"
+    )
+
+
+def test_a_table_that_says_too_little_is_punctuated_and_its_query_judged_by_it() -> None:
+    root = script.read(query("order of ts, per sid", ", ungrammatical ''drop''".replace("''", "'"))).sketch()
+    below = root
+    while not isinstance(below.inputs[0].operator, Scan):
+        below = below.inputs[0]
+    assert below.operator == Punctuate(ByOrder("ts", per="sid"), "drop")
+    assert format_schemes(below.schemes) == "sid, ts prefix"
+    assert not judged(root, follow=True).troubled()
+
+
+def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_path: Path) -> None:
+    for text, more, refusal in (
+        ("order of tz", "", "table report: no attribute tz"),
+        ("clock of sid", "", "table report: no clock tells sid"),
+        ("order of ts", ", documents 'merge'", "table report: documents that are merged have no order to punctuate"),
+    ):
+        with pytest.raises(QueryError, match=refusal) as told:
+            script.read(query(text, more), {}, "q.sql")
+        assert told.value.where is not None
+        assert "line 1" in told.value.where
