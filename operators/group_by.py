@@ -60,7 +60,7 @@ class GroupBy(Operator):
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         """The closing of each group."""
-        return Grouping(0, self.keys)
+        return Grouping(0, self.keys, sole=True)
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The groups that are open: one row of each, or the tuples that its aggregates need."""
@@ -94,11 +94,6 @@ class GroupBy(Operator):
         """Where each aggregate that is needed is MIN, MAX or of DISTINCT values, or there is none."""
         asked = self.pruned(needed).aggregates
         return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in asked)
-
-    @property
-    def grouping(self) -> Sequence[str]:
-        """The keys."""
-        return self.keys
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The groups that are not complete, and what is said of groups."""

@@ -39,7 +39,8 @@ class Condition(Protocol):
 class Grouping:
     """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
 
-    `null` says that null is a group: of what joins it is not.
+    `null` says that null is a group: of what joins it is not. `sole` says that no other punctuations of the input are
+    of any use, neither to the operator nor to those above it.
 
     >>> bids = Schema.parse("bidder INT, hour INT")
     >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
@@ -49,6 +50,7 @@ class Grouping:
     input: int
     attributes: tuple[str, ...]
     null: bool = True
+    sole: bool = False
 
     def holds(self, promises: Promises) -> bool:
         """Whether one scheme of the input makes the grouping compact; several together never do where none does."""

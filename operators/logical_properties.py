@@ -95,11 +95,6 @@ class LogicalProperties(Protocol):
 
     # Taking out punctuations that help nobody.
 
-    @property
-    def grouping(self) -> Sequence[str] | None:
-        """The grouping of interest (Tucker et al. 2007, §3.1), where no other punctuations help than those on it."""
-        return None
-
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         """For each input the attributes whose punctuations become those on the named ones; None if not only they do.
 

@@ -82,7 +82,7 @@ class TopN(Operator):
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         """The closing of each group."""
-        return Grouping(0, self.groups)
+        return Grouping(0, self.groups, sole=True)
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The first tuples of each group that is open."""
@@ -103,11 +103,6 @@ class TopN(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The groups: what looks at them alone selects whole ones."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
-
-    @property
-    def grouping(self) -> Sequence[str]:
-        """The groups, whatever it orders by."""
-        return self.groups
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Of the groups that are not complete the first tuples, and what is said of groups."""
