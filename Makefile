@@ -60,8 +60,9 @@ signals: setup ## interrupt runs at every moment in every way, and look at what 
 damage: setup ## damage each file of a checkpoint in turn, and look at what the next run says (minutes)
 	.ci/java $(BIN)/python -m tests.campaigns.damage
 
-house: .venv/installed ## draw the picture of the architecture anew, from the floors in pyproject.toml
+house: .venv/installed ## draw the pictures of the documentation anew: the architecture's, from the floors in pyproject.toml
 	$(BIN)/python -m tests.documentation.house
+	$(BIN)/python -m tests.documentation.refused
 
 clean: ## remove everything that make and the tools wrote, .venv too
 	rm -rf .venv out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

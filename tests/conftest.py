@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.browser import executable, launched
+
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
 # So that a table that is not as it should be is shown beside the one that is.
@@ -79,3 +82,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) 
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The one browser of a test run."""
+    if executable() is None:
+        pytest.skip("looks at a page, and there is no browser on PATH (.ci/setup browser installs Debian's chromium)")
+    with launched() as found:
+        yield found

@@ -9,9 +9,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
+
+from xmlstream.drawing.canvas import Box, Canvas
+from xmlstream.drawing.text_width import MONO, SANS
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "xmlstream" / "house.svg"
@@ -27,6 +29,7 @@ CAPTIONS = {
         "runtime": "slices, checkpoint, commits",
         "sink": "results as XML",
         "plan": "a DAG of operators",
+        "drawing": "SVG, layers",
         "session": "Spark and its processes",
     },
     "operators": {
@@ -57,27 +60,6 @@ NO_ROOMS = {"__main__", "version", "xml"}
 INK, PALE, EDGE, PAPER = "#22303c", "#5d6b78", "#c4ccd4", "#ffffff"
 GROUND = {"xmlstream": "#eef3f9", "operators": "#f3f1ea", "sources": "#edf4ee", "punct_ns": "#f4eef4"}
 TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
-SANS = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
-MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def right(self) -> float:
-        return self.x + self.width
-
-    @property
-    def bottom(self) -> float:
-        return self.y + self.height
-
 
 STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
 """Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
@@ -88,35 +70,31 @@ WING = (ROOF.width - SHAFT) / 2
 
 
 @dataclass(slots=True)
-class Drawing:
+class Drawing(Canvas):
     """What is drawn, in its order, and where the rooms came to lie."""
 
-    parts: list[str] = field(default_factory=list)
     packages: dict[str, Box] = field(default_factory=dict)
     rooms: dict[str, Box] = field(default_factory=dict)
 
     def box(self, box: Box, fill: str, stroke: str = EDGE, radius: float = 6) -> None:
-        size = f'x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}"'
-        self.parts.append(f'<rect {size} rx="{radius:g}" fill="{fill}" stroke="{stroke}"/>')
+        self.rect(box, radius=radius, fill=fill, stroke=stroke)
 
-    def text(self, x: float, y: float, text: str, *, size: float = 13, **style: str) -> None:
-        look = {"font-family": SANS, "fill": INK, **{name.replace("_", "-"): value for name, value in style.items()}}
-        attributes = " ".join(f'{name}="{escape(value)}"' for name, value in look.items())
-        self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" {attributes}>{escape(text)}</text>')
+    def words(self, x: float, y: float, text: str, *, size: float = 13, **style: str) -> None:
+        self.text(x, y, text, size=size, **{"font_family": SANS, "fill": INK, **style})
 
     def package(self, name: str, phrase: str, box: Box, gap: float = 10) -> None:
         """The ground of a package, with its name, and a phrase behind a gap."""
         self.packages[name] = box
         self.box(box, GROUND[name], radius=10)
-        self.text(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
-        self.text(box.x + 12 + 9.2 * len(name) + gap, box.y + 21, phrase, fill=PALE)
+        self.words(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
+        self.words(box.x + 12 + 9.2 * len(name) + gap, box.y + 21, phrase, fill=PALE)
 
     def room(self, package: str, name: str, box: Box, indent: float = 10) -> None:
         """A folder, with what is in it."""
         self.rooms[f"{package}.{name}"] = box
         self.box(box, PAPER)
-        self.text(box.x + indent, box.y + box.height / 2 - 4, name, size=13, font_family=MONO, font_weight="bold")
-        self.text(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
+        self.words(box.x + indent, box.y + box.height / 2 - 4, name, size=13, font_family=MONO, font_weight="bold")
+        self.words(box.x + indent, box.y + box.height / 2 + 13, CAPTIONS[package][name], size=12.5, fill=PALE)
 
     def storey(self, package: str, names: Sequence[str], box: Box) -> None:
         """Rooms side by side: equally wide, or where words do not fit so, as wide as each has words and as much more.
@@ -141,10 +119,10 @@ class Drawing:
             at = x
             for name in line:
                 self.box(Box(at, y + LINE * i, _pill(name), 22), PAPER, radius=11)
-                self.text(at + 7, y + LINE * i + 15, name, size=12, font_family=MONO)
+                self.words(at + 7, y + LINE * i + 15, name, size=12, font_family=MONO)
                 at += _pill(name) + 6
 
-    def path(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
+    def way(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
         """A line through points, its corners round, perhaps with an arrow's head at its end."""
         path = f"M{points[0][0]:g} {points[0][1]:g}"
         for before, corner, after in zip(points, points[1:], points[2:], strict=False):
@@ -160,15 +138,15 @@ class Drawing:
             f'<circle cx="{x:g}" cy="{y:g}" r="9.5" fill="{colour}" stroke="{PAPER}" stroke-width="1.5"/>'
         )
         style = {"fill": PAPER, "font_weight": "bold", "text_anchor": "middle"}
-        self.text(x, y + 4, str(number), size=11.5, **style)
+        self.words(x, y + 4, str(number), size=11.5, **style)
 
     def document(self, x: float, y: float, label: str) -> None:
         """A sheet of XML."""
         self.parts.append(
             f'<path d="M{x:g} {y:g} h26 l12 12 v38 h-38 z M{x + 26:g} {y:g} v12 h12" fill="{PAPER}" stroke="{INK}"/>'
         )
-        self.text(x + 19, y + 34, "</>", size=13, font_family=MONO, text_anchor="middle")
-        self.text(x + 19, y + 66, label, size=12, text_anchor="middle", fill=PALE)
+        self.words(x + 19, y + 34, "</>", size=13, font_family=MONO, text_anchor="middle")
+        self.words(x + 19, y + 66, label, size=12, text_anchor="middle", fill=PALE)
 
 
 def lines(names: Sequence[str], width: float) -> list[list[str]]:
@@ -259,7 +237,7 @@ def _operators(drawing: Drawing, box: Box) -> None:
     top = Box(x, y, width, box.height - 46 - 58 * len(floors))
     drawing.rooms["operators"] = top
     drawing.box(top, PAPER)
-    drawing.text(x + 10, y + 22, "one module each", size=12.5, fill=PALE)
+    drawing.words(x + 10, y + 22, "one module each", size=12.5, fill=PALE)
     drawing.chips(operators, x + 10, y + 38, width - 58)
     for i, floor in enumerate(floors):
         drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))
@@ -270,7 +248,7 @@ def _sources(drawing: Drawing, box: Box) -> None:
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     (first,) = storeys("sources")
     drawing.storey("sources", first, Box(x, y, width - ASIDE, STOREY))
-    drawing.text(x + 1, y + STOREY + 20, "sources.xml", size=13, font_family=MONO, font_weight="bold")
+    drawing.words(x + 1, y + STOREY + 20, "sources.xml", size=13, font_family=MONO, font_weight="bold")
     floors = storeys("sources.xml")
     low = y + STOREY + 28
     step = (box.bottom - 6 - low) / len(floors)
@@ -302,14 +280,14 @@ def _paths(drawing: Drawing) -> None:
 
     drawing.document(946, levels[0] - 25, "input")
     drawing.document(16, corridor - 25, "result")
-    drawing.path(TUPLE, (945, levels[0] - 9), (blue, levels[0] - 9), (blue, middle))
-    drawing.path(TUPLE, (shaft - 15, runtime.bottom), (shaft - 15, lane), (operators.right - 24, lane))
-    drawing.path(TUPLE, (shaft - 15, lane - 12), (shaft - 15, state.y + 23), (state.right - 24, state.y + 23))
-    drawing.path(TUPLE, (out, operators.y), (out, corridor + 6), (60, corridor + 6), head=True)
-    drawing.path(PUNCTUATION, (945, levels[0] + 9), (orange, levels[0] + 9), (orange, middle))
-    drawing.path(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below + 18))
-    drawing.path(PUNCTUATION, (shaft, below), (shaft, lane + 28), (operators.right - 24, lane + 28))
-    drawing.path(PUNCTUATION, (out + 26, operators.y), (out + 26, corridor - 8), (60, corridor - 8), head=True)
+    drawing.way(TUPLE, (945, levels[0] - 9), (blue, levels[0] - 9), (blue, middle))
+    drawing.way(TUPLE, (shaft - 15, runtime.bottom), (shaft - 15, lane), (operators.right - 24, lane))
+    drawing.way(TUPLE, (shaft - 15, lane - 12), (shaft - 15, state.y + 23), (state.right - 24, state.y + 23))
+    drawing.way(TUPLE, (out, operators.y), (out, corridor + 6), (60, corridor + 6), head=True)
+    drawing.way(PUNCTUATION, (945, levels[0] + 9), (orange, levels[0] + 9), (orange, middle))
+    drawing.way(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below + 18))
+    drawing.way(PUNCTUATION, (shaft, below), (shaft, lane + 28), (operators.right - 24, lane + 28))
+    drawing.way(PUNCTUATION, (out + 26, operators.y), (out + 26, corridor - 8), (60, corridor - 8), head=True)
 
     for number, level in enumerate([levels[0] - 9, *levels[1:], middle], 1):
         drawing.stop(TUPLE, number, blue, level)
@@ -324,11 +302,11 @@ def _paths(drawing: Drawing) -> None:
 
 
 def _legend(drawing: Drawing, y: float) -> None:
-    drawing.path(TUPLE, (82, y), (122, y), head=True)
-    drawing.text(132, y + 4, "the path of a tuple")
-    drawing.path(PUNCTUATION, (282, y), (322, y), head=True)
-    drawing.text(332, y + 4, "the path of a punctuation")
-    drawing.text(930, y + 4, "A room imports from rooms below it, never from above.", fill=PALE, text_anchor="end")
+    drawing.way(TUPLE, (82, y), (122, y), head=True)
+    drawing.words(132, y + 4, "the path of a tuple")
+    drawing.way(PUNCTUATION, (282, y), (322, y), head=True)
+    drawing.words(332, y + 4, "the path of a punctuation")
+    drawing.words(930, y + 4, "A room imports from rooms below it, never from above.", fill=PALE, text_anchor="end")
 
 
 def _towards(corner: tuple[float, float], other: tuple[float, float], radius: float = 9) -> tuple[float, float]:

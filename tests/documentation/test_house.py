@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation import house
+from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
 
 
 def test_the_picture_is_that_of_the_floors_in_pyproject() -> None:
     assert house.PICTURE.read_text(encoding="utf-8") == house.drawn(), "make house draws it anew"
+
+
+def test_the_picture_of_a_refused_query_is_what_explain_draws_today() -> None:
+    assert refused.PICTURE.read_text(encoding="utf-8") == refused.drawn(), "make house draws it anew"
 
 
 def test_every_folder_of_the_packages_is_a_room_in_it() -> None:

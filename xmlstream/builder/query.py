@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from operators.describe import Describe
 from operators.punctuate import Punctuate, Ungrammatical
@@ -30,6 +30,7 @@ from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
 from xmlstream.runtime import runner
 from xmlstream.runtime.tally import Summary
+from xmlstream.safety.explanation import Format, explained
 from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
@@ -71,9 +72,23 @@ class Query:
         """What will run, unless it is run `as_written`, which is `root`."""
         return optimized(self.root)
 
-    def explain(self, *, as_written: bool = False) -> str:
-        """The plan as text, a node a line, its inputs below it; as it will run, or `as_written`."""
-        return tree(self.root if as_written else self.plan)
+    def explain(
+        self, *, as_written: bool = False, format: Format | Literal["plan"] = "plan", follow: bool = False
+    ) -> str:
+        """The plan, a node a line, its inputs below it; or what is known of it before it runs.
+
+        Args:
+            as_written: The plan as the query says; else as it will run.
+            format: The `plan` alone; or with what each operator promises, when it answers and what it keeps until when,
+                as `text`, `json`, `svg` or `html`.
+            follow: Whether its sources are waited for, as `start` does, so that nobody knows of an end of theirs.
+        """
+        root = self.root if as_written else self.plan
+        return tree(root) if format == "plan" else explained(root, follow=follow, format_=format)
+
+    def _repr_html_(self) -> str:
+        """The plan with its verdicts, drawn, as a notebook shows it."""
+        return explained(self.plan, format_="svg")
 
     def select(self, *items: str) -> Query:
         """These expressions of each tuple, as in SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""

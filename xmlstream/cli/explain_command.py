@@ -15,6 +15,8 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    SVG = "svg"
+    HTML = "html"
 
 
 def explain(
@@ -29,7 +31,9 @@ def explain(
     as_written: Annotated[
         bool, typer.Option("--as-written", help="The plan as the query says, without the rules of the optimizer.")
     ] = False,
-    format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.TEXT,
+    format_: Annotated[
+        Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
+    ] = Format.TEXT,
 ) -> None:
     """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks."""
     from xmlstream.optimizer.rules import optimized
@@ -39,4 +43,4 @@ def explain(
     text, called = query_text(query)
     root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
     root = root if as_written else optimized(root)
-    typer.echo(explained(root, follow=follow, as_json=format_ is Format.JSON))
+    typer.echo(explained(root, follow=follow, format_=format_.value, title=called, query=text))

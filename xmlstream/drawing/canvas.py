@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
 Point = tuple[float, float]
 
@@ -87,7 +88,7 @@ def written(attributes: dict[str, str]) -> str:
 def curve(points: Sequence[Point]) -> str:
     """A smooth path through points, level at each of them."""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
-    for (x, y), (to_x, to_y) in zip(points, points[1:], strict=False):
+    for (x, y), (to_x, to_y) in pairwise(points):
         if y == to_y:
             path += f" H{to_x:g}"
         else:

@@ -18,6 +18,7 @@ from xmlstream.drawing.canvas import Box, Point
 Arrow = tuple[int, int]
 
 _SWEEPS = 12
+"""How often orders are looked at; places settle more slowly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def _crossings(graph: _Graph) -> int:
 def _middles(graph: _Graph, between: float) -> list[float]:
     """How far down the middle of each is."""
     middles = [0.0] * len(graph.heights)
-    for sweep in range(_SWEEPS):
+    for sweep in range(3 * _SWEEPS + 1):
         for column in graph.columns[::-1] if sweep % 2 else graph.columns:
             # The first time only what is at the left is known.
             beside = [graph.before[v] + (graph.after[v] if sweep else []) for v in column]

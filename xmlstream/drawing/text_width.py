@@ -57,7 +57,7 @@ def wrapped(text: str, room: float, size: float, *, most: int = 3, mono: bool = 
     """The text in lines, broken at blanks, the last of them cut.
 
     >>> wrapped("never, since nothing closes it", 90, 10)
-    ['never, since', 'nothing closes', 'it']
+    ['never, since', 'nothing closes it']
     """
     lines: list[str] = []
     words = re.findall(r"\S+", text)

@@ -1,31 +1,51 @@
-"""An explanation of a query before it runs: its plan, its verdicts and its remedies, as text or as JSON."""
+"""An explanation of a query before it runs: plan, verdicts and remedies, as text, JSON, a picture or a page."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
 
 from punct_ns.scheme import format_schemes
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import described
+from xmlstream.safety.explanation_page import explanation_page
+from xmlstream.safety.picture import picture
 from xmlstream.safety.promises import END
-from xmlstream.safety.remedies import remedies
-from xmlstream.safety.verdicts import OperatorVerdict, Waiting, judged
+from xmlstream.safety.remedies import Remedy, remedies
+from xmlstream.safety.verdicts import OperatorVerdict, QueryVerdict, Waiting, judged
 from xmlstream.safety.words import summary, tree
 
+Format: TypeAlias = Literal["text", "json", "svg", "html"]
+"""How an explanation is written: for people, for programs, as a picture, as a page of its own with the query's text."""
 
-def explained(root: Node, *, follow: bool = False, as_json: bool = False) -> str:
+
+def explained(
+    root: Node, *, follow: bool = False, format_: Format = "text", title: str = "query", query: str = ""
+) -> str:
     """What is known of a plan before it runs.
 
     Args:
         root: The plan.
         follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
-        as_json: As one JSON object, rather than as text.
+        format_: How it is written.
+        title: On a page, what the query is called.
+        query: On a page, its text; empty where it has none.
     """
     verdict = judged(root, follow=follow)
     mending = remedies(root, follow=follow)
-    if not as_json:
-        return f"{tree(verdict)}\n\n{summary(verdict, mending)}"
+    match format_:
+        case "text":
+            return f"{tree(verdict)}\n\n{summary(verdict, mending)}"
+        case "json":
+            return _json(verdict, mending)
+        case "svg":
+            return picture(verdict, mending).strip()
+        case "html":
+            return explanation_page(verdict, mending, title=title, query=query).strip()
+
+
+def _json(verdict: QueryVerdict, mending: Sequence[Remedy]) -> str:
     called = {one.node: one.name for one in verdict.operators}
     return json.dumps(
         {

@@ -9,7 +9,7 @@ Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from operators.join import Join
 from operators.joins.punctuation_graph import PunctuationGraph
@@ -48,11 +48,11 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
         return None
     shapes = graph.promised_shapes([known[below].promises.running for below in node.inputs])
     reached = {i: graph.reached(i, shapes) for i in range(graph.inputs)}
-    names = [known[below].name for below in node.inputs]
+    names = _names(node, known)
     with canvas.group(class_="join", data_join=known[node].name):
         title = f"{known[node].name}: who purges whom"
         canvas.text(x, y + 12, title, size=13, class_="strong")
-        said = [_said(i, names, reached[i]) for i in range(graph.inputs)]
+        said = list(_said(names, reached))
         if graph.inputs > _MOST:
             purged = sum(len(found) == graph.inputs for found in reached.values())
             told = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
@@ -81,33 +81,50 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
     return Box(x, y, right - x, low + 4 - y)
 
 
+def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
+    """What the inputs of a join are called: by the one source that an input stands on, unless that is so of two."""
+    found = []
+    for below in node.inputs:
+        while len(below.inputs) == 1:
+            (below,) = below.inputs  # noqa: PLW2901 - down to where it begins, or parts
+        found.append(below if not below.inputs else None)
+    return [
+        known[below if own is None or found.count(own) > 1 else own].name
+        for below, own in zip(node.inputs, found, strict=True)
+    ]
+
+
 def _closing(graph: PunctuationGraph, i: int, shapes: Mapping[int, frozenset[frozenset[int]]]) -> str:
     keys = graph.keys(i)
     said = [", ".join(keys[key] for key in sorted(shape)) for shape in sorted(shapes[i], key=sorted)]
     return f"closes {'; '.join(text or 'all' for text in said)}" if said else "closes nothing of the join"
 
 
-def _said(i: int, names: Sequence[str], reached: frozenset[int]) -> str:
-    missing = [name for j, name in enumerate(names) if j not in reached]
-    if not missing:
-        return f"tuples of {names[i]} are purged: all others are reached from it"
-    return f"tuples of {names[i]} are kept for ever: nothing leads to {' and '.join(missing)}"
+def _said(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterator[str]:
+    """Whose tuples are purged, and what is out of reach of the others."""
+    purged = [name for i, name in enumerate(names) if len(reached[i]) == len(names)]
+    if len(purged) == len(names):
+        yield "tuples of each input are purged: from each, all others are reached"
+    elif purged:
+        yield f"tuples of {' and '.join(purged)} are purged: all others are reached"
+    for i, name in enumerate(names):
+        if missing := [other for j, other in enumerate(names) if j not in reached[i]]:
+            yield f"tuples of {name} are kept for ever: nothing leads to {' and '.join(missing)}"
 
 
 def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
     """Two side by side, more around an ellipse, wide enough that none hides an arrow between others."""
     if number == 2:
         return [Box(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
-    across, down = (wide + 46) / 2 / math.sin(math.pi / number), (_HIGH + 40) / 2 / math.sin(math.pi / number)
+    across, down = ((side + 46) / 2 / math.sin(math.pi / number) for side in (wide, _HIGH + 14))
+    down = max(down, 84.0)
     turns = [2 * math.pi * i / number - math.pi / 2 for i in range(number)]
     middles = [(across * math.cos(turn), down * math.sin(turn)) for turn in turns]
     left, top = min(mx for mx, _ in middles), min(my for _, my in middles)
     return [Box(round(x + mx - left, 1), round(y + my - top, 1), wide, _HIGH) for mx, my in middles]
 
 
-def _arrows(
-    canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]
-) -> None:
+def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
     """One from each input that has all classes of the shape; where none has, from one of each class by a dot."""
     having = [i for i in range(graph.inputs) if i != target and shape <= graph.keys(i).keys()]
     to = _middle(places[target])
@@ -117,7 +134,9 @@ def _arrows(
         return
     givers = sorted({min(i for i in graph.classes[key] if i != target) for key in shape})
     mean = tuple(sum(_middle(places[i])[axis] for i in givers) / len(givers) for axis in (0, 1))
-    dot = ((mean[0] + to[0]) / 2, (mean[1] + to[1]) / 2)
+    edge = _edge(to, (mean[0], mean[1]), places[target])
+    away = 26 / math.hypot(mean[0] - to[0], mean[1] - to[1])
+    dot = (edge[0] + away * (mean[0] - to[0]), edge[1] + away * (mean[1] - to[1]))
     for i in givers:
         start = _edge(_middle(places[i]), dot, places[i])
         canvas.path(f"M{start[0]:.1f} {start[1]:.1f} L{dot[0]:.1f} {dot[1]:.1f}", class_="arrow")

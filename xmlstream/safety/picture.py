@@ -14,8 +14,8 @@ from xmlstream.plan.nodes import Node, Results, Scan, Static
 from xmlstream.plan.plan_text import described
 from xmlstream.safety.join_figure import join_figure
 from xmlstream.safety.remedies import Remedy
-from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, Waiting, When
-from xmlstream.safety.words import answering, kept_words, summary
+from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
+from xmlstream.safety.words import answering, kept_words, summary, troubles
 
 _MARGIN = 20.0
 
@@ -68,13 +68,12 @@ def svg(canvas: Canvas, wide: float, high: float, title: str) -> str:
     size = f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="xs" {size} role="group">\n<title>{title}</title>\n'
-        f'<style>{COLOURS}\n{SHAPES}</style>\n<rect class="paper" width="100%" height="100%" rx="10"/>\n{parts}\n</svg>\n'
+        f"<style>{COLOURS}\n.xs{{--wide:{wide:g}px}}\n{SHAPES}</style>\n"
+        f'<rect class="paper" width="100%" height="100%" rx="10"/>\n{parts}\n</svg>\n'
     )
 
 
-def _card(
-    one: OperatorVerdict, known: dict[Node, OperatorVerdict], asked: dict[str, Scheme], *, live: bool
-) -> Card:
+def _card(one: OperatorVerdict, known: dict[Node, OperatorVerdict], asked: dict[str, Scheme], *, live: bool) -> Card:
     node = one.node
     parameters = described(node)
     lines = [Line(brief(parameters), mono=True, rows=2, title=parameters)]
@@ -127,14 +126,18 @@ def brief(parameters: str) -> str:
     return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
 
 
+def lines_of(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> Iterator[tuple[str, Tone]]:
+    """The verdict on the query, and what would mend it, each line with its tone."""
+    trouble = len(troubles(verdict))
+    for i, said in enumerate(summary(verdict, remedies).splitlines()):
+        yield said, _TONES[verdict.answers] if not trouble else "bad" if i < trouble else "mend"
+
+
 def _conclusion(canvas: Canvas, verdict: QueryVerdict, remedies: Sequence[Remedy], box: Box) -> Box:
-    """The verdict on the query, and what would mend it."""
+    """Those lines, drawn."""
     y, right = box.y, box.x
-    troubled = bool(verdict.troubled())
-    for said in summary(verdict, remedies).splitlines():
-        mends = said.startswith(("Promise", "Or promise"))
-        tone: Tone = "mend" if mends else "bad" if troubled else _TONES[verdict.answers]
-        for i, line in enumerate(wrapped(said, box.width, 14, most=3)):
+    for said, tone in lines_of(verdict, remedies):
+        for i, line in enumerate(wrapped(said, box.width - 18, 14, most=3)):
             if not i:
                 canvas.circle(box.x + 5, y + 9, 5, class_=tone)
             canvas.text(box.x + 18, y + 14, line, size=14, class_=tone)
