@@ -69,7 +69,7 @@ class Difference(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Three logs of tuples, what each input has said, what went out of it, and what waits."""
-        logs = dict.fromkeys(["undecided", "second", "emitted"], LogSchema(self.attributes))
+        logs = {name: LogSchema(self.attributes, of=i) for name, i in (("undecided", 0), ("second", 1), ("emitted", 0))}
         return StateSchema(logs, dict.fromkeys(["input-0", "input-1", "sent"], self.attributes), ["waiting"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -31,6 +31,7 @@ from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
+from operators.state.purge_after import LATEST, SINCE, deduplicated
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
@@ -99,7 +100,7 @@ class GroupBy(Operator):
         """The groups that are not complete, and what is said of groups."""
         combine = self._combine if self._merges is not None or self._once else None
         keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
-        return StateSchema({"groups": LogSchema(keys, combine)}, completion_sets(inputs[0], keys))
+        return StateSchema({"groups": LogSchema(keys, combine, shown=self._shown)}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""
@@ -147,11 +148,13 @@ class GroupBy(Operator):
         needed = tuples.select(*map(quoted, [*self.keys, *others]))
         return needed.dropDuplicates() if self._once else needed
 
-    def _combine(self, kept: DataFrame) -> DataFrame:
+    def _combine(self, kept: DataFrame, aged: bool = False) -> DataFrame:
         """Kept rows of several slices as one."""
         if (merges := self._merges) is not None:
-            return self._aggregated(kept, [column for p in merges for column in p.merge])
-        return kept.dropDuplicates()
+            return self._aggregated(
+                kept, [*(column for p in merges for column in p.merge), *([LATEST] if aged else [])]
+            )
+        return deduplicated(kept, aged=aged)
 
     def _answers(self, kept: DataFrame) -> DataFrame:
         """The output tuples of kept rows, each of whose groups is complete and combined."""
@@ -163,6 +166,13 @@ class GroupBy(Operator):
         return self._aggregated(
             kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
         )
+
+    def _shown(self, kept: DataFrame) -> DataFrame:
+        """Kept rows with what partial aggregates have come to up to now."""
+        if (merges := self._merges) is None:
+            return kept
+        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in zip(merges, self.aggregates, strict=True)]
+        return kept.selectExpr(*map(quoted, self.keys), *values, SINCE)
 
     def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
         from pyspark.sql import functions as F

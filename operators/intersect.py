@@ -69,7 +69,7 @@ class Intersect(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of one input alone, and those that went out; what each input has said, and what waits."""
-        logs = dict.fromkeys(["side-0", "side-1", "emitted"], LogSchema(self.attributes))
+        logs = {name: LogSchema(self.attributes, of=i) for name, i in (("side-0", 0), ("side-1", 1), ("emitted", 0))}
         sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
         return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
 

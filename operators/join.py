@@ -133,7 +133,8 @@ class Join(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""
-        logs = {name: LogSchema(self.equi_join.keys(side, inputs)) for side in range(2) for name in _log_names(side)}
+        keys = [self.equi_join.keys(side, inputs) for side in range(2)]
+        logs = {name: LogSchema(keys[side], of=side) for side in range(2) for name in _log_names(side)}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
 

@@ -123,7 +123,7 @@ class MultiwayJoin(Operator):
         sets = {"sent": self.schema(*inputs)}
         for i, schema in enumerate(inputs):
             sets |= completion_sets(schema, self._classes(i, schema), i)
-        logs = {f"input-{i}": LogSchema(schema) for i, schema in enumerate(inputs)}
+        logs = {f"input-{i}": LogSchema(schema, of=i) for i, schema in enumerate(inputs)}
         return StateSchema(logs, sets, ["pending", "slices", *(f"waiting-{i}" for i in range(self.inputs))])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

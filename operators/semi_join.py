@@ -114,7 +114,7 @@ class SemiJoin(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
-        logs = {name: LogSchema(self.equi_join.keys(i, inputs)) for i, name in enumerate(["undecided", "right"])}
+        logs = {name: LogSchema(self.equi_join.keys(i, inputs), of=i) for i, name in enumerate(["undecided", "right"])}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
         return StateSchema(logs, sets, ["waiting-0"] if self.anti else ["waiting-0", "waiting-1"])
 

@@ -72,7 +72,8 @@ class ByRoster:
 
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
-        return StateSchema({"latest": LogSchema(Schema((schema.attribute(self.member),)), self._latest)})
+        member = Schema((schema.attribute(self.member),))
+        return StateSchema({"latest": LogSchema(member, lambda rows, _aged: self._latest(rows), of=None)})
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what comes after the position at which its value had passed."""

@@ -6,18 +6,21 @@ there; nothing counts before that commit, and a slice that is run again after a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from operators.state.behaviour import Slice, Tuples
-from operators.state.segments import SegmentStore
+from operators.state.purge_after import PurgeAfter, Since, overdue_letter
+from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.slices import quoted
+from punct_ns.slices import in_utc, quoted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -52,7 +55,8 @@ class OperatorState:
 
     `inputs` are the schemas of the operator's inputs. `notes` are facts as JSON has them, few, since every commit
     writes them whole. `time` is the one recorded with the slice; of its tuples, `set_aside` counts those that go no
-    further, and `letters` are those of them that are kept as dead letters.
+    further, and `letters` are those of them that are kept as dead letters; `overdue` counts kept rows that were there
+    for longer than `purge_after` allows, and `overdue_letters` gives them.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class OperatorState:
         inputs: tuple[Schema, ...],
         declared: StateSchema,
         committed: dict[str, Any] | None = None,
+        purge_after: PurgeAfter | None = None,
+        lasting: Collection[int] = (),
     ) -> None:
         """Make it, empty or as a commit recorded it.
 
@@ -69,13 +75,15 @@ class OperatorState:
             inputs: The schemas of the operator's inputs.
             declared: What the operator keeps.
             committed: The operator's record, if it has one.
+            purge_after: How long tuples are kept at the most.
+            lasting: The inputs whose tuples are kept however long: those that are read once and for all.
 
         Raises:
             StateError: The record is not of what the operator keeps.
         """
         self.inputs = inputs
         self.time: datetime | None = None
-        self.set_aside = 0
+        self.set_aside = self.overdue = 0
         self.letters: list[dict[str, Any]] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
@@ -85,10 +93,30 @@ class OperatorState:
         sets, logs = committed["sets"], committed["kept"]
         self._sets = {name: HeldPunctuations(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
         self._logs = {name: TupleLog(store, log, logs.get(name)) for name, log in declared.logs.items()}
+        self._purge_after, self._overdue = purge_after, list[Segment]()
+        limited = (name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting)
+        self._limited = list(limited) if purge_after is not None else []
 
-    def begin(self, time: datetime) -> None:
-        """A slice begins, at its recorded time."""
+    def begin(self, time: datetime, slice_: int = 0) -> None:
+        """A slice begins, at its recorded time; kept rows that are overdue are purged."""
         self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
+        self._overdue = []
+        for name in self._limited:
+            assert self._purge_after is not None
+            self._logs[name].begin(Since.of(slice_, time))
+            if (overdue := self._logs[name].overdue(self._purge_after)) is not None:
+                if (shown := self._declared.logs[name].shown) is not None:
+                    overdue = self._store.write(shown(self._store.frame(overdue)), overdue.rows)
+                self._overdue.append(overdue)
+        self.overdue = sum(segment.rows for segment in self._overdue)
+
+    def overdue_letters(self) -> Iterator[dict[str, Any]]:
+        """The dead letters of the slice's overdue rows, without their source's name."""
+        for segment in self._overdue:
+            for batch in self._store.batches(segment):
+                assert self._purge_after is not None
+                for row in in_utc(pa.Table.from_batches([batch])).to_pylist():
+                    yield overdue_letter(row, self._purge_after)
 
     def scratch(self, kind: type[Scratch]) -> Scratch:
         """What the behaviours hand to each other within a slice: one object of this class, made anew for each slice."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,15 @@ class SegmentStore:
                 frame = parquet_files(self._spark, struct, str(self._directory / segment.name))
             self._frames[segment.name] = frame
         return self._frames[segment.name]
+
+    def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The segment's rows, or these columns of them, a part at a time."""
+        if (table := self._tables.get(segment.name)) is not None:
+            yield from (table.select(columns) if columns is not None else table).to_batches()
+            return
+        for part in data_files(self._directory / segment.name) if segment.rows else ():
+            with pq.ParquetFile(part) as file:
+                yield from file.iter_batches(columns=None if columns is None else list(columns))
 
     def record(self, segment: Segment) -> dict[str, Any]:
         """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""

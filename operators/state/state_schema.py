@@ -23,19 +23,26 @@ A record without a number is of before state was declared: it leaves out the log
 """
 
 
-Combine = Callable[["DataFrame"], "DataFrame"]
+Combine = Callable[["DataFrame", bool], "DataFrame"]
 """What rows of several slices come to, such as the partial aggregates of a group to one.
 
-It must be idempotent, and may be applied to any part of the rows that no key straddles.
+It must be idempotent, and may be applied to any part of the rows that no key straddles. The flag
+says that rows bear since when they are there (`operators.state.purge_after`): what they come to bears the latest of it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LogSchema:
-    """A tuple log: the attributes of the punctuations that purge it, and how its rows combine, if they do."""
+    """A tuple log: the attributes of the punctuations that purge it, and how its rows combine, if they do.
+
+    `of` is the input whose tuples it keeps; None where it notes something for its operator, and has an end by itself.
+    `shown` makes of its overdue rows what people understand, where they are no tuples.
+    """
 
     purging: Schema
     combine: Combine | None = None
+    of: int | None = 0
+    shown: Callable[[DataFrame], DataFrame] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Tuple log: kept rows as segments, less what was purged; small logs are rewritten, large ones are filtered when read.
 
 A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
-with them), and what it did is listed by `record` for its commit.
+with them), and what it did is listed by `record` for its commit. Where rows may become overdue
+(`operators.state.purge_after`) each bears since when it is there, which its operator never sees.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute
+
 from operators.state.behaviour import Tuples
+from operators.state.purge_after import SINCE, PurgeAfter, Since
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import LogSchema
@@ -19,6 +24,8 @@ from punct_ns.slices import condition, is_inline, matching, not_matching, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+pc: Any = pyarrow.compute
 
 SMALL = 100_000
 """Rows up to which kept tuples are rewritten when some are purged, rather than filtered when read."""
@@ -56,6 +63,32 @@ class TupleLog:
         self._parts = [self._restored(part) for part in committed["segments"]]
         self.rows: int = committed["rows"]
         self.purged = 0
+        self._now: Since | None = None
+        # No row came before; of rows that bear nothing, or of which nothing was recorded, nobody knows.
+        self._oldest = Since(*committed.get("oldest", (0, 0))) if self._parts else None
+
+    def begin(self, now: Since) -> None:
+        """A slice begins; from the first one on rows bear since when they are there, those that are there from now."""
+        begins, self._now = self._now is None, now
+        bears = [SINCE in part.segment.struct for part in self._parts]
+        if begins and not all(bears):
+            self._oldest = Since(0, 0) if any(bears) else now
+            self._rewrite()
+
+    def overdue(self, limit: PurgeAfter) -> Segment | None:
+        """Purges the rows that are there for too long, as of the slice that has begun; they, None for none."""
+        self._require_computed("purged")
+        assert self._now is not None
+        if self._oldest is None or not limit.is_due(self._oldest, self._now, self.rows):
+            return None
+        whole = self._combined(self._frame())
+        leaving, staying = self._store.split(whole, limit.condition(self._now), self.at_most)
+        self._replace(staying)
+        self.purged += leaving.rows
+        self._oldest = min(
+            (_first(batch) for batch in self._store.batches(staying, [SINCE]) if len(batch)), default=None
+        )
+        return leaving if leaving.rows else None
 
     def _restored(self, part: dict[str, Any]) -> _Part:
         removed = tuple(self._store.restore(segment) for segment in part["removed"])
@@ -82,7 +115,7 @@ class TupleLog:
 
     def whole(self) -> Tuples | None:
         """All kept rows, not combined across segments; None for none."""
-        return None if self.is_empty else Tuples(self._frame(), self.at_most, exact=self._fresh is None)
+        return None if self.is_empty else Tuples(self._seen(self._frame()), self.at_most, exact=self._fresh is None)
 
     def _frame(self) -> DataFrame:
         """All kept rows of a log that is not empty."""
@@ -97,19 +130,22 @@ class TupleLog:
     def add(self, tuples: Tuples) -> None:
         """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them."""
         self._require_computed("added to")
-        self._fresh = tuples
+        self._fresh = replace(tuples, frame=self._aged(tuples.frame))
+        self._oldest = self._oldest or self._now
 
     def append(self, tuples: Tuples) -> Tuples:
         """Adds rows and returns them computed, so that others may read them."""
         self._require_computed("appended to")
-        segment = self._store.write(tuples.frame, tuples.at_most)
+        segment = self._store.write(self._aged(tuples.frame), tuples.at_most)
+        appended = Tuples(self._seen(self._store.frame(segment)), segment.rows, computed=True)
         if segment.rows == 0:
-            return Tuples(self._store.frame(segment), 0, computed=True)
+            return appended
         self._parts.append(_Part(segment, since=len(self._purging)))
+        self._oldest = self._oldest or self._now
         self.rows += segment.rows
         if len(self._parts) > MOST_SEGMENTS:
             self._rewrite()
-        return Tuples(self._store.frame(segment), segment.rows, computed=True)
+        return appended
 
     def take(self, punctuations: Sequence[Punctuation]) -> Tuples | None:
         """Purges the rows that the punctuations match, and returns them, combined and computed; None for none."""
@@ -118,7 +154,7 @@ class TupleLog:
         if self.is_empty:
             return None
         leaving = self._take_rewriting(punctuations) if self._rewritable else self._take_logically(punctuations)
-        return Tuples(self._store.frame(leaving), leaving.rows, computed=True) if leaving.rows else None
+        return Tuples(self._seen(self._store.frame(leaving)), leaving.rows, computed=True) if leaving.rows else None
 
     def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
         whole = self._combined(self._frame())
@@ -166,7 +202,20 @@ class TupleLog:
         for removed in part.removed:
             others = self._store.frame(removed)
             left = anti_join(left, others, others.columns, removed.rows)
-        return not_matching(left, self._purging[part.since :])
+        left = not_matching(left, self._purging[part.since :])
+        if SINCE in part.segment.struct:
+            return left if self._now is not None else left.drop(SINCE)
+        return self._aged(left)
+
+    def _aged(self, frame: DataFrame) -> DataFrame:
+        """Rows that are there from this slice on, bearing that if rows do."""
+        if self._now is None or SINCE in frame.columns:
+            return frame
+        return frame.selectExpr("*", self._now.column)
+
+    def _seen(self, frame: DataFrame) -> DataFrame:
+        """Rows as the operator sees them."""
+        return frame if self._now is None else frame.drop(SINCE)
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
@@ -202,10 +251,10 @@ class TupleLog:
             self._rewrite()
             return
         fresh, self._fresh = self._fresh, None
-        self.append(fresh)
+        self.append(fresh)  # it bears its age already
 
     def _combined(self, frame: DataFrame) -> DataFrame:
-        return self._combine(frame) if self._combine is not None else frame
+        return self._combine(frame, self._now is not None) if self._combine is not None else frame
 
     def _rewrite(self) -> None:
         self._replace(self._store.write(self._combined(self._frame()), self.at_most))
@@ -214,6 +263,8 @@ class TupleLog:
         self._parts = [_Part(segment)] if segment is not None and segment.rows else []
         self.rows = sum(part.segment.rows for part in self._parts)
         self._purging, self._fresh = [], None
+        if not self._parts:
+            self._oldest = None
 
     def record(self) -> dict[str, Any]:
         """What this log is after the slice."""
@@ -230,8 +281,15 @@ class TupleLog:
                 for part in self._parts
             ],
             "purging": [str(p) for p in self._purging],
+            **({"oldest": self._oldest} if self._now is not None and self._oldest is not None else {}),
         }
 
     def _require_computed(self, what: str) -> None:
         if self._fresh is not None:
             raise RuntimeError(f"a tuple log is {what} while rows that were added to it await take or settle")
+
+
+def _first(batch: pa.RecordBatch) -> Since:
+    """Since when the oldest of some rows is there: slices, and their times, only grow."""
+    ages: Any = batch[SINCE]
+    return Since(*(pc.min(ages.field(name)).as_py() for name in Since._fields))

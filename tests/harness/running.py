@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from operators.state.behaviour import Operator, Slice, Tuples, advance
 from operators.state.operator_state import OperatorState
+from operators.state.purge_after import PurgeAfter
 from operators.state.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -40,7 +42,7 @@ class Running:
 
     With `positioned`, tuples come with their positions, as from a source; `positions` are those of the last output.
     `time` is recorded with the next slice. With `bounded`, nobody knows how many tuples come, but for a bound; so also
-    where none do, as behind a select that none satisfies.
+    where none do, as behind a select that none satisfies. `purge_after` and `lasting` are the state's.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class Running:
         *inputs: Schema,
         positioned: bool = False,
         bounded: bool = False,
+        purge_after: PurgeAfter | None = None,
+        lasting: Collection[int] = (),
     ) -> None:
         self.positions: list[Any] = []
         self.time = datetime(2003, 5, 15, 17, 20, tzinfo=UTC)
@@ -58,7 +62,8 @@ class Running:
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
         self._store = SegmentStore(spark, directory)
-        self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs))
+        self._limit, self._lasting = purge_after, lasting
+        self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs), None, purge_after, lasting)
         self._slice = 0
         self._record: dict[str, Any] | None = None
 
@@ -66,7 +71,7 @@ class Running:
         """One slice of each input."""
         self._slice += 1
         self._store.begin(self._slice)
-        self._state.begin(self.time)
+        self._state.begin(self.time, self._slice)
         slices = [
             Slice(self._tuples(rows, schema), tuple(punctuations))
             for (rows, punctuations), schema in zip(inputs, self.inputs, strict=True)
@@ -115,10 +120,19 @@ class Running:
         """The punctuations in all sets of the operator."""
         return self._state.punctuations_held
 
-    def restart(self) -> None:
-        """As after a crash: another process, the same directory."""
+    @property
+    def overdue(self) -> list[dict[str, Any]]:
+        """The dead letters of kept rows that were overdue in the last slice, in order."""
+        return sorted(self._state.overdue_letters(), key=lambda letter: str(letter["raw"]))
+
+    def restart(self, purge_after: PurgeAfter | Literal["as before"] | None = "as before") -> None:
+        """As after a crash: another process, the same directory; perhaps with another limit of age."""
+        if purge_after != "as before":
+            self._limit = purge_after
         self._store = SegmentStore(self.spark, self.directory)
-        self._state = OperatorState(self._store, self.inputs, self.operator.state_schema(*self.inputs), self._record)
+        declared = self.operator.state_schema(*self.inputs)
+        record = json.loads(json.dumps(self._record))
+        self._state = OperatorState(self._store, self.inputs, declared, record, self._limit, self._lasting)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:
         if self._bounded:

@@ -21,6 +21,8 @@ class CommonOptions(TypedDict, total=False):
         overwrite: Remove the documents of an earlier query from the output.
         moved: Inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
         trigger: Of `start`, how often a slice begins at the most, such as `10s`.
+        purge_after: How long tuples are kept at the most, such as `1000 slices`, `1 hour` or `PT1H`: older ones become
+            dead letters, and from then on the result is not exact.
         name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan that the query says, without the rules of the optimizer.
@@ -32,6 +34,7 @@ class CommonOptions(TypedDict, total=False):
     overwrite: bool
     moved: bool
     trigger: str | None
+    purge_after: str | None
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
     as_written: bool

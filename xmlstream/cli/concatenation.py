@@ -9,6 +9,7 @@ from xml.parsers import expat
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.sink.exactness import INEXACT
 from xmlstream.sink.standard_output import Written
 
 CHUNK = 1 << 16
@@ -32,6 +33,7 @@ def concatenate(directory: Path, out: Written) -> int:
             hint="a query writes one once it has a result; `xmlstream run` says what it noticed in its input",
         )
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
+    exactness = INEXACT if INEXACT in (_root(paths[-1]) or b"") else b""
     root: bytes | None = None
     ended_line = False
     for path in paths:
@@ -44,15 +46,21 @@ def concatenate(directory: Path, out: Written) -> int:
                     out.write(kept)
                     begins, ended_line = False, part.endswith(b"\n")
                 elif root is None:
-                    root = part
-                    out.write(root)
-                elif part != root:
+                    root = part.replace(INEXACT, b"")
+                    out.write(root[:-1] + exactness + root[-1:])
+                elif part.replace(INEXACT, b"") != root:
                     raise StateError(f"{path.name} has another root than the documents before it", where=str(directory))
     if root is None:
         root = f'<rows xmlns:punct="{PUNCT_NS}">'.encode()
         out.write(root)
     out.write(b"</" + root[1:].split(None, 1)[0].rstrip(b">") + b">\n")
     return len(paths)
+
+
+def _root(path: Path) -> bytes | None:
+    """The root's start tag; None of one without content. That of the last document says whether all are exact."""
+    with path.open("rb") as document:
+        return next((part for is_root, part in _parts(document, path) if is_root), None)
 
 
 def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:

@@ -27,6 +27,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.slices = self.items = self.tuples_out = self.kept = self.held = self.set_aside = 0
+        self.exact = True
         self._began = time.perf_counter()
 
     def add(self, report: ReportJson) -> None:
@@ -35,6 +36,7 @@ class Totals:
         self.items += report["items_in"]
         self.tuples_out += report["tuples_out"]
         self.set_aside += report["set_aside"]
+        self.exact = report["exact"]
         self.kept = sum(operator["kept"] for operator in report["operators"])
         self.held = sum(operator["punctuations_held"] for operator in report["operators"])
 
@@ -44,7 +46,7 @@ class Totals:
         return (
             f"{counted(self.slices, 'slice')}, {counted(self.items, 'item')} ({rate:,.0f}/s){aside}, "
             f"{counted(self.tuples_out, 'tuple')} out; kept: {counted(self.kept, 'tuple')}, "
-            f"{counted(self.held, 'punctuation')}"
+            f"{counted(self.held, 'punctuation')}{'' if self.exact else '; not exact'}"
         )
 
 

@@ -46,6 +46,13 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None,
         typer.Option(help="With --follow, begin a slice no more often: 500ms, 10s, 5m.", metavar="TIME"),
     ] = None,
+    purge_after: Annotated[
+        str | None,
+        typer.Option(
+            help="Divert tuples kept for longer to the dead letters; exact no more: '1000 slices', PT1H.",
+            metavar="TIME",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What Spark's pages call the query.", metavar="NAME")] = None,
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
@@ -83,6 +90,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "overwrite": overwrite,
                 "moved": moved,
                 "trigger": trigger,
+                "purge_after": purge_after,
                 "name": name,
             },
             {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
@@ -136,5 +144,6 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
                 f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
                 f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
                 + ("" if summary.closed else "; the query is open")
+                + ("" if summary.exact else "; the result is not exact: tuples were overdue, and purged")
             )
         console.print(Text(said), highlight=False, soft_wrap=True)

@@ -11,25 +11,28 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Slice, advance
+from operators.state.purge_after import PurgeAfter
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.dead_letters import with_elements
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.findings import Noticed
+from xmlstream.runtime.findings import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
+from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.xml_sink import Draft, Sink
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ class Execution:
         sinks: Sequence[Sink],
         on_slice: Callable[[dict[str, Any]], None],
         dead_letters: Path,
+        purge_after: PurgeAfter | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._busy = threading.Lock()
@@ -64,7 +68,9 @@ class Execution:
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
-        self._states = PlanState(spark, root, checkpoint.directory, latest["operators"] if latest else {})
+        operators = latest["operators"] if latest else {}
+        self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
+        self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         self._source_inputs: dict[Node, SourceInput | StaticInput] = {}
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
@@ -112,15 +118,15 @@ class Execution:
         for node in self._states:
             slices[node] = counted_later(self._advanced(node, slice_id, slices, ranges), node, observed)
         tables = {node: computed_table(slices[node], node) for node in self._results}
+        noticed = self.noticed.plus(self._found())
         drafts = [
-            sink.draft(slice_id, tables[node], slices[node].punctuations)
-            for sink, node in zip(self._sinks, self._results, strict=True)
+            sink.draft(slice_id, tables[node], slices[node].punctuations, self._exactness(below, noticed))
+            for sink, node, below in zip(self._sinks, self._results, self._below, strict=True)
         ]
         closed = all(source.closed for source in self._source_inputs.values())
         outs = {node: tuple_count(slices[node], node, observed, tables) for node in slices}
         operators = tuple(self._report(node, slices, outs) for node in slices)
         whole = self._checkpoint.is_whole(slice_id)
-        noticed = self.noticed.plus(self._found())
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
@@ -128,8 +134,9 @@ class Execution:
             tuples_out=sum(outs[node] for node in self._results),
             operators=operators,
             set_aside=sum(source.set_aside for source in self._source_inputs.values())
-            + sum(state.set_aside for state in self._states.values()),
+            + sum(state.set_aside + state.overdue for state in self._states.values()),
             closed=closed,
+            exact=noticed.exact,
             findings=tuple(finding.json() for finding in noticed.findings()),
         )
         record = {
@@ -150,14 +157,21 @@ class Execution:
         self._time, self.noticed = now, noticed
         self._committed(record, drafts)
 
+    def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:
+        """That of the result of these operators, with what was noticed in the slice in hand."""
+        if below.isdisjoint(noticed.overdue):
+            return Exactness.EXACT
+        return Exactness.LOST if below.isdisjoint(self.noticed.overdue) else Exactness.INEXACT
+
     def _found(self) -> dict[str, Findings]:
         """What was noticed in this slice, by source and operator."""
         found: dict[str, Findings] = {}
         for node, state in self._states.items():
             if isinstance(source := self._source_inputs.get(node), SourceInput):
                 found[self._names[node]] = source.findings
-            elif state.set_aside:
-                found[self._names[node]] = Findings(aside={"ungrammatical": state.set_aside})
+            elif state.set_aside or state.overdue:
+                aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue}
+                found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
         return found
 
     def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
@@ -173,7 +187,8 @@ class Execution:
             case _, operator:
                 slice_ = advance(operator, [slices[n] for n in node.inputs], state)
         letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
-        write_letters(self._dead_letters, name, slice_id, [{"source": name, **letter} for letter in letters])
+        every = ({"source": name, **letter} for letter in chain(letters, state.overdue_letters()))
+        write_letters(self._dead_letters, name, slice_id, every)
         if node in self._shared and slice_.tuples is not None:
             # What several read is computed once.
             return Slice(state.computed(slice_.tuples), slice_.punctuations)
@@ -210,4 +225,5 @@ class Execution:
             punctuations_in=punctuations_in,
             punctuations_out=punctuations_out,
             punctuations_held=state.punctuations_held,
+            overdue=state.overdue,
         )

@@ -7,7 +7,7 @@ run, and to the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from sources.xml.parser.findings import Findings
 from sources.xml.splits.unfinished import WaitingNote, waiting_note
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.runtime.metrics import counted
+
+OVERDUE = "overdue"
+"""What kept tuples are that were purged by age (`operators.state.purge_after`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,16 @@ class Noticed:
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
         return replace(self, found={**self.found, **new})
 
+    @property
+    def overdue(self) -> Collection[str]:
+        """The operators of which tuples were purged by age."""
+        return {name for name, one in self.found.items() if one.aside.get(OVERDUE)}
+
+    @property
+    def exact(self) -> bool:
+        """Whether there are none."""
+        return not self.overdue
+
     def findings(self) -> list[Finding]:
         """What there is to say."""
         said: list[Finding] = []
@@ -88,6 +101,10 @@ class Noticed:
             said += of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
         for name, diverts in self.diverts.items():
             said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
+        for name in sorted(self.overdue):
+            tuples = counted(self.found[name].aside[OVERDUE], "kept tuple")
+            what = f"{tuples} were overdue, and diverted to the dead letters; from then on the result is not exact"
+            said.append(Finding(name, OVERDUE, what.replace(" were ", " was ") if tuples.startswith("1 ") else what))
         return said
 
 

@@ -41,7 +41,8 @@ class Launched:
         """
         if self.query is None:
             self._end()
-            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings())
+            exact = self._execution.noticed.exact
+            return Summary(0, 0, 0, 0.0, closed=True, closed_before=True, findings=self.findings(), exact=exact)
         try:
             ended = self.query.awaitTermination() if seconds is None else self.query.awaitTermination(seconds)
         except Exception as failure:  # noqa: BLE001  whatever Spark reports, its cause is what the user must see
@@ -49,11 +50,14 @@ class Launched:
                 return self.wait(seconds)
             self._end()
             if self._stopped and self._execution.failure is None:
-                return self._tally.summary(self._execution.closed, self.findings())
+                return self._summary()
             raise _cause(self._execution.failure, failure) from None
         if ended is not False:
             self._end()
-        return self._tally.summary(self._execution.closed, self.findings())
+        return self._summary()
+
+    def _summary(self) -> Summary:
+        return self._tally.summary(self._execution.closed, self.findings(), exact=self._execution.noticed.exact)
 
     def is_over(self) -> bool:
         """Whether there is nothing to wait for."""

@@ -12,7 +12,10 @@ from punct_ns.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class OperatorReport:
-    """One operator in one slice; `kept` and `punctuations_held` are what it holds after the slice."""
+    """One operator in one slice; `kept` and `punctuations_held` are what it holds after the slice.
+
+    Of the tuples that were purged, `overdue` counts those that were kept for longer than `purge_after` allows.
+    """
 
     name: str
     tuples_in: int
@@ -22,6 +25,7 @@ class OperatorReport:
     punctuations_in: int
     punctuations_out: int
     punctuations_held: int
+    overdue: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,8 @@ class SliceReport:
     """One slice; `seconds` pass from its arrival to its commit.
 
     `items_in` counts tuples and punctuations of all sources, `set_aside` the items that their modes dropped or
-    diverted; `closed` says that the input has ended for good; `findings` are all that was noticed up to here
-    (`xmlstream.runtime.findings`).
+    diverted; `closed` says that the input has ended for good; `exact` that no tuple was overdue up to here; `findings`
+    are all that was noticed up to here (`xmlstream.runtime.findings`).
     """
 
     slice: int
@@ -40,6 +44,7 @@ class SliceReport:
     operators: tuple[OperatorReport, ...] = field(default=())
     set_aside: int = 0
     closed: bool = False
+    exact: bool = True
     findings: tuple[dict[str, Any], ...] = ()
 
     def json(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operators.state.operator_state import OperatorState
+from operators.state.purge_after import PurgeAfter
 from operators.state.segments import SegmentStore
 from punct_ns.errors import StateError
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
@@ -25,7 +26,14 @@ class PlanState(dict[Node, OperatorState]):
         StateError: Segments are gone or damaged, or what was recorded is not what is declared.
     """
 
-    def __init__(self, spark: SparkSession, root: Node, checkpoint: Path, committed: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Node,
+        checkpoint: Path,
+        committed: Mapping[str, Any],
+        purge_after: PurgeAfter | None = None,
+    ) -> None:
         """Take up what a commit recorded, by the nodes' names, and remove all other segments."""
         super().__init__()
         self._names = names(root)
@@ -38,7 +46,7 @@ class PlanState(dict[Node, OperatorState]):
             store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
             store.require_sound(_segments(recorded))
             try:
-                self[node] = _state(node, store, recorded)
+                self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
                 raise StateError(f"in the checkpoint {checkpoint}, of {name}, {error.what}", hint=error.hint) from None
             store.retain(_segments(recorded))
@@ -47,7 +55,7 @@ class PlanState(dict[Node, OperatorState]):
         """A slice begins, at its recorded time."""
         for node, state in self.items():
             self._stores[node].begin(slice_id)
-            state.begin(time)
+            state.begin(time, slice_id)
 
     def record(self, whole: bool) -> dict[str, Any]:
         """What the slice changed (`whole`: everything), by the nodes' names, for its commit."""
@@ -63,7 +71,9 @@ class PlanState(dict[Node, OperatorState]):
             store.retain(_segments(committed[self._names[node]]))
 
 
-def _state(node: Node, store: SegmentStore, committed: dict[str, Any] | None) -> OperatorState:
+def _state(
+    node: Node, store: SegmentStore, committed: dict[str, Any] | None, purge_after: PurgeAfter | None
+) -> OperatorState:
     """The state of a source or an operator, as it was committed."""
     inputs = tuple(n.schema for n in node.inputs) or (node.schema,)
     match node.operator:
@@ -75,7 +85,13 @@ def _state(node: Node, store: SegmentStore, committed: dict[str, Any] | None) ->
             raise AssertionError("results have no state")
         case operator:
             declared = operator.state_schema(*inputs)
-    return OperatorState(store, inputs, declared, committed)
+    lasting = [i for i, below in enumerate(node.inputs) if _is_static(below)]
+    return OperatorState(store, inputs, declared, committed, purge_after, lasting)
+
+
+def _is_static(node: Node) -> bool:
+    """Whether no stream is read there."""
+    return not any(isinstance(below.operator, Scan) for below in topological(node))
 
 
 def _segments(recorded: dict[str, Any] | None) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import QueryError, StateError
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.options.local_paths import absolute
@@ -67,7 +68,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     """
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
-    pace = settings.pace
+    pace, limit = settings.pace, settings.limit
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()
     if not settings.follow and not (directory / "query.json").exists():
@@ -81,20 +82,25 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         moved=settings.moved,
     )
     try:
-        return _launched(spark, root, settings, pace, recovered)
+        return _launched(spark, root, settings, pace, limit, recovered)
     except BaseException:
         recovered.end()
         raise
 
 
 def _launched(
-    spark: SparkSession, root: Node, settings: Settings, pace: dict[str, Any], recovered: Recovered
+    spark: SparkSession,
+    root: Node,
+    settings: Settings,
+    pace: dict[str, Any],
+    limit: PurgeAfter | None,
+    recovered: Recovered,
 ) -> Launched:
     checkpoint = recovered.checkpoint
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
-    execution = Execution(spark, root, checkpoint, sinks, tally.slice, recovered.dead_letters)
+    execution = Execution(spark, root, checkpoint, sinks, tally.slice, recovered.dead_letters, limit)
     tally.begin()
 
     def end() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import UsageError
 from sources.xml.options.values import seconds
 from xmlstream.sink.target import Target
@@ -27,6 +28,7 @@ class Settings:
         overwrite: remove the documents of an earlier query from the output.
         moved: inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
         trigger: following, how often a slice begins at the most, such as `10s`.
+        purge_after: how long tuples are kept at the most, such as `1000 slices`; None for as long as it takes.
         name: what Spark calls the query.
         on_slice: called with the report of each committed slice.
     """
@@ -39,6 +41,7 @@ class Settings:
     overwrite: bool = False
     moved: bool = False
     trigger: str | None = None
+    purge_after: str | None = None
     name: str | None = None
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
 
@@ -56,6 +59,15 @@ class Settings:
             what = f"trigger {self.trigger} of a query that does not wait"
             raise UsageError(what, hint="it goes with --follow, or start")
         return {"processingTime": f"{milliseconds} milliseconds"}
+
+    @property
+    def limit(self) -> PurgeAfter | None:
+        """How long tuples are kept at the most.
+
+        Raises:
+            UsageError: `purge_after` says nothing that can be understood.
+        """
+        return None if self.purge_after is None else PurgeAfter.parse(self.purge_after)
 
     @property
     def outputs(self) -> list[str]:

@@ -9,7 +9,7 @@ the query reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,12 +163,15 @@ class SourceInput:
         self._restricted = known
 
 
-def write_letters(directory: Path, name: str, slice_id: int, letters: Sequence[dict[str, Any]]) -> None:
+def write_letters(directory: Path, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
     """Writes the dead letters of a slice of a source, or of an operator, to stay."""
     path = directory / f"{name}-{slice_id:09d}.jsonl"
-    if letters:
+    lines = (json.dumps(row, default=str) + "\n" for row in letters)
+    if (first := next(lines, None)) is not None:
         make_directory(path.parent)
-        path.write_text("".join(json.dumps(row, default=str) + "\n" for row in letters), encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            file.write(first)
+            file.writelines(lines)
         sync([path, path.parent])
 
 

@@ -22,6 +22,7 @@ class Summary:
         closed: Whether the input has ended for good.
         closed_before: The query had been closed by an earlier run, and nothing was done.
         findings: What was noticed in the sources since the query first began: mistakes that are no errors.
+        exact: Whether no tuple has been purged by age (`purge_after`) since the query first began.
     """
 
     slices: int
@@ -31,6 +32,7 @@ class Summary:
     closed: bool
     closed_before: bool = False
     findings: tuple[Finding, ...] = ()
+    exact: bool = True
 
 
 class Tally:
@@ -61,6 +63,7 @@ class Tally:
         if self._on_slice is not None:
             self._on_slice(report)
 
-    def summary(self, closed: bool, findings: tuple[Finding, ...]) -> Summary:
+    def summary(self, closed: bool, findings: tuple[Finding, ...], *, exact: bool) -> Summary:
         """What was done so far."""
-        return Summary(self._slices, self._items_in, self._tuples_out, self._seconds, closed, findings=findings)
+        done = self._slices, self._items_in, self._tuples_out, self._seconds
+        return Summary(*done, closed, findings=findings, exact=exact)

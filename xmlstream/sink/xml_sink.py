@@ -19,6 +19,7 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.sink.exactness import INEXACT, Exactness
 from xmlstream.sink.row_order import in_row_order
 from xmlstream.sink.standard_output import Written
 from xmlstream.sink.writable import leaf_of, require_writable
@@ -38,7 +39,13 @@ class Draft:
 class Sink(Protocol):
     """Where the root's slices go."""
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
+    def draft(
+        self,
+        slice_id: int,
+        tuples: pa.Table | None,
+        punctuations: Sequence[Punctuation],
+        exactness: Exactness = Exactness.EXACT,
+    ) -> Draft | None:
         """Writes a slice where nobody sees it; None where there is nothing to write."""
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
@@ -61,8 +68,12 @@ class DocumentForm:
         require_writable(schema, row_tag, root_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
         self._leaves = [leaf_of(name) for name in schema.names]
-        self.head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}">\n'.encode()
+        self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}"'.encode()
         self.tail = f"</{root_tag}>\n".encode()
+
+    def head(self, exactness: Exactness) -> bytes:
+        """The root's start tag, and what is before it."""
+        return self._head + (b"" if exactness is Exactness.EXACT else INEXACT) + b">\n"
 
     def items(self, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> list[bytes | pa.Buffer]:
         """The elements of a slice, tuples first.
@@ -90,15 +101,21 @@ class DirectorySink:
         self._directory, self._form = directory, form
         directory.mkdir(parents=True, exist_ok=True)
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
-        """Writes `.slice-….xml`."""
+    def draft(
+        self,
+        slice_id: int,
+        tuples: pa.Table | None,
+        punctuations: Sequence[Punctuation],
+        exactness: Exactness = Exactness.EXACT,
+    ) -> Draft | None:
+        """Writes `.slice-….xml`; one without items where the result is not exact from here on."""
         items = self._form.items(tuples, punctuations)
-        if not items:
+        if not items and exactness is not Exactness.LOST:
             return None
         name = f"slice-{slice_id:09d}.xml"
         length = crc = 0
         with (self._directory / f".{name}").open("wb") as file:
-            for part in (self._form.head, *items, self._form.tail):
+            for part in (self._form.head(exactness), *items, self._form.tail):
                 length, crc = length + file.write(part), zlib.crc32(part, crc)
         return Draft(name, checksum_text(length, crc))
 
@@ -127,12 +144,21 @@ class StreamSink:
     def __init__(self, out: Written, form: DocumentForm) -> None:
         self._out, self._form = out, form
         self._items: list[bytes | pa.Buffer] = []
+        self._exactness = Exactness.EXACT
         self._open = False
         self._broken = False
 
-    def draft(self, slice_id: int, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> Draft | None:
+    def draft(
+        self,
+        slice_id: int,
+        tuples: pa.Table | None,
+        punctuations: Sequence[Punctuation],
+        exactness: Exactness = Exactness.EXACT,
+    ) -> Draft | None:
         """Holds the slice's elements back."""
-        self._items = self._form.items(tuples, punctuations)
+        self._items, self._exactness = self._form.items(tuples, punctuations), exactness
+        if self._open and exactness is Exactness.LOST:
+            self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
         return None
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
@@ -157,7 +183,7 @@ class StreamSink:
         # Until it has succeeded.
         self._broken = True
         if not self._open:
-            self._out.write(self._form.head)
+            self._out.write(self._form.head(self._exactness))
             self._open = True
         for item in items:
             self._out.write(item)
