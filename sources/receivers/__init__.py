@@ -1,0 +1,1 @@
+"""Receivers: live feeds written durably into documents that a source reads."""

@@ -1,0 +1,122 @@
+"""Messages by HTTP POST: the answer comes once they are durable.
+
+204 says that the message is on disk, or was already: by its `Idempotency-Key`, or the key of its tuples. 400 says what
+is wrong with it, 413 that it is too long, 503 that nothing can be written now: it is to be sent again later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from punct_ns.errors import MalformedInput, UsageError
+from sources.receivers.group_commit import GroupCommit
+from sources.receivers.message import Message
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_LOOK_SECONDS = 0.2
+_RETRY_SECONDS = "5"
+
+
+class Http:
+    """Listens for requests.
+
+    Args:
+        host: The address to listen at.
+        port: The port; 0 for any that is free.
+        path: The path of the requests.
+        max_bytes: How long a body may be.
+
+    Raises:
+        UsageError: The extra `http` is not installed.
+    """
+
+    def __init__(self, host: str, port: int, path: str, max_bytes: int = 64 << 20) -> None:
+        try:
+            import starlette  # noqa: F401 - only whether it is there
+            import uvicorn  # noqa: F401
+        except ImportError:
+            raise UsageError("receiving by HTTP needs more packages", hint="pip install 'xmlstream[http]'") from None
+        self._host, self._port, self._path, self._max_bytes = host, port, path or "/", max_bytes
+        self._bound: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The address with the port that it listens at."""
+        return f"http://{self._host}:{self._bound or self._port}{self._path}"
+
+    def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
+        """Answer requests until told to stop."""
+        import uvicorn
+
+        config = uvicorn.Config(self._application(commit), log_level="error", access_log=False, lifespan="off")
+        server = uvicorn.Server(config)
+        try:
+            family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+            listening = socket.create_server((self._host, self._port), family=family)
+        except OSError as error:
+            raise UsageError(f"{self.place} cannot be listened at: {(error.strerror or str(error)).lower()}") from None
+        with listening:
+            self._bound = listening.getsockname()[1]
+            ready.set()
+            asyncio.run(_serve(server, listening, commit, stop))
+
+    def _application(self, commit: GroupCommit) -> Starlette:
+        from starlette.applications import Starlette
+        from starlette.responses import PlainTextResponse, Response
+        from starlette.routing import Route
+
+        async def received(request: Request) -> Response:
+            body = bytearray()
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self._max_bytes:
+                    return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
+            sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
+            message = Message(bytes(body), sender, request.headers.get("idempotency-key"))
+            loop = asyncio.get_running_loop()
+            answer: asyncio.Future[Response] = loop.create_future()
+
+            def done(malformed: MalformedInput | None, failure: OSError | None) -> None:
+                if failure is not None:
+                    text = f"nothing can be written now: {(failure.strerror or str(failure)).lower()}\n"
+                    made: Response = PlainTextResponse(text, 503, {"Retry-After": _RETRY_SECONDS})
+                elif malformed is not None:
+                    made = PlainTextResponse(f"{malformed}\n", 400)
+                else:
+                    made = Response(status_code=204)
+                # The client may have left, and the loop have ended with it.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_answered, answer, made)
+
+            await asyncio.to_thread(commit.submit, [message], done)
+            return await answer
+
+        async def health(request: Request) -> Response:
+            return PlainTextResponse("ok\n" if commit.is_running else "stopped\n", 200 if commit.is_running else 503)
+
+        return Starlette(
+            routes=[Route("/healthz", health, methods=["GET"]), Route(self._path, received, methods=["POST"])]
+        )
+
+
+def _answered(answer: asyncio.Future[Response], made: Response) -> None:
+    if not answer.done():
+        answer.set_result(made)
+
+
+async def _serve(server: uvicorn.Server, listening: socket.socket, commit: GroupCommit, stop: threading.Event) -> None:
+    """Serve until told to stop, then finish the requests that are there."""
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not stop.is_set() and commit.is_running and not serving.done():
+        await asyncio.sleep(_LOOK_SECONDS)
+    server.should_exit = True
+    await serving

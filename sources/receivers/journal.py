@@ -1,0 +1,164 @@
+"""The journal of a spool: what was received and is not yet in a closed document, and by what it is known again.
+
+One SQLite database beside the documents. A transaction holds the elements of the messages that came together, their
+ids, and how far the logs that they came from were read; once it is committed it survives the process and the machine.
+So the same message is never in the documents twice, whatever is killed, whenever.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from punct_ns.errors import StateError, UsageError
+
+FORMAT = 1
+"""The number of this form of the database; another is refused."""
+
+SYNCHRONOUS = "FULL"
+"""A transaction waits until it is on disk."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS document (number INTEGER PRIMARY KEY, head BLOB NOT NULL, opened REAL, state TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS piece (number INTEGER PRIMARY KEY, text BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS log (name TEXT PRIMARY KEY, next INTEGER NOT NULL);
+"""
+
+
+DocumentState = Literal["open", "closing", "closed"]
+"""A document that is closing has all its bytes, or nearly; whoever reads it may have removed it already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What is noted of a document: its number, its first bytes, when it was begun, in seconds since the epoch."""
+
+    number: int
+    head: bytes
+    opened: float
+    state: DocumentState = "open"
+
+
+class Journal:
+    """A database that one process has at a time; all methods but `transaction` are called within one.
+
+    Raises:
+        UsageError: Another process receives into the same directory.
+        StateError: It is no journal, or one of another version.
+    """
+
+    def __init__(self, path: Path, remembered: int) -> None:
+        self._remembered = remembered
+        self._database = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
+        try:
+            version = self._prepared()
+        except BaseException as error:
+            self._database.close()
+            if not isinstance(error, sqlite3.DatabaseError):
+                raise
+            if "locked" in str(error):
+                raise UsageError(
+                    f"another process receives into {path.parent.parent}", hint="give each receiver a directory"
+                ) from None
+            raise _damaged(path, error) from None
+        if version not in (0, FORMAT):
+            self._database.close()
+            raise StateError(f"{path} has format {version}, this version of xmlstream reads {FORMAT}")
+
+    def _prepared(self) -> int:
+        """The format that the database had, 0 if it is new."""
+        # The lock goes with the process, in whatever way that ends.
+        self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        with self.transaction():
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                for statement in _TABLES.split(";"):
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA user_version = {FORMAT}")
+        return int(version)
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of what is done within, durably, or nothing of it.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            yield
+            self._database.execute("COMMIT")
+        except BaseException as error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            code = getattr(error, "sqlite_errorcode", None)
+            if code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise OSError(errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO, str(error)) from None
+            raise
+
+    def is_new(self, id_: str) -> bool:
+        """Notes an id; whether it was not there yet."""
+        return self._database.execute("INSERT OR IGNORE INTO seen (id) VALUES (?)", (id_,)).rowcount == 1
+
+    def forget_ids(self) -> None:
+        """Forgets the oldest ids, where there are more than are to be remembered."""
+        (last,) = self._database.execute("SELECT max(number) FROM seen").fetchone()
+        if last is not None and last > self._remembered:
+            self._database.execute("DELETE FROM seen WHERE number <= ?", (last - self._remembered,))
+
+    def next_of(self, log: str) -> int | None:
+        """The place in a log from which it is to be read; None before its first message."""
+        row = self._database.execute("SELECT next FROM log WHERE name = ?", (log,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def advance(self, log: str, next_: int) -> None:
+        """Notes how far a log was read."""
+        self._database.execute(
+            "INSERT INTO log VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next", (log, next_)
+        )
+
+    def last_document(self) -> Noted | None:
+        """The document that was begun last; None before the first."""
+        row = self._database.execute("SELECT number, head, opened, state FROM document").fetchone()
+        return None if row is None else Noted(int(row[0]), bytes(row[1]), float(row[2]), row[3])
+
+    def begin_document(self, noted: Noted) -> None:
+        """Notes a document that is open from now on."""
+        self._database.execute("DELETE FROM document")
+        self._database.execute(
+            "INSERT INTO document VALUES (?, ?, ?, ?)", (noted.number, noted.head, noted.opened, noted.state)
+        )
+
+    def set_state(self, state: DocumentState) -> None:
+        """Notes what the last document is now; a closed one's pieces are forgotten."""
+        self._database.execute("UPDATE document SET state = ?", (state,))
+        if state == "closed":
+            self._database.execute("DELETE FROM piece")
+
+    def add_pieces(self, pieces: Iterable[bytes]) -> None:
+        """Notes what is to be written to the open document."""
+        self._database.executemany("INSERT INTO piece (text) VALUES (?)", ((piece,) for piece in pieces))
+
+    def pieces(self) -> Iterator[bytes]:
+        """What the last document has between its root's tags, in order; nothing once it is closed."""
+        for (piece,) in self._database.execute("SELECT text FROM piece ORDER BY number"):
+            yield bytes(piece)
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> StateError:
+    return StateError(
+        f"{path} is damaged: {error}",
+        hint="restore it, or receive into a new directory; the documents that stand in this one are whole",
+    )

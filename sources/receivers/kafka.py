@@ -1,0 +1,118 @@
+"""Messages from the partitions of a Kafka topic, exactly once.
+
+Kafka keeps what it was given, in order, so nothing needs an id: how far each partition was read is noted in the same
+transaction as the messages, and reading begins there. Kafka's own offsets of consumer groups are not used.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.errors import InputError, MalformedInput, UsageError
+from sources.receivers.group_commit import GroupCommit
+from sources.receivers.message import Message
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+_LOOK_SECONDS = 0.2
+_MESSAGES_AT_ONCE = 1000
+_METADATA_SECONDS = 10.0
+_DISCOVER_SECONDS = 10.0
+
+
+class Kafka:
+    """Reads a topic, all partitions, from where the directory's journal says; at first from its beginning.
+
+    Args:
+        brokers: `host:port`, several separated by commas.
+        topic: The topic.
+        settings: Further settings of librdkafka.
+
+    Raises:
+        UsageError: The extra `kafka` is not installed.
+    """
+
+    def __init__(self, brokers: str, topic: str, settings: dict[str, str] | None = None) -> None:
+        try:
+            import confluent_kafka  # noqa: F401 - only whether it is there
+        except ImportError:
+            raise UsageError(
+                "receiving from Kafka needs one more package", hint="pip install 'xmlstream[kafka]'"
+            ) from None
+        self.place = f"kafka://{brokers}/{topic}"
+        self._brokers, self._topic, self._settings = brokers, topic, settings or {}
+
+    def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
+        """Take messages until told to stop.
+
+        Raises:
+            UsageError: There are no such brokers, or no such topic.
+            InputError: A partition can be read no more from where it was left.
+        """
+        from confluent_kafka import Consumer, KafkaException
+
+        consumer = Consumer(
+            {
+                "group.id": "xmlstream",  # required, though no offset is ever committed
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed",
+                "log_level": 0,  # what matters is raised
+                **self._settings,
+                "bootstrap.servers": self._brokers,
+            }
+        )
+        try:
+            partitions = self._assign(consumer, commit, set())
+            ready.set()
+            quiet = 0.0
+            while not stop.is_set() and commit.is_running:
+                found = consumer.consume(_MESSAGES_AT_ONCE, _LOOK_SECONDS)
+                self._submit(found, commit)
+                quiet = 0.0 if found else quiet + _LOOK_SECONDS
+                if quiet >= _DISCOVER_SECONDS:
+                    partitions, quiet = self._assign(consumer, commit, partitions), 0.0
+        except KafkaException as error:
+            raise InputError(f"{self.place}: {error.args[0].str()}") from None
+        finally:
+            consumer.close()
+
+    def _assign(self, consumer: Consumer, commit: GroupCommit, known: set[int]) -> set[int]:
+        """Read all partitions there are now; those that are known already go on."""
+        from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
+
+        try:
+            topic = consumer.list_topics(self._topic, timeout=_METADATA_SECONDS).topics[self._topic]
+        except KafkaException as error:
+            raise UsageError(f"no broker at {self._brokers}: {error.args[0].str().lower()}") from None
+        if topic.error is not None:
+            raise UsageError(f"{self._brokers} has no topic {self._topic}: {topic.error.str().lower()}")
+        new = set(topic.partitions) - known
+        if new:
+            starts = []
+            for number in sorted(new):
+                at = commit.spool.next_of(self._log(number))
+                starts.append(TopicPartition(self._topic, number, OFFSET_BEGINNING if at is None else at))
+            consumer.incremental_assign(starts)
+        return known | new
+
+    def _log(self, partition: int) -> str:
+        return f"{self._topic}/{partition}"
+
+    def _submit(self, found: list[Any], commit: GroupCommit) -> None:
+        messages = []
+        for each in found:
+            if each.error() is not None:
+                raise InputError(f"{self.place}, partition {each.partition()}: {each.error().str()}")
+            log, offset = self._log(each.partition()), each.offset()
+            messages.append(Message(each.value() or b"", f"{log} at {offset}", None, log, offset))
+        if messages:
+            commit.submit(messages, _stop_at_failure)
+
+
+def _stop_at_failure(malformed: MalformedInput | None, failure: OSError | None) -> None:
+    """What could not be written is read again by the next receiver: this one ends."""
+    if failure is not None:
+        raise failure

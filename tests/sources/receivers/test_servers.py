@@ -1,0 +1,159 @@
+"""Real servers and senders; the receiver is a process of its own, killed at random moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from punct_ns.errors import InputError, UsageError
+from sources.receivers.addresses import Feed, receiver_of
+from sources.receivers.message import MessageReader
+from sources.receivers.receiving import Receiving
+from sources.receivers.spool import Spool
+from tests.harness.feeds import (
+    HOST,
+    KilledReceiver,
+    broker,
+    free_port,
+    ids,
+    kafka_cluster,
+    killed_now_and_then,
+    message,
+    mqtt_sender,
+    post,
+    send_by_tcp,
+    until_acknowledged,
+)
+
+KILLS = 2
+MESSAGES = 200
+
+
+@contextmanager
+def receiving(address: str, into: Path, key: str = "@id", **feed: Any) -> Iterator[Receiving]:
+    """A receiver in this process."""
+    into.mkdir(exist_ok=True)
+    with Receiving(receiver_of(address, Feed("a", **feed)), Spool(into, MessageReader("a", [key]))) as begun:
+        yield begun
+
+
+def _lost_nothing(receiver: KilledReceiver, sent: int) -> None:
+    receiver.end()
+    there = ids(receiver.into)
+    assert sorted(there) == list(range(sent)), (len(there), sent, receiver.said)
+
+
+def test_http_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = KilledReceiver(f"http://{HOST}:{port}/in", tmp_path / "into", ("--key", "@id", "--rotate-size", "5k"))
+
+    def send(number: int) -> None:
+        until_acknowledged(lambda: post(port, message(number), "/in")[0] == 204)
+
+    _lost_nothing(receiver, killed_now_and_then(receiver, send, MESSAGES, KILLS))
+
+
+def test_tcp_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = KilledReceiver(f"tcp://{HOST}:{port}", tmp_path / "into", ("--key", "@id", "--rotate-size", "5k"))
+
+    def send(number: int) -> None:
+        until_acknowledged(lambda: send_by_tcp(port, [message(number)]))
+
+    _lost_nothing(receiver, killed_now_and_then(receiver, send, MESSAGES, KILLS))
+
+
+def test_mqtt_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    with broker(tmp_path) as port:
+        address, known_by = f"mqtt://{HOST}:{port}/sensors/%23", ("--id-property", "number")
+        receiver = KilledReceiver(address, tmp_path / "into", (*known_by, "--rotate-size", "5k"))
+        with mqtt_sender(port) as send:
+            sent = killed_now_and_then(receiver, send, MESSAGES, KILLS)
+        _wait_until_all_came(receiver.into, sent)
+        _lost_nothing(receiver, sent)
+
+
+def test_kafka_loses_nothing_and_repeats_nothing_without_ids(tmp_path: Path) -> None:
+    with kafka_cluster("bids", partitions=2) as (brokers, send):
+        receiver = KilledReceiver(f"kafka://{brokers}/bids", tmp_path / "into", ("--rotate-size", "5k"))
+        sent = killed_now_and_then(receiver, send, MESSAGES, KILLS)
+        _wait_until_all_came(receiver.into, sent)
+        _lost_nothing(receiver, sent)
+
+
+def _wait_until_all_came(into: Path, sent: int) -> None:
+    def all_came() -> bool:
+        return sum(path.read_bytes().count(b"<a id=") for path in into.glob("*.xml")) >= sent
+
+    until_acknowledged(all_came)
+
+
+def test_http_says_what_is_wrong_with_a_message(tmp_path: Path) -> None:
+    with receiving(f"http://{HOST}:0/in", tmp_path / "into", max_bytes=1000) as begun:
+        port = int(begun.place.rpartition(":")[2].partition("/")[0])
+        assert post(port, b"<a id='1'/>", "/in") == (204, "")
+        assert post(port, b"<a id='1'/>", "/in") == (204, "")
+        assert post(port, b"<a id='2'>", "/in")[0] == 400
+        assert "without @id" in post(port, b"<a/>", "/in")[1]
+        assert post(port, b"x" * 1001, "/in")[0] == 413
+        assert post(port, b"<a id='3'/>", "/elsewhere")[0] == 404
+        assert post(port, b"<a id='4'/>", "/in", {"Idempotency-Key": "k"})[0] == 204
+        assert post(port, b"<a id='5'/>", "/in", {"Idempotency-Key": "k"})[0] == 204
+    assert ids(tmp_path / "into") == [1, 4]
+    assert (begun.received.repeated, begun.received.malformed) == (2, 2)
+
+
+def test_http_refuses_for_now_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sources.receivers.spool.MIN_FREE_BYTES", 1 << 60)
+    with receiving(f"http://{HOST}:0/in", tmp_path / "into") as begun:
+        port = int(begun.place.rpartition(":")[2].partition("/")[0])
+        status, text = post(port, b"<a id='1'/>", "/in")
+        assert (status, "no space left" in text) == (503, True)
+
+
+def test_a_tcp_sender_hears_what_became_of_its_messages(tmp_path: Path) -> None:
+    import socket
+
+    with receiving(f"tcp://{HOST}:0", tmp_path / "into", lines=True) as begun:
+        port = int(begun.place.rpartition(":")[2])
+        answers = []
+        for text in (b"<a id='1'/>\n<a id='2'/>", b"<a id='3'/>\nnonsense\n"):
+            with socket.create_connection((HOST, port)) as connection:
+                connection.sendall(text)
+                connection.shutdown(socket.SHUT_WR)
+                answers.append(connection.recv(1000).decode())
+    assert answers[0] == "OK 2\n"
+    assert answers[1].startswith("ERROR 1 of 2 malformed: text beside the elements")
+    assert sorted(ids(tmp_path / "into")) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("mqtt://127.0.0.1:1/t", r"no broker at 127\.0\.0\.1:1: connection refused"),
+        ("mqtt://127.0.0.1", "names no topic"),
+        ("tcp://127.0.0.1", "names no port"),
+        ("http://256.0.0.1:0/", "cannot be listened at"),
+        ("ftp://127.0.0.1/", "is no address of a feed"),
+        ("sensor.xml", "is no address of a feed"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_told_in_words(tmp_path: Path, address: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why), receiving(address, tmp_path):
+        pass
+
+
+def test_a_place_in_a_log_that_is_gone_ends_the_receiver_in_words(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, MessageReader("a"))
+    with spool._journal.transaction():
+        spool._journal.advance("bids/0", 1_000_000)
+    with kafka_cluster("bids", partitions=1) as (brokers, send):
+        send(0)
+        begun = Receiving(receiver_of(f"kafka://{brokers}/bids", Feed("a")), spool)
+        assert begun.wait(20)
+        with pytest.raises(InputError, match=r"bids, partition 0: .*offset"):
+            begun.stop()

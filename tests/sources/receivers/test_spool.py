@@ -1,0 +1,231 @@
+"""Messages come, the process ends anywhere, those not acknowledged come again: each is in the documents once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from punct_ns.errors import StateError, UsageError
+from sources.receivers import journal, open_document, spool
+from sources.receivers.journal import Journal
+from sources.receivers.message import Message, MessageReader
+from sources.receivers.open_document import OpenDocument
+from sources.receivers.spool import Rotation, Spool
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def _spool(directory: Path, **options: Any) -> Spool:
+    return Spool(directory, MessageReader("a", ["@id"]), **options)
+
+
+def _message(number: int, log: str | None = None, offset: int = 0) -> Message:
+    return Message(f'<a id="{number}">{"x" * (number % 7)}</a>'.encode(), "test", None, log, offset)
+
+
+def _documents(directory: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(directory.glob("*.xml"))]
+
+
+def _ids(directory: Path) -> list[int]:
+    return [int(a.get("id", "")) for text in _documents(directory) for a in etree.fromstring(text)]
+
+
+@contextmanager
+def _killed_after(steps: int) -> Iterator[None]:
+    """Ends the process once so many steps that reach the disk were begun, each before or in the middle of it."""
+    left = [steps]
+
+    def step() -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    patch = pytest.MonkeyPatch()
+    flush, execute = OpenDocument.flush, Journal.transaction
+
+    def half_flush(document: OpenDocument) -> None:
+        if step():
+            document._file.write(bytes(document._pending[: len(document._pending) // 2]))
+            raise Killed
+        flush(document)
+        if step():
+            raise Killed
+
+    def no_sync(document: OpenDocument) -> None:
+        if step():
+            raise Killed
+
+    @contextmanager
+    def no_commit(database: Journal) -> Iterator[None]:
+        with execute(database):
+            yield
+            if step():
+                raise Killed
+        if step():
+            raise Killed
+
+    # A process that ends loses nothing of what the operating system has: no need to wait for the disk each time.
+    patch.setattr(journal, "SYNCHRONOUS", "OFF")
+    patch.setattr(OpenDocument, "flush", half_flush)
+    patch.setattr(OpenDocument, "sync", no_sync)
+    patch.setattr(Journal, "transaction", no_commit)
+    try:
+        yield
+    finally:
+        patch.undo()
+
+
+@settings(max_examples=60)
+@given(
+    batches=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=4), min_size=1, max_size=6),
+    kills=st.lists(st.integers(0, 12), max_size=6),
+    max_bytes=st.sampled_from([1, 120, 1 << 20]),
+    removes=st.booleans(),
+)
+def test_each_message_is_there_once_wherever_the_process_ends(
+    batches: list[list[int]], kills: list[int], max_bytes: int, removes: bool
+) -> None:
+    with TemporaryDirectory() as name:
+        directory, seen, taken = Path(name), dict[Path, bytes](), list[int]()
+        waiting = list(batches)
+        for steps in [*kills, 1 << 30]:
+            receiver: Spool | None = None
+            try:
+                with _killed_after(steps):
+                    receiver = _spool(directory, rotation=Rotation(max_bytes))
+                    while waiting:
+                        receiver.append([_message(number) for number in waiting[0]])
+                        waiting.pop(0)
+                    receiver.close()
+            except Killed:
+                # What a killed process leaves behind: its locks are gone, what was written is there.
+                if receiver is not None:
+                    receiver.abandon()
+            for path in sorted(directory.glob("*.xml")):
+                text = path.read_bytes()
+                # Whoever follows a document never sees anything of it changed.
+                assert text.startswith(seen.get(path, b""))
+                seen[path] = text
+                if removes and text.endswith(b"</stream>\n"):
+                    taken += [int(a.get("id", "")) for a in etree.fromstring(text)]
+                    path.unlink()
+                    del seen[path]
+        assert not waiting
+        numbers = taken + _ids(directory)
+        assert sorted(numbers) == sorted(set(numbers)) == sorted({number for batch in batches for number in batch})
+
+
+def test_a_log_is_read_on_from_where_its_messages_are_durable(tmp_path: Path) -> None:
+    first = _spool(tmp_path)
+    first.append([_message(1, "t/0", 0), _message(2, "t/0", 1), _message(3, "t/1", 7)])
+    first.close()
+    second = _spool(tmp_path)
+    assert (second.next_of("t/0"), second.next_of("t/1"), second.next_of("t/2")) == (2, 8, None)
+    assert second.append([_message(9, "t/0", 1), _message(4, "t/0", 2)]) == [None, None]
+    second.close()
+    assert _ids(tmp_path) == [1, 2, 3, 4]
+
+
+def test_what_is_malformed_is_set_aside_with_the_reason_and_the_rest_is_written(tmp_path: Path) -> None:
+    receiver = _spool(tmp_path)
+    reasons = receiver.append(
+        [_message(1), Message(b"<a>", "sensor 7"), _message(2), Message(b"", "x", fault="cut off")]
+    )
+    receiver.close()
+    assert [reason is None for reason in reasons] == [True, False, True, False]
+    assert _ids(tmp_path) == [1, 2]
+    lines = receiver.set_aside.path.read_text().splitlines()
+    assert ["sensor 7" in lines[0], "not well-formed" in lines[0], "cut off" in lines[1]] == [True] * 3
+    assert (receiver.received.written, receiver.received.malformed) == (2, 2)
+
+
+def test_a_document_is_closed_once_it_is_old_though_nothing_comes(tmp_path: Path) -> None:
+    now = [100.0]
+    receiver = _spool(tmp_path, rotation=Rotation(max_seconds=30), clock=lambda: now[0])
+    receiver.append([_message(1)])
+    assert not _documents(tmp_path)[0].endswith(b"</stream>\n")
+    now[0] += 29
+    receiver.rotate()
+    assert not _documents(tmp_path)[0].endswith(b"</stream>\n")
+    now[0] += 1
+    receiver.rotate()
+    assert _documents(tmp_path)[0].endswith(b"</stream>\n")
+    receiver.append([_message(2)])
+    receiver.close()
+    assert [path.name for path in sorted(tmp_path.glob("*.xml"))] == ["000000000001.xml", "000000000002.xml"]
+
+
+def test_nothing_received_leaves_no_document(tmp_path: Path) -> None:
+    _spool(tmp_path).close()
+    assert _documents(tmp_path) == []
+
+
+def test_the_oldest_ids_are_forgotten(tmp_path: Path) -> None:
+    receiver = _spool(tmp_path, remembered=3)
+    for number in (1, 2, 3, 1, 4, 5, 1):
+        receiver.append([_message(number)])
+    receiver.close()
+    assert _ids(tmp_path) == [1, 2, 3, 4, 5, 1]
+
+
+def test_two_receivers_of_one_directory_and_a_document_of_somebody_else_are_refused(tmp_path: Path) -> None:
+    first = _spool(tmp_path)
+    with pytest.raises(UsageError, match="another process receives into"):
+        _spool(tmp_path)
+    first.append([_message(1)])
+    first.abandon()
+    with (tmp_path / "000000000001.xml").open("ab") as file:
+        file.write(b"</stream>\n<!-- mine -->")
+    with pytest.raises(StateError, match="written to by somebody else"):
+        _spool(tmp_path)
+
+
+def test_a_damaged_journal_is_told_in_words(tmp_path: Path) -> None:
+    _spool(tmp_path).close()
+    (tmp_path / spool.STATE / "journal.sqlite").write_bytes(b"x" * 5000)
+    with pytest.raises(StateError, match=r"journal\.sqlite is damaged"):
+        _spool(tmp_path)
+
+
+@pytest.mark.parametrize("fails", ["once", "at the end"])
+def test_what_is_durable_and_finds_no_room_in_the_document_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    receiver = _spool(tmp_path)
+    receiver.append([_message(1)])
+    real: Callable[[OpenDocument], None] = open_document.OpenDocument.flush
+
+    def full(document: OpenDocument) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(OpenDocument, "flush", full)
+    assert receiver.append([_message(2)]) == [None]
+    assert receiver.trouble is not None
+    assert b'id="2"' not in _documents(tmp_path)[0]
+    if fails == "at the end":
+        receiver.close()
+        monkeypatch.setattr(OpenDocument, "flush", real)
+        receiver = _spool(tmp_path)
+    monkeypatch.setattr(OpenDocument, "flush", real)
+    receiver.rotate()
+    assert receiver.trouble is None
+    receiver.close()
+    assert _ids(tmp_path) == [1, 2]
+
+
+def test_nothing_is_taken_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver = _spool(tmp_path)
+    monkeypatch.setattr(spool, "MIN_FREE_BYTES", 1 << 60)
+    with pytest.raises(OSError, match="No space left"):
+        receiver.append([_message(1)])
+    assert receiver.received.messages == 0

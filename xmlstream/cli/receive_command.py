@@ -1,0 +1,110 @@
+"""`xmlstream receive`: a live feed into documents that a query follows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from xmlstream.cli import interrupts
+from xmlstream.cli.command_arguments import name_values
+from xmlstream.runtime.metrics import counted
+
+if TYPE_CHECKING:
+    from sources.receivers.receiving import Receiving
+    from sources.receivers.spool import Received
+
+_LOOK_SECONDS = 0.2
+_SAY_SECONDS = 10.0
+
+
+def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    address: Annotated[
+        str,
+        typer.Argument(
+            help="mqtt://HOST/TOPIC, http://HOST:PORT/PATH, tcp://HOST:PORT, kafka://HOST/TOPIC; - for standard input.",
+            metavar="ADDRESS",
+        ),
+    ],
+    into: Annotated[Path, typer.Option(help="Directory for the documents, which a source reads.", metavar="DIR")],
+    row_tag: Annotated[str, typer.Option(help="Tag of the tuples.")],
+    root_tag: Annotated[str, typer.Option(help="Tag of the documents' root.")] = "stream",
+    rotate_size: Annotated[str, typer.Option(help="Close a document of this size: 10m, 1g.", metavar="SIZE")] = "64m",
+    rotate_after: Annotated[
+        str, typer.Option(help="Close a document this long after its first message: 30s, 10m, 1h.", metavar="TIME")
+    ] = "10m",
+    key: Annotated[
+        str | None,
+        typer.Option(help="Leaves that identify a tuple: a message comes once. sid,ts or @id.", metavar="LEAVES"),
+    ] = None,
+    id_property: Annotated[
+        str | None, typer.Option(help="User property that identifies an MQTT message.", metavar="NAME")
+    ] = None,
+    client_id: Annotated[
+        str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.")
+    ] = "xmlstream",
+    remember: Annotated[int, typer.Option(help="How many messages are known again, the newest.", min=0)] = 1_000_000,
+    lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, rather than each element.")] = False,
+    max_message: Annotated[str, typer.Option(help="How long a message may be.", metavar="SIZE")] = "64m",
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Setting of Kafka's client (librdkafka).", metavar="NAME=VALUE")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what came.")] = False,
+) -> None:
+    """Write what a live feed sends into documents, each message once, and acknowledge it when it is on disk.
+
+    A query follows them: CREATE TABLE … OPTIONS (path 'DIR', …), and `xmlstream run --follow`. Punctuations are
+    elements of messages, as tuples are. Until interrupted, or to the end of standard input.
+    """
+    from sources.receivers.addresses import Feed, receiver_of
+    from sources.receivers.message import MessageReader
+    from sources.receivers.receiving import Receiving
+    from sources.receivers.spool import Rotation, Spool
+    from sources.xml.options.values import seconds, size
+
+    longest = size("--max-message", max_message)
+    reader = MessageReader(row_tag, key.split(",") if key else (), longest)
+    feed = Feed(row_tag, lines, client_id, id_property, longest, name_values(setting, "--setting", "NAME=VALUE"))
+    receiver = receiver_of(address, feed)
+    rotation = Rotation(size("--rotate-size", rotate_size), seconds("--rotate-after", rotate_after))
+    spool = Spool(into, reader, root=root_tag, rotation=rotation, remembered=remember)
+    with interrupts.noted() as asked:
+        receiving = Receiving(receiver, spool)
+        if address != "-":
+            _say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")
+        _watch(receiving, asked, verbose=verbose)
+        received = receiving.stop()
+    _say(f"{into}: {_counts(received)}")
+    if received.malformed:
+        _say(f"why they could not be read: {spool.set_aside.path}")
+    if address == "-" and asked.number is not None:
+        raise interrupts.Interrupted(asked.number)
+
+
+def _watch(receiving: Receiving, asked: interrupts.Interrupts, *, verbose: bool) -> None:
+    """Wait for its end; say what troubles it, and what came."""
+    said, told = time.monotonic(), None
+    while asked.number is None and not receiving.wait(_LOOK_SECONDS) and receiving.is_running:
+        trouble = receiving.trouble and (receiving.trouble.strerror or str(receiving.trouble)).lower()
+        if trouble != told:
+            _say(f"documents cannot be written: {trouble}; what came is in the journal" if trouble else "written again")
+            told = trouble
+        if verbose and time.monotonic() - said >= _SAY_SECONDS:
+            _say(_counts(receiving.received))
+            said = time.monotonic()
+
+
+def _counts(received: Received) -> str:
+    if not received.messages:
+        return "no message came"
+    others = ((received.repeated, "repeated"), (received.malformed, "malformed"))
+    written = f"{received.written:,} of {counted(received.messages, 'message')} written"
+    return ", ".join([written, *(f"{count:,} {what}" for count, what in others if count)])
+
+
+def _say(text: str) -> None:
+    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)
