@@ -30,6 +30,7 @@ class Feed:
         id_property: The user property by which an MQTT message is known again.
         max_bytes: How long a message may be.
         settings: Further settings of Kafka's client.
+        apart: Whether each MQTT topic, each partition of Kafka is an input of its own.
     """
 
     row_tag: str
@@ -38,6 +39,7 @@ class Feed:
     id_property: str | None = None
     max_bytes: int = 64 << 20
     settings: dict[str, str] = field(default_factory=dict)
+    apart: bool = False
 
     def framing(self) -> Framing:
         """What tells messages apart in a stream of bytes."""
@@ -70,7 +72,7 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
             return Tcp(host, _required(port, address), feed.framing)
         case "kafka":
             brokers = url.netloc if port is not None else f"{host}:{_KAFKA_PORT}"
-            return Kafka(brokers, _topic(url, address), feed.settings)
+            return Kafka(brokers, _topic(url, address), feed.settings, apart=feed.apart)
     is_encrypted = url.scheme == "mqtts"
     user = (unquote(url.username), unquote(url.password) if url.password else None) if url.username else None
     return Mqtt(
@@ -81,6 +83,7 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
         id_property=feed.id_property,
         user=user,
         tls=is_encrypted,
+        apart=feed.apart,
     )
 
 

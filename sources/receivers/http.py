@@ -81,7 +81,7 @@ class Http:
                 if len(body) > self._max_bytes:
                     return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
             sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
-            message = Message(bytes(body), sender, request.headers.get("idempotency-key"))
+            message = Message(bytes(body), sender, id=request.headers.get("idempotency-key"))
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[Response] = loop.create_future()
 

@@ -24,8 +24,11 @@ SYNCHRONOUS = "FULL"
 """A transaction waits until it is on disk."""
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS document (number INTEGER PRIMARY KEY, head BLOB NOT NULL, opened REAL, state TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS piece (number INTEGER PRIMARY KEY, text BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS document (
+  input TEXT PRIMARY KEY, number INTEGER NOT NULL, head BLOB NOT NULL, opened REAL NOT NULL, state TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS piece (number INTEGER PRIMARY KEY, input TEXT NOT NULL, text BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS piece_of ON piece (input, number);
 CREATE TABLE IF NOT EXISTS seen (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS log (name TEXT PRIMARY KEY, next INTEGER NOT NULL);
 """
@@ -37,8 +40,17 @@ DocumentState = Literal["open", "closing", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is noted of a document: its number, its first bytes, when it was begun, in seconds since the epoch."""
+    """What is noted of a document.
 
+    Attributes:
+        input: The input that it is of.
+        number: Its place among those of the input.
+        head: Its first bytes, the root's start tag.
+        opened: When it was begun, in seconds since the epoch.
+        state: What it is now.
+    """
+
+    input: str
     number: int
     head: bytes
     opened: float
@@ -129,31 +141,29 @@ class Journal:
             "INSERT INTO log VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next", (log, next_)
         )
 
-    def last_document(self) -> Noted | None:
-        """The document that was begun last; None before the first."""
-        row = self._database.execute("SELECT number, head, opened, state FROM document").fetchone()
-        return None if row is None else Noted(int(row[0]), bytes(row[1]), float(row[2]), row[3])
+    def last_documents(self) -> list[Noted]:
+        """Of each input the document that was begun last."""
+        rows = self._database.execute("SELECT input, number, head, opened, state FROM document").fetchall()
+        return [Noted(row[0], int(row[1]), bytes(row[2]), float(row[3]), row[4]) for row in rows]
 
     def begin_document(self, noted: Noted) -> None:
-        """Notes a document that is open from now on."""
-        self._database.execute("DELETE FROM document")
-        self._database.execute(
-            "INSERT INTO document VALUES (?, ?, ?, ?)", (noted.number, noted.head, noted.opened, noted.state)
-        )
+        """Notes a document that is open from now on, the last of its input."""
+        values = (noted.input, noted.number, noted.head, noted.opened, noted.state)
+        self._database.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", values)
 
-    def set_state(self, state: DocumentState) -> None:
-        """Notes what the last document is now; a closed one's pieces are forgotten."""
-        self._database.execute("UPDATE document SET state = ?", (state,))
+    def set_state(self, input_: str, state: DocumentState) -> None:
+        """Notes what the last document of an input is now; a closed one's pieces are forgotten."""
+        self._database.execute("UPDATE document SET state = ? WHERE input = ?", (state, input_))
         if state == "closed":
-            self._database.execute("DELETE FROM piece")
+            self._database.execute("DELETE FROM piece WHERE input = ?", (input_,))
 
-    def add_pieces(self, pieces: Iterable[bytes]) -> None:
-        """Notes what is to be written to the open document."""
-        self._database.executemany("INSERT INTO piece (text) VALUES (?)", ((piece,) for piece in pieces))
+    def add_pieces(self, pieces: Iterable[tuple[str, bytes]]) -> None:
+        """Notes what is to be written to the open document of an input."""
+        self._database.executemany("INSERT INTO piece (input, text) VALUES (?, ?)", pieces)
 
-    def pieces(self) -> Iterator[bytes]:
-        """What the last document has between its root's tags, in order; nothing once it is closed."""
-        for (piece,) in self._database.execute("SELECT text FROM piece ORDER BY number"):
+    def pieces(self, input_: str) -> Iterator[bytes]:
+        """What the last document of an input has between its root's tags, in order; nothing once it is closed."""
+        for (piece,) in self._database.execute("SELECT text FROM piece WHERE input = ? ORDER BY number", (input_,)):
             yield bytes(piece)
 
 

@@ -29,12 +29,15 @@ class Kafka:
         brokers: `host:port`, several separated by commas.
         topic: The topic.
         settings: Further settings of librdkafka.
+        apart: Whether each partition is an input of its own.
 
     Raises:
         UsageError: The extra `kafka` is not installed.
     """
 
-    def __init__(self, brokers: str, topic: str, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, brokers: str, topic: str, settings: dict[str, str] | None = None, *, apart: bool = False
+    ) -> None:
         try:
             import confluent_kafka  # noqa: F401 - only whether it is there
         except ImportError:
@@ -42,7 +45,7 @@ class Kafka:
                 "receiving from Kafka needs one more package", hint="pip install 'xmlstream[kafka]'"
             ) from None
         self.place = f"kafka://{brokers}/{topic}"
-        self._brokers, self._topic, self._settings = brokers, topic, settings or {}
+        self._brokers, self._topic, self._settings, self._apart = brokers, topic, dict(settings), apart
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
         """Take messages until told to stop.
@@ -101,13 +104,18 @@ class Kafka:
     def _log(self, partition: int) -> str:
         return f"{self._topic}/{partition}"
 
+    def _input(self, partition: int) -> str:
+        return f"partition-{partition:06d}" if self._apart else ""
+
     def _submit(self, found: list[Any], commit: GroupCommit) -> None:
         messages = []
         for each in found:
             if each.error() is not None:
                 raise InputError(f"{self.place}, partition {each.partition()}: {each.error().str()}")
             log, offset = self._log(each.partition()), each.offset()
-            messages.append(Message(each.value() or b"", f"{log} at {offset}", None, log, offset))
+            messages.append(
+                Message(each.value() or b"", f"{log} at {offset}", self._input(each.partition()), None, log, offset)
+            )
         if messages:
             commit.submit(messages, _stop_at_failure)
 

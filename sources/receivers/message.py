@@ -37,6 +37,7 @@ class Message:
     Attributes:
         payload: Its bytes.
         origin: Where it came from, for words: a topic, an address, a line.
+        input: The directory below that of the receiver that it goes to, the empty one for that itself.
         id: By which it is known if it comes again; None where its sender gives none.
         log: The partition of a log that can be read again, where it came from one.
         offset: Its place there.
@@ -45,6 +46,7 @@ class Message:
 
     payload: bytes
     origin: str
+    input: str = ""
     id: str | None = None
     log: str | None = None
     offset: int = 0

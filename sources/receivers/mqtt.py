@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from sources.receivers.group_commit import GroupCommit
@@ -38,6 +39,7 @@ class Mqtt:
         id_property: The user property that identifies a message; None for none.
         user: Name and password, if the broker asks for them.
         tls: Whether the connection is encrypted, and the broker's certificate checked.
+        apart: Whether each topic is an input of its own.
 
     Raises:
         UsageError: The extra `mqtt` is not installed.
@@ -53,6 +55,7 @@ class Mqtt:
         id_property: str | None = None,
         user: tuple[str, str | None] | None = None,
         tls: bool = False,
+        apart: bool = False,
     ) -> None:
         try:
             import paho.mqtt.client  # noqa: F401 - only whether it is there
@@ -60,7 +63,7 @@ class Mqtt:
             raise UsageError("receiving by MQTT needs one more package", hint="pip install 'xmlstream[mqtt]'") from None
         self.place = f"{'mqtts' if tls else 'mqtt'}://{host}:{port}/{topic}"
         self._host, self._port, self._topic, self._client_id = host, port, topic, client_id
-        self._id_property, self._user, self._tls = id_property, user, tls
+        self._id_property, self._user, self._tls, self._apart = id_property, user, tls, apart
 
     def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
         """Take messages until told to stop; where the broker goes away, wait until it is there again.
@@ -117,10 +120,16 @@ class Mqtt:
                     with contextlib.suppress(OSError):
                         client.reconnect()
 
-            commit.submit([Message(bytes(message.payload), message.topic, self._id_of(message))], done)
+            commit.submit(
+                [Message(bytes(message.payload), message.topic, self._input_of(message), self._id_of(message))], done
+            )
 
         client.on_connect, client.on_subscribe, client.on_message = connected, subscribed, received
         return client
+
+    def _input_of(self, message: MQTTMessage) -> str:
+        """A directory for the topic, whose name has no other meaning there."""
+        return quote(message.topic, safe="").replace(".", "%2E") if self._apart else ""
 
     def _id_of(self, message: MQTTMessage) -> str | None:
         if self._id_property is None or message.properties is None:

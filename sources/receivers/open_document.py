@@ -24,6 +24,7 @@ class OpenDocument:
         self.noted = noted
         self.tail = b"</" + noted.head[1:].split(b" ", 1)[0] + b">\n"
         self._path = self.path(directory, noted)
+        self._path.parent.mkdir(exist_ok=True)
         self.is_closing = False
         self._pending = bytearray()
         self._file = FileIO(self._path, "a+b")
@@ -31,8 +32,8 @@ class OpenDocument:
 
     @staticmethod
     def path(directory: Path, noted: Noted) -> Path:
-        """Where it is; names are in the order of the documents."""
-        return directory / f"{noted.number:012d}.xml"
+        """Where it is; names of an input are in the order of its documents."""
+        return directory / noted.input / f"{noted.number:012d}.xml"
 
     def missing(self, text: bytes) -> bytes:
         """What it lacks of its bytes before the tail.
@@ -66,18 +67,14 @@ class OpenDocument:
             del self._pending[: self._file.write(self._pending)]
 
     def sync(self) -> None:
-        """See that what was written is on disk."""
+        """See that what was written, and the document's name, are on disk."""
         os.fsync(self._file.fileno())
+        descriptor = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def close(self) -> None:
         """Write no more."""
         self._file.close()
-
-
-def sync_directory(directory: Path) -> None:
-    """See that the names of a directory's files are on disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -196,8 +196,8 @@ def killed_now_and_then(receiver: KilledReceiver, send: Callable[[int], None], m
 
 
 @contextmanager
-def mqtt_sender(port: int) -> Iterator[Callable[[int], None]]:
-    """Sends messages to topics, each until the broker has it; half of them with the key as a user property, too."""
+def mqtt_sender(port: int, topic: str = "sensors/s1") -> Iterator[Callable[[int], None]]:
+    """Sends messages to a topic, each until the broker has it; the key is a user property, too."""
     from paho.mqtt.client import Client, MQTTv5
     from paho.mqtt.enums import CallbackAPIVersion
     from paho.mqtt.packettypes import PacketTypes
@@ -210,7 +210,7 @@ def mqtt_sender(port: int) -> Iterator[Callable[[int], None]]:
     def send(number: int) -> None:
         properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         properties.UserProperty = ("number", str(number))
-        client.publish("sensors/s1", message(number), qos=1, properties=properties).wait_for_publish(_BEGIN_SECONDS)
+        client.publish(topic, message(number), qos=1, properties=properties).wait_for_publish(_BEGIN_SECONDS)
 
     try:
         yield send

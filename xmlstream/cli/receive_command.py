@@ -48,6 +48,10 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.")
     ] = "xmlstream",
     remember: Annotated[int, typer.Option(help="How many messages are known again, the newest.", min=0)] = 1_000_000,
+    apart: Annotated[
+        bool,
+        typer.Option("--apart", help="Each MQTT topic, each Kafka partition gets a directory of its own below DIR."),
+    ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, rather than each element.")] = False,
     max_message: Annotated[str, typer.Option(help="How long a message may be.", metavar="SIZE")] = "64m",
     setting: Annotated[
@@ -62,13 +66,14 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     """
     from sources.receivers.addresses import Feed, receiver_of
     from sources.receivers.message import MessageReader
+    from sources.receivers.open_documents import Rotation
     from sources.receivers.receiving import Receiving
-    from sources.receivers.spool import Rotation, Spool
+    from sources.receivers.spool import Spool
     from sources.xml.options.values import seconds, size
 
     longest = size("--max-message", max_message)
     reader = MessageReader(row_tag, key.split(",") if key else (), longest)
-    feed = Feed(row_tag, lines, client_id, id_property, longest, name_values(setting, "--setting", "NAME=VALUE"))
+    feed = Feed(row_tag, lines, client_id, id_property, longest, name_values(setting, "--setting", "NAME=VALUE"), apart)
     receiver = receiver_of(address, feed)
     rotation = Rotation(size("--rotate-size", rotate_size), seconds("--rotate-after", rotate_after))
     spool = Spool(into, reader, root=root_tag, rotation=rotation, remembered=remember)

@@ -9,7 +9,7 @@ from sources.receivers.message import Items, Message, MessageReader
 
 
 def _read(payload: bytes, *key: str, id: str | None = None, max_bytes: int = 1000) -> Items:
-    return MessageReader("report", key, max_bytes).items(Message(payload, "test", id))
+    return MessageReader("report", key, max_bytes).items(Message(payload, "test", id=id))
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from tests.harness.feeds import (
     until_acknowledged,
 )
 
-KILLS = 2
-MESSAGES = 200
+KILLS = 1
+MESSAGES = 100
 
 
 @contextmanager
@@ -85,9 +85,23 @@ def test_kafka_loses_nothing_and_repeats_nothing_without_ids(tmp_path: Path) -> 
         _lost_nothing(receiver, sent)
 
 
+def test_topics_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    with broker(tmp_path) as port, receiving(f"mqtt://{HOST}:{port}/%23", into, apart=True):
+        with mqtt_sender(port, "../sensors/s.1") as send:
+            send(1)
+        with mqtt_sender(port, "s2") as send:
+            send(2)
+            send(1)
+        _wait_until_all_came(into, 2)
+    assert ids(into / "%2E%2E%2Fsensors%2Fs%2E1") == [1]
+    assert ids(into / "s2") == [2]
+    assert not list(into.glob("*.xml"))
+
+
 def _wait_until_all_came(into: Path, sent: int) -> None:
     def all_came() -> bool:
-        return sum(path.read_bytes().count(b"<a id=") for path in into.glob("*.xml")) >= sent
+        return sum(path.read_bytes().count(b"<a id=") for path in into.rglob("*.xml")) >= sent
 
     until_acknowledged(all_came)
 

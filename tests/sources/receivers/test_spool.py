@@ -18,7 +18,8 @@ from sources.receivers import journal, open_document, spool
 from sources.receivers.journal import Journal
 from sources.receivers.message import Message, MessageReader
 from sources.receivers.open_document import OpenDocument
-from sources.receivers.spool import Rotation, Spool
+from sources.receivers.open_documents import Rotation
+from sources.receivers.spool import Spool
 
 
 class Killed(BaseException):
@@ -29,12 +30,12 @@ def _spool(directory: Path, **options: Any) -> Spool:
     return Spool(directory, MessageReader("a", ["@id"]), **options)
 
 
-def _message(number: int, log: str | None = None, offset: int = 0) -> Message:
-    return Message(f'<a id="{number}">{"x" * (number % 7)}</a>'.encode(), "test", None, log, offset)
+def _message(number: int, input_: str = "", log: str | None = None, offset: int = 0) -> Message:
+    return Message(f'<a id="{number}">{"x" * (number % 7)}</a>'.encode(), "test", input_, None, log, offset)
 
 
 def _documents(directory: Path) -> list[bytes]:
-    return [path.read_bytes() for path in sorted(directory.glob("*.xml"))]
+    return [path.read_bytes() for path in sorted(directory.rglob("*.xml"))]
 
 
 def _ids(directory: Path) -> list[int]:
@@ -104,14 +105,14 @@ def test_each_message_is_there_once_wherever_the_process_ends(
                 with _killed_after(steps):
                     receiver = _spool(directory, rotation=Rotation(max_bytes))
                     while waiting:
-                        receiver.append([_message(number) for number in waiting[0]])
+                        receiver.append([_message(number, ("", "odd")[number % 2]) for number in waiting[0]])
                         waiting.pop(0)
                     receiver.close()
             except Killed:
                 # What a killed process leaves behind: its locks are gone, what was written is there.
                 if receiver is not None:
                     receiver.abandon()
-            for path in sorted(directory.glob("*.xml")):
+            for path in sorted(directory.rglob("*.xml")):
                 text = path.read_bytes()
                 # Whoever follows a document never sees anything of it changed.
                 assert text.startswith(seen.get(path, b""))
@@ -127,13 +128,14 @@ def test_each_message_is_there_once_wherever_the_process_ends(
 
 def test_a_log_is_read_on_from_where_its_messages_are_durable(tmp_path: Path) -> None:
     first = _spool(tmp_path)
-    first.append([_message(1, "t/0", 0), _message(2, "t/0", 1), _message(3, "t/1", 7)])
+    first.append([_message(1, "", "t/0", 0), _message(2, "", "t/0", 1), _message(3, "odd", "t/1", 7)])
     first.close()
     second = _spool(tmp_path)
     assert (second.next_of("t/0"), second.next_of("t/1"), second.next_of("t/2")) == (2, 8, None)
-    assert second.append([_message(9, "t/0", 1), _message(4, "t/0", 2)]) == [None, None]
+    assert second.append([_message(9, "", "t/0", 1), _message(4, "", "t/0", 2)]) == [None, None]
     second.close()
-    assert _ids(tmp_path) == [1, 2, 3, 4]
+    assert sorted(_ids(tmp_path)) == [1, 2, 3, 4]
+    assert _ids(tmp_path / "odd") == [3]
 
 
 def test_what_is_malformed_is_set_aside_with_the_reason_and_the_rest_is_written(tmp_path: Path) -> None:

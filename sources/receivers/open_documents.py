@@ -1,0 +1,153 @@
+"""The open documents of a spool, one for each input: begun, written to, closed; and completed after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sources.receivers.journal import Journal, Noted
+from sources.receivers.open_document import OpenDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """When a document is closed.
+
+    Attributes:
+        max_bytes: Once it has so many bytes.
+        max_seconds: Once its first message is so old.
+    """
+
+    max_bytes: int = 64 << 20
+    max_seconds: float = 600.0
+
+
+class OpenDocuments:
+    """Documents that are written to, as the journal says.
+
+    Args:
+        directory: Where they are.
+        journal: What says of them.
+        head: The first bytes of those that are begun from now on.
+        rotation: When one is closed.
+        clock: Seconds since the epoch.
+
+    Attributes:
+        trouble: Why something that is added is not written, if it is not.
+    """
+
+    def __init__(
+        self, directory: Path, journal: Journal, head: bytes, rotation: Rotation, clock: Callable[[], float]
+    ) -> None:
+        self.trouble: OSError | None = None
+        self._directory, self._journal, self._head = directory, journal, head
+        self._rotation, self._clock = rotation, clock
+        self._open: dict[str, OpenDocument] = {}
+        self._last: dict[str, int] = {}
+
+    def recover(self) -> None:
+        """Write what the journal holds and the documents lack; before anything else.
+
+        Raises:
+            StateError: A document has more than was ever written to it here.
+        """
+        for noted in self._journal.last_documents():
+            self._last[noted.input] = noted.number
+            if noted.state == "closed":
+                continue
+            if noted.state == "closing" and not OpenDocument.path(self._directory, noted).exists():
+                # It was whole, was read to its end, and was removed.
+                self._closed(noted.input)
+                continue
+            document = self._open[noted.input] = OpenDocument(self._directory, noted)
+            text, before = noted.head + b"".join(self._journal.pieces(noted.input)), document.length
+            document.add(document.missing(text))
+            if noted.state == "closing":
+                self._end(document, written=max(before - len(text), 0))
+            else:
+                self._flush(document)
+
+    def require_room(self) -> None:
+        """See that a document that is being closed is, so that the next one can be begun.
+
+        Raises:
+            OSError: There is no room for its end.
+        """
+        if any(document.is_closing for document in self._open.values()):
+            self.rotate()
+            if self.trouble is not None:
+                raise self.trouble
+
+    def note(self, inputs: Iterable[str]) -> list[Noted]:
+        """Has the journal note documents for those inputs that have none open, within its transaction."""
+        begun = [
+            Noted(each, self._last.get(each, 0) + 1, self._head, self._clock())
+            for each in dict.fromkeys(inputs)
+            if each not in self._open
+        ]
+        for noted in begun:
+            self._journal.begin_document(noted)
+        return begun
+
+    def begin(self, begun: Iterable[Noted]) -> None:
+        """Open the documents that were noted, once the transaction is committed."""
+        for noted in begun:
+            self._last[noted.input] = noted.number
+            document = self._open[noted.input] = OpenDocument(self._directory, noted)
+            document.add(noted.head)
+
+    def add(self, pieces: Iterable[tuple[str, bytes]]) -> None:
+        """Bytes for the open documents of inputs; `rotate` writes them."""
+        for input_, text in pieces:
+            self._open[input_].add(text)
+
+    def rotate(self) -> None:
+        """Write what waits, and close documents that are large or old enough."""
+        self.trouble = None
+        for document in list(self._open.values()):
+            if self._flush(document) and (document.is_closing or self._is_full(document)):
+                self._end(document)
+
+    def end(self) -> None:
+        """Close all."""
+        self.trouble = None
+        for document in list(self._open.values()):
+            if self._flush(document):
+                self._end(document)
+
+    def abandon(self) -> None:
+        """Write to none of them any more."""
+        for document in self._open.values():
+            document.close()
+
+    def _is_full(self, document: OpenDocument) -> bool:
+        is_old = self._clock() - document.noted.opened >= self._rotation.max_seconds
+        return is_old or document.length >= self._rotation.max_bytes
+
+    def _flush(self, document: OpenDocument) -> bool:
+        """Write what waits; whether all of it is written."""
+        try:
+            document.flush()
+        except OSError as error:
+            self.trouble = error
+            return False
+        return True
+
+    def _end(self, document: OpenDocument, written: int = 0) -> None:
+        """Close a document, so many bytes of whose end are there already."""
+        with self._journal.transaction():
+            self._journal.set_state(document.noted.input, "closing")
+        if not document.is_closing:
+            document.is_closing = True
+            document.add(document.tail[written:])
+        if not self._flush(document):
+            return
+        document.sync()
+        document.close()
+        del self._open[document.noted.input]
+        self._closed(document.noted.input)
+
+    def _closed(self, input_: str) -> None:
+        with self._journal.transaction():
+            self._journal.set_state(input_, "closed")
