@@ -39,6 +39,7 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@$(BIN)/python -m xmlstream.cli.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
 
 test: setup ## run the tests, those without Spark first
+	@.ci/setup tested
 	$(PYTEST) --numprocesses=$(TESTS_AT_ONCE) --dist=loadfile --no-loadscope-reorder
 
 check: .venv/installed ## format, rules, types, floors

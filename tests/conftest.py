@@ -88,6 +88,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) 
 def browser() -> Iterator[Browser]:
     """The one browser of a test run."""
     if executable() is None:
-        pytest.skip("looks at a page, and there is no browser on PATH (.ci/setup browser installs Debian's chromium)")
+        pytest.skip("looks at a page, and there is no browser on PATH (.ci/setup tested installs Debian's chromium)")
     with launched() as found:
         yield found

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         UsageError,
         XmlStreamError,
     )
+    from sources.receivers.receiving import Receiving, receive
     from xmlstream.builder.groups import Groups
     from xmlstream.builder.inserts import Insert, inserts_from_sql, run, start
     from xmlstream.builder.multiway import multiway_join
@@ -52,6 +53,7 @@ __all__ = [
     "MalformedInput",
     "Query",
     "QueryError",
+    "Receiving",
     "StateError",
     "Summary",
     "UngrammaticalStream",
@@ -65,6 +67,7 @@ __all__ = [
     "open_session",
     "read",
     "read_xmark",
+    "receive",
     "run",
     "start",
 ]
@@ -75,6 +78,7 @@ _MODULES = {
     "operators.punctuators.order": ("ByOrder",),
     "operators.punctuators.predicate": ("ByPredicate",),
     "operators.punctuators.roster": ("ByRoster",),
+    "sources.receivers.receiving": ("Receiving", "receive"),
     "xmlstream.builder.groups": ("Groups",),
     "xmlstream.builder.multiway": ("multiway_join",),
     "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),

@@ -7,6 +7,7 @@ transaction as the messages, and reading begins there. Kafka's own offsets of co
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
@@ -35,9 +36,7 @@ class Kafka:
         UsageError: The extra `kafka` is not installed.
     """
 
-    def __init__(
-        self, brokers: str, topic: str, settings: dict[str, str] | None = None, *, apart: bool = False
-    ) -> None:
+    def __init__(self, brokers: str, topic: str, settings: Mapping[str, str], *, apart: bool = False) -> None:
         try:
             import confluent_kafka  # noqa: F401 - only whether it is there
         except ImportError:

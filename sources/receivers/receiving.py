@@ -3,14 +3,70 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sources.receivers.addresses import Feed, receiver_of
 from sources.receivers.group_commit import GroupCommit
+from sources.receivers.message import MessageReader
+from sources.receivers.open_documents import Rotation
 from sources.receivers.receiver import Receiver
 from sources.receivers.spool import Received, Spool
+from sources.xml.options.values import seconds, size
 
 _LOOK_SECONDS = 0.1
+
+
+def receive(  # noqa: PLR0913 - one parameter for each option of the command
+    address: str,
+    into: str | Path,
+    *,
+    row_tag: str,
+    root_tag: str = "stream",
+    key: Sequence[str] = (),
+    id_property: str | None = None,
+    client_id: str = "xmlstream",
+    remember: int = 1_000_000,
+    rotate_size: str = "64m",
+    rotate_after: str = "10m",
+    max_message: str = "64m",
+    lines: bool = False,
+    apart: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Receiving:
+    """Begin to write what a live feed sends into documents, each message once, acknowledged once it is on disk.
+
+    Args:
+        address: `mqtt://HOST/TOPIC`, `http://HOST:PORT/PATH`, `tcp://HOST:PORT`, `kafka://HOST/TOPIC`; `-` is standard
+            input.
+        into: Directory for the documents, which a source reads; it is made.
+        row_tag: The local name of the tuples' elements.
+        root_tag: The name of the documents' root.
+        key: Leaves that identify a tuple, `sid`, `@id` or `a/b`: a message that has them comes once.
+        id_property: The user property that identifies an MQTT message.
+        client_id: The name of the session at an MQTT broker, which keeps messages for it.
+        remember: How many messages are known again, the newest.
+        rotate_size: The size at which a document is closed.
+        rotate_after: How long after its first message it is.
+        max_message: How long a message may be.
+        lines: Whether each line is a message, rather than each element; of TCP and standard input.
+        apart: Whether each MQTT topic, each partition of Kafka gets a directory of its own.
+        settings: Settings of Kafka's client.
+
+    Returns:
+        What receives, in threads of its own, until it is stopped.
+
+    Raises:
+        UsageError: It cannot begin: the address leads nowhere, or another process receives into the directory.
+        StateError: What an earlier receiver left in the directory is damaged.
+    """
+    longest = size("max_message", max_message)
+    feed = Feed(row_tag, lines, client_id, id_property, longest, dict(settings or {}), apart)
+    receiver, reader = receiver_of(address, feed), MessageReader(row_tag, key, longest)
+    rotation = Rotation(size("rotate_size", rotate_size), seconds("rotate_after", rotate_after))
+    return Receiving(receiver, Spool(Path(into), reader, root=root_tag, rotation=rotation, remembered=remember))
 
 
 class Receiving:
@@ -36,6 +92,11 @@ class Receiving:
     def place(self) -> str:
         """Where messages are taken from; with the port that was chosen, if one was."""
         return self._receiver.place
+
+    @property
+    def set_aside(self) -> Path:
+        """The file of the messages that could not be read."""
+        return self._spool.set_aside.path
 
     @property
     def received(self) -> Received:

@@ -41,8 +41,9 @@ CAPTIONS = {
         "logical_properties": "what rules may ask",
     },
     "sources": {
-        "xmark": "XMark's streams",
-        "generators": "sensors, auctions",
+        "xmark": "streams",
+        "generators": "seeded",
+        "receivers": "live feeds",
     },
     "sources.xml": {
         "spark": "data source, staged slices",

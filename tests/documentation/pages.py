@@ -14,6 +14,7 @@ EXAMPLES = (
     "data/auctions/README.md",
     "punct_ns/README.md",
     "sources/README.md",
+    "sources/receivers/README.md",
     "operators/README.md",
     "xmlstream/sql/README.md",
     "xmlstream/runtime/README.md",

@@ -50,7 +50,7 @@ def broker(directory: Path) -> Iterator[int]:
     """Mosquitto; its port."""
     program = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin:/opt/homebrew/sbin")
     if program is None:
-        pytest.skip("mosquitto is not installed; make test installs it where that takes no password")
+        pytest.skip("mosquitto is not installed: .ci/setup tested")
     port = free_port()
     settings = directory / "mosquitto.conf"
     settings.write_text(

@@ -11,18 +11,10 @@ import pytest
 from lxml import etree
 
 import xmlstream as xs
-from operators.group_by import GroupBy
-from operators.merge import Merge
 from punct_ns.errors import QueryError, UsageError
-from sources.xml.grammar.check import check_grammar
-from sources.xml.options.source import SourceOptions
-from sources.xml.splits.documents import Documents
 from tests.samples.xmark_documents import XMark
-from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import Node, Scan, plain, topological
-from xmlstream.runtime.merged_documents import spread
+from xmlstream.plan.nodes import plain
 from xmlstream.sql import script
-from xmlstream.sql.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,48 +123,3 @@ def test_what_is_no_stream_is_refused_at_its_table(statement: str, message: str)
         script.read(f"{statement}; SELECT * FROM b")
     assert message in str(refusal.value)
     assert "line 1" in str(refusal.value)
-
-
-def test_the_documents_that_are_merged_are_those_of_the_first_run(tmp_path: Path) -> None:
-    given = {"path": str(tmp_path / "in"), "rowTag": "r", "uniqueIds": "a", "documents": "merge"}
-    node = scan("t", given, "a INT")
-    assert isinstance(node.operator, Merge)
-    assert [str(scheme) for scheme in node.schemes] == ["a"]
-    with pytest.raises(UsageError, match="no file"):
-        spread(node, tmp_path / "records")
-    (tmp_path / "in").mkdir()
-    with pytest.raises(UsageError, match="no document"):
-        spread(node, tmp_path / "records")
-    for name in ("b.xml", "a[1].xml", ".hidden.xml"):
-        (tmp_path / "in" / name).write_text("<s><r><a>1</a></r></s>")
-    first = spread(node, tmp_path / "records")
-    paths = [below.operator.options.path for below in first.inputs if isinstance(below.operator, Scan)]
-    assert paths == [str(tmp_path / "in" / name) for name in ("a[1].xml", "b.xml")]
-    (tmp_path / "in" / "c.xml").write_text("<s/>")
-    assert spread(node, tmp_path / "records") == first
-    assert plain(spread(node, tmp_path / "others")) != plain(first)
-    for below in first.inputs:
-        assert isinstance(below.operator, Scan)
-        assert check_grammar(below.operator.options).violation is None
-    with pytest.raises(UsageError, match="no more of them"):
-        spread(node, tmp_path / "records", follow=True)
-
-
-def test_what_rules_put_beneath_a_merge_is_of_each_document(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.xml").write_text("<s/>")
-    given = {"path": str(tmp_path), "rowTag": "r", "schemes": "a", "documents": "merge"}
-    source = scan("t", given, "a INT, b INT, c INT")
-    root = optimized(Node(GroupBy(("a",), ()), (source,), "group_by"))
-    spread_root = spread(root, tmp_path / "records")
-    scans = [node.operator for node in topological(spread_root) if isinstance(node.operator, Scan)]
-    assert [one.options.columns for one in scans] == [("a",), ("a",)]
-    assert spread_root.schema == root.schema
-    labels = [node.label for node in topological(spread_root)]
-    assert labels.count("t-a") == labels.count("t-b") == 1
-
-
-def test_documents_that_are_merged_are_for_queries(tmp_path: Path) -> None:
-    options = SourceOptions.parse({"path": str(tmp_path), "rowTag": "r", "schema": "a INT", "documents": "merge"})
-    with pytest.raises(UsageError, match="many streams"):
-        Documents(options, log=False)

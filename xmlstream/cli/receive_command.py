@@ -64,28 +64,32 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     A query follows them: CREATE TABLE … OPTIONS (path 'DIR', …), and `xmlstream run --follow`. Punctuations are
     elements of messages, as tuples are. Until interrupted, or to the end of standard input.
     """
-    from sources.receivers.addresses import Feed, receiver_of
-    from sources.receivers.message import MessageReader
-    from sources.receivers.open_documents import Rotation
-    from sources.receivers.receiving import Receiving
-    from sources.receivers.spool import Spool
-    from sources.xml.options.values import seconds, size
+    from sources.receivers import receiving as receivers
 
-    longest = size("--max-message", max_message)
-    reader = MessageReader(row_tag, key.split(",") if key else (), longest)
-    feed = Feed(row_tag, lines, client_id, id_property, longest, name_values(setting, "--setting", "NAME=VALUE"), apart)
-    receiver = receiver_of(address, feed)
-    rotation = Rotation(size("--rotate-size", rotate_size), seconds("--rotate-after", rotate_after))
-    spool = Spool(into, reader, root=root_tag, rotation=rotation, remembered=remember)
     with interrupts.noted() as asked:
-        receiving = Receiving(receiver, spool)
+        receiving = receivers.receive(
+            address,
+            into,
+            row_tag=row_tag,
+            root_tag=root_tag,
+            key=key.split(",") if key else (),
+            id_property=id_property,
+            client_id=client_id,
+            remember=remember,
+            rotate_size=rotate_size,
+            rotate_after=rotate_after,
+            max_message=max_message,
+            lines=lines,
+            apart=apart,
+            settings=name_values(setting, "--setting", "NAME=VALUE"),
+        )
         if address != "-":
             _say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")
         _watch(receiving, asked, verbose=verbose)
         received = receiving.stop()
     _say(f"{into}: {_counts(received)}")
     if received.malformed:
-        _say(f"why they could not be read: {spool.set_aside.path}")
+        _say(f"why they could not be read: {receiving.set_aside}")
     if address == "-" and asked.number is not None:
         raise interrupts.Interrupted(asked.number)
 

@@ -1,8 +1,9 @@
-"""Merged documents: `documents 'merge'` makes of a source's documents inputs of their own, each with its own end.
+"""Merged documents: inputs of their own, each with its own end, by `documents 'merge'`; or whole directories of them.
 
 In a plan such a source is a merge of one scan, whatever documents there are. When the query begins for the first time
 they are found, once and for all: its checkpoint says which, and every run of it is over these. Then each of them gets a
-scan, closed by its own end, and what goes out of the merge are the meets.
+scan, closed by its own end, and what goes out of the merge are the meets. By `documents 'directories'` it is not
+documents but directories that are found and fixed; more documents may come in each.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
     for node in topological(root):
         inputs = [each[below] for below in node.inputs]
         if isinstance(node.operator, Scan) and node.operator.options.is_merged:
-            if follow:
+            if follow and node.operator.options.documents == "merge":
                 raise UsageError(
                     f"the documents of {node.operator.name} are merged: they are fixed, and no more of them comes",
                     hint="leave out --follow, or documents 'merge'",
@@ -60,15 +61,16 @@ def _over(node: Node, inputs: Sequence[Node]) -> Node:
 
 def _scans(scan: Scan, record: Path) -> tuple[Node, ...]:
     found = []
+    of_one = "one" if scan.options.documents == "merge" else "sequence"
     for path in merged_documents(scan.options, record):
-        options = scan.options.replace(path=path, documents="one")
+        options = scan.options.replace(path=path, documents=of_one)
         label = f"{scan.name}-{Path(path).stem}"
         found.append(Node(Scan(label, options), (), label))
     return tuple(found)
 
 
 def merged_documents(options: SourceOptions, record: Path | None = None) -> list[str]:
-    """The documents of a source that merges them: those recorded in a directory, else those that are there.
+    """What a source merges, documents or directories: those recorded in a directory, else those that are there.
 
     Raises:
         UsageError: There are none.
@@ -76,13 +78,14 @@ def merged_documents(options: SourceOptions, record: Path | None = None) -> list
     log = None if record is None else str(record)
     plain = options.replace(documents=None, uniqueIds=None, sectionEnds=None, documentLog=log)
     try:
-        documents = Documents(plain, log=record is not None)
+        documents = Documents(plain, log=record is not None, directories=options.documents == "directories")
         paths = documents.find() if documents.single or not documents.paths else documents.paths
     except InputError as error:
         raise UsageError(error.what, hint="a path is that of a file, a directory or a glob") from None
     if not paths:
+        what = "directory" if options.documents == "directories" else "document"
         raise UsageError(
-            f"there is no document at {options.path}",
-            hint="documents that are merged are found when the query begins; in sequence they may come later",
+            f"there is no {what} at {options.path}",
+            hint="what is merged is found when the query begins; documents in sequence may come later",
         )
     return list(paths)

@@ -15,7 +15,7 @@ from sources.xml.options.values import choice, count, date_pattern, flag, name_l
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
-ManyDocuments = Literal["sequence", "merge", "one"]
+ManyDocuments = Literal["sequence", "merge", "directories", "one"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
 
 Giver = Literal["user", "reader", "query"]

@@ -162,8 +162,8 @@ class SourceOptions:
 
     @property
     def is_merged(self) -> bool:
-        """Whether each of its documents is to be an input of its own."""
-        return self.documents == "merge"
+        """Whether each of its documents, or directories of documents, is to be an input of its own."""
+        return self.documents in ("merge", "directories")
 
     @property
     def lasting(self) -> dict[str, str]:
@@ -181,6 +181,8 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
+        if self.structural and self.documents == "directories":
+            raise structure_of_many()
         if self.structural and self.documents == "sequence" and glob_of(local_path(self.path)) is not None:
             raise structure_of_many()
 

@@ -23,14 +23,15 @@ DOCUMENT_LOG = "documents.jsonl"
 class Documents:
     """Finds the documents of a source; `paths` grows only at its end."""
 
-    def __init__(self, options: SourceOptions, *, log: bool) -> None:
-        """Take up what the log says, if `log` is set.
+    def __init__(self, options: SourceOptions, *, log: bool, directories: bool = False) -> None:
+        """Take up what the log says, if `log` is set; `directories` of documents are found instead, if that is.
 
         Raises:
             UsageError: A directory or glob without a place for the log, or one that is closed by the structure of its
                 documents; or a path of no file system.
         """
         self._path = local_path(options.path)
+        self._is_document = _is_directory if directories else _is_file
         self._pattern = None if options.documents == "one" else glob_of(self._path)
         self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
         if options.is_merged:
@@ -62,13 +63,14 @@ class Documents:
             return self.paths
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
-            candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
+            if self._is_document is _is_file:
+                candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
         elif Path(self._path).is_dir():
             candidates = list(Path(self._path).iterdir())
         else:
             raise InputError(f"there is no directory {self._path}")
         known = set(self.paths)
-        found = sorted(str(path) for path in candidates if _is_document(path) and str(path) not in known)
+        found = sorted(str(path) for path in candidates if self._is_document(path) and str(path) not in known)
         if found and self._log is not None:
             _record(self._log, [os.path.relpath(path, self._root) for path in found])
         self.paths += found
@@ -87,8 +89,16 @@ def open_document(path: str) -> BinaryIO:
         raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _is_document(path: Path) -> bool:
-    return not path.name.startswith((".", "_")) and path.suffix != ".tmp" and path.is_file()
+def _is_file(path: Path) -> bool:
+    return _is_meant(path) and path.is_file()
+
+
+def _is_directory(path: Path) -> bool:
+    return _is_meant(path) and path.is_dir()
+
+
+def _is_meant(path: Path) -> bool:
+    return not path.name.startswith((".", "_")) and path.suffix != ".tmp"
 
 
 def _recorded(log: Path) -> list[str]:

@@ -42,7 +42,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"maxBytesPerSlice": "lots"}, "no size"),
         ({"maxFilesPerSlice": "0"}, "no number above 0"),
         ({"mode": "STRICT"}, "FAILFAST"),
-        ({"documents": "mix"}, "one of sequence, merge, one"),
+        ({"documents": "mix"}, "one of sequence, merge, directories, one"),
         ({"path.idd": "a"}, "names no attribute"),
         ({"path.id": "a//b"}, "no path"),
         ({"path.id": "p:a"}, "names a prefix"),
