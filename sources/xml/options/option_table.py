@@ -16,6 +16,7 @@ from sources.xml.options.values import choice, count, date_pattern, flag, name_l
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
 ManyDocuments = Literal["sequence", "merge", "directories", "one"]
+WhenDoctype = Literal["skip", "refuse"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
 
 Giver = Literal["user", "reader", "query"]
@@ -81,6 +82,7 @@ _TABLE = (
     Option("punctuationNamespace", default=PUNCT_NS),
     Option("nullValue"),
     Option("encoding"),
+    Option("doctype", choice(*get_args(WhenDoctype)), default="skip", may_change=True),
     Option("dateFormat", date_pattern),
     Option("timestampFormat", date_pattern),
     Option("ignoreSurroundingSpaces", flag, default=True),

@@ -21,6 +21,7 @@ from sources.xml.options.option_table import (
     ManyDocuments,
     Mode,
     OnUngrammatical,
+    WhenDoctype,
     WhenUnfinished,
     by_proper_names,
     may_change,
@@ -48,6 +49,7 @@ class SourceOptions:
         mode: What bad input does: stop the query, divert it, or leave it out and count it.
         ungrammatical: The same for a tuple that an earlier punctuation matches.
         encoding: Of the documents, whatever they say, unless they begin with a byte order mark.
+        doctype: Whether a document type declaration is skipped or refused.
         ignore_surrounding_spaces: Whether blanks around a string are no part of it.
         max_bytes_per_slice: About how much of the source one slice takes.
         max_bytes_per_partition: About how much of it one task parses.
@@ -83,6 +85,7 @@ class SourceOptions:
     mode: Mode
     ungrammatical: OnUngrammatical
     encoding: str | None
+    doctype: WhenDoctype
     timestamp_format: str | None
     date_format: str | None
     ignore_surrounding_spaces: bool

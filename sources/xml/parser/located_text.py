@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lxml import etree
@@ -58,8 +59,18 @@ class LocatedText:
         """Where it is not well-formed; the part of it between two offsets, among the elements `open_`, says so."""
         content = self.content[start:end]
         place = self.place(start + _offset(error, content, open_))
-        reason = str(error.msg).partition(", line ")[0]
+        reason = _reason(error)
         return Malformed(ordinal, self.path, place, "document", reason, content.decode("utf-8", "replace"))
+
+
+def _reason(error: etree.XMLSyntaxError) -> str:
+    reason = str(error.msg).partition(", line ")[0]
+    entity = _UNDEFINED.fullmatch(reason)
+    # What a document type declaration may declare was skipped.
+    return f"the entity &{entity[1]}; is not expanded: write out what it stands for" if entity else reason
+
+
+_UNDEFINED = re.compile(r"Entity '(.+)' not defined")
 
 
 def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...]) -> int:

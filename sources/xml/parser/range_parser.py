@@ -76,9 +76,8 @@ class RangeParser:
         if range_.start == range_.end and range_.ends == "split":
             return
         with open_document(range_.path) as file:
-            reader = ChunkReader(
-                file, range_, self._options.unsplit, self._options.encoding, self._options.max_item_bytes
-            )
+            given = self._options
+            reader = ChunkReader(file, range_, given.unsplit, given.encoding, given.max_item_bytes, given.doctype)
             while True:
                 content, open_, offset = reader.items() if self._scanner else b"", reader.open, reader.offset
                 found = self._template_items(content, open_)

@@ -6,6 +6,7 @@ import codecs
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
+from sources.xml.options.option_table import WhenDoctype
 from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.prolog import prolog_of
 from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
@@ -63,7 +64,13 @@ class ChunkReader:
     """Reads a range chunk by chunk, each from one split point to another."""
 
     def __init__(
-        self, file: BinaryIO, range_: ByteRange, unsplit: ElementNames, encoding: str | None, limit: int
+        self,
+        file: BinaryIO,
+        range_: ByteRange,
+        unsplit: ElementNames,
+        encoding: str | None,
+        limit: int,
+        doctype: WhenDoctype = "skip",
     ) -> None:
         """Begin at the range's start, behind the document's prolog.
 
@@ -73,11 +80,12 @@ class ChunkReader:
             unsplit: Local names of the elements that no chunk ends in.
             encoding: What the document is encoded in, whatever it says.
             limit: The longest item, in bytes.
+            doctype: Whether a document type declaration is skipped or refused.
 
         Raises:
             FlawError: The document has no readable prolog.
         """
-        prolog = prolog_of(file, range_.end, complete=True, encoding=encoding)
+        prolog = prolog_of(file, range_.end, complete=True, encoding=encoding, doctype=doctype)
         assert prolog is not None
         self._charset = prolog.charset if prolog.charset.splittable else Charset()
         self._source = _Bytes(file, range_, prolog.charset)

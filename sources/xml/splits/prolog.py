@@ -1,4 +1,8 @@
-"""The prolog of a document: XML declaration, comments and instructions, up to and with the root's start tag."""
+"""The prolog of a document: XML declaration, comments and instructions, up to and with the root's start tag.
+
+A document type declaration is part of it. It is read past: nothing of it is fetched or expanded, and no default that it
+declares is taken.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
+from sources.xml.options.option_table import WhenDoctype
 from sources.xml.splits.charset import XML_DECLARATION, Charset, FlawError, charset_of, decoded_start
 from sources.xml.splits.tags import on_one_line, safe_parser, tag_name
 
@@ -35,35 +40,43 @@ class Prolog:
     empty: bool
 
 
-def prolog_of(file: BinaryIO, size: int, *, complete: bool, encoding: str | None) -> Prolog | None:
+def prolog_of(
+    file: BinaryIO, size: int, *, complete: bool, encoding: str | None, doctype: WhenDoctype = "skip"
+) -> Prolog | None:
     """The prolog of a document of which `size` bytes are there; as `read_prolog`."""
     start = file.read(min(_SHORT, size))
     if len(start) < size:
         try:
-            if prolog := read_prolog(start, complete=False, encoding=encoding):
+            if prolog := read_prolog(start, complete=False, encoding=encoding, doctype=doctype):
                 return prolog
         except FlawError:
             pass  # the rest may show it in another light
         start += file.read(min(PROLOG_LIMIT, size) - len(start))
-    return read_prolog(start, complete=complete, encoding=encoding)
+    return read_prolog(start, complete=complete, encoding=encoding, doctype=doctype)
 
 
-def read_prolog(start: bytes, complete: bool, encoding: str | None = None) -> Prolog | None:
+def read_prolog(
+    start: bytes, complete: bool, encoding: str | None = None, doctype: WhenDoctype = "skip"
+) -> Prolog | None:
     """Read the prolog of a document; None if the root's start tag has not come yet.
 
     Args:
         start: The document from its first byte on, HEAD_LIMIT bytes of it if it has so many.
         complete: Whether nothing can follow, so that what has not come is missing.
         encoding: What the document is encoded in, whatever it says.
+        doctype: Whether a document type declaration is skipped or refused.
 
     Raises:
-        FlawError: The document cannot begin so: not well-formed, a DOCTYPE, an encoding that is not known.
+        FlawError: The document cannot begin so: not well-formed, an encoding that is not known, a declaration that is
+            refused.
     """
     charset = charset_of(start, encoding)
     # A splittable document's markup is ASCII as it stands.
     text = start[charset.mark :] if charset.splittable else decoded_start(start[charset.mark :], charset.codec)
     at = _after_declaration(text)
-    while (token := _MISC.match(text, at)) is not None:
+    while (token := _MISC.match(text, at) or _DOCTYPE.match(text, at)) is not None:
+        if doctype == "refuse" and token[0].startswith(_DOCTYPE_BEGINS):
+            raise FlawError("the document has a DOCTYPE, which the option doctype 'refuse' does not accept", at)
         at = token.end()
     tag = _START_TAG.match(text, at)
     if tag is None:
@@ -78,6 +91,13 @@ def read_prolog(start: bytes, complete: bool, encoding: str | None = None) -> Pr
 
 
 _MISC = re.compile(rb"[ \t\r\n]+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_DOCTYPE_BEGINS = b"<!DOCTYPE"
+_QUOTED = rb"\"[^\"]*\"|'[^']*'"
+_SUBSET = rb"[^\[\]<>\"']|<!--.*?-->|<\?.*?\?>|<!(?!--)(?:[^<>\"']|" + _QUOTED + rb")*+>"
+# What one part has matched it keeps: there is one way to read a declaration, and no other is to be tried.
+_DOCTYPE = re.compile(
+    rb"<!DOCTYPE[ \t\r\n](?:[^\[\]<>\"']|" + _QUOTED + rb")*+(?:\[(?>" + _SUBSET + rb")*+\][ \t\r\n]*)?>", re.DOTALL
+)
 _START_TAG = re.compile(rb"<[^\s<>\"'/!?=]+(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
 
@@ -106,15 +126,13 @@ _NO_XML = (
 def _check_unfinished(text: bytes, at: int, complete: bool) -> None:
     """FlawError unless more text can make a root's start tag of what stands there."""
     rest = text[at : at + 9]
-    if rest.startswith(b"<!DOCTYPE"):
-        what = "the document has a DOCTYPE, which is not accepted: take it out, and write out the entities it declares"
-        raise FlawError(what, at)
-    begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", b"<!DOCTYPE", b"<?"))
+    begun = any(opener.startswith(rest[: len(opener)]) for opener in (b"<!--", _DOCTYPE_BEGINS, b"<?"))
     if not begun and (not rest.startswith(b"<") or rest.startswith(b"<!") or _is_no_start_tag(text, at)):
         known = next((what for opening, what in _NO_XML if rest.startswith(opening)), None)
         raise FlawError(known or "the document does not begin with an element", at)
     if complete:
-        raise FlawError("the document has no root element" if not rest else "the root's start tag does not end", at)
+        what = "the document type declaration" if rest.startswith(_DOCTYPE_BEGINS) else "the root's start tag"
+        raise FlawError(f"{what} does not end" if rest else "the document has no root element", at)
 
 
 def _is_no_start_tag(text: bytes, at: int) -> bool:

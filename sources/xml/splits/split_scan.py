@@ -93,7 +93,7 @@ def _scan(
         return nothing
     with open_document(origin.path) as file:
         try:
-            prolog = prolog_of(file, size, complete=settled, encoding=options.encoding)
+            prolog = prolog_of(file, size, complete=settled, encoding=options.encoding, doctype=options.doctype)
         except FlawError:
             return _lost(origin, [], size)
         if prolog is None:

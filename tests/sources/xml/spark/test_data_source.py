@@ -219,7 +219,7 @@ def test_a_document_that_is_not_well_formed_or_not_accepted_fails_in_any_mode(
         path.write_text(document)
         for mode in ("PERMISSIVE", "DROPMALFORMED"):
             with pytest.raises(PySparkException) as reported:
-                batch(session, path, mode=mode).collect()
+                batch(session, path, mode=mode, doctype="refuse").collect()
             assert reason in str(original_error(reported.value))
 
 
