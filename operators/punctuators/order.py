@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -92,7 +91,8 @@ class ByOrder:
         """The greatest value, of each key."""
         if not self.per:
             return StateSchema(notes=["greatest"])
-        return StateSchema({"greatest": LogSchema(Schema(self._keys(schema)), partial(self._combined, schema))})
+        keys = Schema(self._keys(schema))
+        return StateSchema({"greatest": LogSchema(keys, lambda rows, _aged: self._combined(schema, rows), of=None)})
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""

@@ -293,7 +293,7 @@ def test_the_papers_query_from_the_shell(sensors: Path, tmp_path: Path) -> None:
     reports = [json.loads(line) for line in metrics.read_text().splitlines()]
     assert sum(report["items_in"] for report in reports) >= 60
     names = {"name", "tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out"}
-    assert names | {"punctuations_held"} == set(reports[0]["operators"][0])
+    assert names | {"punctuations_held", "overdue"} == set(reports[0]["operators"][0])
     assert {"union", "group_by", "sensor1", "sensor2"} <= {o["name"] for o in reports[0]["operators"]}
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "all.xml").write_text(document.stdout)
