@@ -25,7 +25,8 @@ from operators.groupings import StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.predicate_terms import equal_terms
-from operators.joins.punctuation_graph import Equality, PunctuationGraph, Reached
+from operators.joins.punctuation_graph import Equality, PunctuationGraph
+from operators.joins.reachability import Chains, Reached, promised
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed, completion_sets
@@ -76,10 +77,10 @@ class MultiwayJoin(Operator):
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those of inputs whose tuples the other inputs' schemes purge; with what moving makes of them."""
-        told = self.graph.promised_shapes(inputs)
+        reachability = promised(self.graph, inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
-            if self.graph.reaches_all(i, told):
+            if reachability.reaches_all(i):
                 found += rewritten_schemes(
                     schemes, {name.lower(): others for name, others in self._equal_to(i).items()}
                 )
@@ -109,7 +110,8 @@ class MultiwayJoin(Operator):
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The tuples of each input that a chain of punctuations has not purged (Li et al. 2006, Theorem 3)."""
-        return [StateModel(f"tuples of input {i + 1}", i, Reached(self.graph, i)) for i in range(self.inputs)]
+        chains = Chains(self.graph)
+        return [StateModel(f"tuples of input {i + 1}", i, Reached(chains, i)) for i in range(self.inputs)]
 
     def _equal_to(self, input_: int) -> dict[str, list[str]]:
         """For each join attribute of an input, those of the others that are equal to it."""

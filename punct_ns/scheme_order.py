@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 from punct_ns.domain import Domain
 from punct_ns.numeric_type import FloatType, number
@@ -131,10 +131,40 @@ def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
     ['hour prefix']
     """
     left: list[Scheme] = []
+    index = _Implying(schema)
     for scheme in schemes:
-        if not any(implies(other, scheme, schema) for other in left):
-            left = [other for other in left if not implies(scheme, other, schema)] + [scheme]
-    return tuple(left)
+        if not index.implies(scheme):
+            left.append(scheme)
+            index.add(scheme)
+    return tuple(scheme for scheme in left if not index.implies(scheme))
+
+
+class _Implying:
+    """Schemes by the attributes that another one must restrict, too, to be implied: by those that are not covered."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._by_needed: dict[frozenset[int], list[Scheme]] = {}
+
+    def add(self, scheme: Scheme) -> None:
+        places = ((self._schema.index(term.attribute), term) for term in scheme.terms)
+        needed = frozenset(i for i, term in places if not is_covered(term, self._schema[i].domain))
+        self._by_needed.setdefault(needed, []).append(scheme)
+
+    def implies(self, scheme: Scheme) -> bool:
+        """Whether another one that was added implies the scheme."""
+        given = frozenset(map(self._schema.index, scheme.attributes))
+        few = len(given) <= _FEW
+        parts = (frozenset(c) for size in range(len(given) + 1) for c in combinations(given, size))
+        for needed in parts if few else [n for n in self._by_needed if n <= given]:
+            for other in self._by_needed.get(needed, ()):
+                if other is not scheme and implies(other, scheme, self._schema):
+                    return True
+        return False
+
+
+_FEW = 4
+"""Attributes of a scheme whose parts are fewer than the schemes that there may be."""
 
 
 def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema: Schema) -> tuple[Scheme, ...]:

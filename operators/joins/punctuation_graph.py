@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from operators.groupings import Grouping, Promises
 from punct_ns.errors import QueryError
 from punct_ns.scheme import Scheme
 
@@ -70,7 +69,7 @@ class PunctuationGraph:
                         f"{names[input_]} and {name} of one input would be equal",
                         hint="select the tuples in which they are, then join on one of them",
                     )
-        missing = set(range(self.inputs)) - {0, *self.order(0)}
+        missing = set(range(self.inputs)) - self._hanging_together
         if missing:
             raise QueryError(
                 f"no equality leads from the first input to {', '.join(f'input {i + 1}' for i in sorted(missing))}",
@@ -80,13 +79,26 @@ class PunctuationGraph:
     @cached_property
     def _equal(self) -> list[list[InputAttribute]]:
         """The attributes, in groups of equal ones; names differ by more than case."""
-        groups: list[dict[tuple[int, str], InputAttribute]] = []
+        group: dict[tuple[int, str], dict[tuple[int, str], InputAttribute]] = {}
         for equality in self.equalities:
-            both = {(input_, name.lower()): (input_, name) for input_, name in equality}
-            touched = [group for group in groups if not group.keys().isdisjoint(both)]
-            groups = [group for group in groups if group.keys().isdisjoint(both)]
-            groups.append({key: place for group in (both, *reversed(touched)) for key, place in group.items()})
-        return [list(group.values()) for group in groups]
+            one, other = (
+                group.setdefault(key, {key: place}) for place in equality for key in [(place[0], place[1].lower())]
+            )
+            if one is not other:
+                few, many = (one, other) if len(one) < len(other) else (other, one)
+                many |= {key: place for key, place in few.items() if key not in many}
+                group |= dict.fromkeys(few, many)
+        return [list(places.values()) for places in {id(places): places for places in group.values()}.values()]
+
+    @cached_property
+    def _hanging_together(self) -> set[int]:
+        """The inputs to which equalities lead from the first one."""
+        found, new = {0}, [0]
+        while new:
+            beside = {i for key in self.keys(new.pop()) for i in self.classes[key]} - found
+            found |= beside
+            new += beside
+        return found
 
     @cached_property
     def classes(self) -> tuple[Mapping[int, str], ...]:
@@ -124,27 +136,6 @@ class PunctuationGraph:
             on_keys = [renamed for scheme in promised if (renamed := scheme.renamed(numbers)) is not None]
             found[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
         return found
-
-    def reaches_all(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> bool:
-        """Whether punctuations of these shapes can purge each tuple of an input (Li et al. 2006, Theorem 3)."""
-        return len(self.reached(root, shapes)) == self.inputs
-
-    def reached(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> frozenset[int]:
-        """The inputs that a chain from one input can reach, itself among them: a plain fixpoint.
-
-        Each class becomes known once, and only the inputs that have it are looked at then.
-        """
-        reached, known, new = {root}, set[int](), [*self.keys(root)]
-        while new:
-            number = new.pop()
-            if number in known:
-                continue
-            known.add(number)
-            for input_ in self.classes[number]:
-                if input_ not in reached and any(shape <= known for shape in shapes.get(input_, ())):
-                    reached.add(input_)
-                    new += self.keys(input_)
-        return frozenset(reached)
 
     def chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
         """The steps that find whatever punctuations of these shapes purge of an input; none if they purge nothing.
@@ -202,23 +193,3 @@ class PunctuationGraph:
         if step.input in reached or not untried or step.key not in self._known(reached):
             return [state]
         return [(reached | {step.input}, tried), (reached, tried | {(step.input, shape) for shape in untried})]
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A condition: a chain of punctuations leads from each tuple of an input to all other inputs (Theorem 3)."""
-
-    graph: PunctuationGraph
-    root: int
-
-    def holds(self, promises: Promises) -> bool:
-        """Whether the schemes make such a chain."""
-        return self.graph.reaches_all(self.root, self.graph.promised_shapes([schemes for _, schemes in promises]))
-
-    def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Those by the join attributes: of all other inputs where it holds, else of those that are not reached."""
-        reached = self.graph.reached(self.root, self.graph.promised_shapes([schemes for _, schemes in promises]))
-        holds = len(reached) == self.graph.inputs
-        for input_ in range(self.graph.inputs):
-            if input_ != self.root and (holds or input_ not in reached):
-                yield Grouping(input_, tuple(self.graph.keys(input_).values()), null=False)

@@ -4,12 +4,18 @@
 
 The queries are those of `data/auctions` over the three streams of the auction, as often as it takes; no job is run.
 Beside 21 of them: one, which pays for what Java loads and compiles once.
+
+And what it takes to judge them before they run, without Spark: the slowest of all queries in `data`, read, optimized
+and judged with remedies; and a join of 200 inputs in a ring.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -76,3 +82,34 @@ def test_planning(bench: list[Measure]) -> None:
     times = take_turns({str(n): partial(cpu, queries(n)) for n in (1, MANY)}, within=120)
     name = f"planning, {MANY} queries of one file, CPU"
     bench.append(Measure(name, "s", "less", times[str(MANY)], "one query", times["1"], 4))
+
+
+def judging(work: Callable[[], object]) -> float:
+    """Milliseconds of CPU that it takes."""
+    began = time.process_time()
+    work()
+    return (time.process_time() - began) * 1000
+
+
+def slowest() -> float:
+    """The most that any query takes."""
+    from xmlstream.optimizer.rules import optimized
+    from xmlstream.safety.remedies import remedies
+    from xmlstream.sql.script import read
+
+    def judge(text: str) -> None:
+        remedies(optimized(read(text, dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "in")).sketch()), follow=True)
+
+    texts = [path.read_text(encoding="utf-8") for path in sorted(Path("data").rglob("*.sql"))]
+    return max(judging(partial(judge, text)) for text in texts)
+
+
+def test_judging(bench: list[Measure]) -> None:
+    from tests.samples.rings import ring
+    from xmlstream.safety.verdicts import judged
+
+    slowest()  # loads what is loaded once
+    root = ring(200)
+    times = take_turns({"query": slowest, "ring": lambda: judging(partial(judged, root, follow=True))}, within=60)
+    bench.append(Measure("judging the slowest query of data, CPU", "ms", "less", times["query"], target=100))
+    bench.append(Measure("judging a join of 200 inputs in a ring, CPU", "ms", "less", times["ring"], target=50))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
+from operators.joins.reachability import Reachability
 from punct_ns.errors import QueryError
 
 B: Equality = ((0, "b1"), (1, "b2"))
@@ -23,7 +24,8 @@ def told(graph: PunctuationGraph, *shapes: Iterable[str]) -> dict[int, frozenset
 
 def reaching(graph: PunctuationGraph, *shapes: Iterable[str]) -> list[int]:
     """The inputs whose tuples can all be purged."""
-    return [i for i in range(graph.inputs) if graph.reaches_all(i, told(graph, *shapes))]
+    reachability = Reachability(graph, told(graph, *shapes))
+    return [i for i in range(graph.inputs) if reachability.reaches_all(i)]
 
 
 def test_the_strongly_connected_graph_of_figure_5_purges_every_input() -> None:
@@ -109,7 +111,7 @@ def test_what_the_fixpoint_reaches_is_what_chains_reach(
     graph, shapes = case
     for root in range(graph.inputs):
         found = {root, *(step.input for step in graph.chain(root, shapes))}
-        assert graph.reached(root, shapes) == found
+        assert Reachability(graph, shapes).reached(root) == found
 
 
 @pytest.mark.parametrize("punctuated", [200, 199])
@@ -117,5 +119,21 @@ def test_a_ring_of_two_hundred_inputs_is_judged_without_trying_all_ways(punctuat
     """Each way around leads to all inputs; where one says nothing, only it reaches every other."""
     ring = PunctuationGraph(200, tuple(((i, f"k{i}"), ((i + 1) % 200, f"k{i}")) for i in range(200)))
     shapes = {i: frozenset(frozenset([key]) for key in ring.keys(i)) for i in range(punctuated)}
-    reaching_all = [i for i in range(200) if ring.reaches_all(i, shapes)]
+    reachability = Reachability(ring, shapes)
+    reaching_all = [i for i in range(200) if reachability.reaches_all(i)]
     assert reaching_all == ([*range(200)] if punctuated == 200 else [199])
+    assert reachability.steps <= 3 * 200
+
+
+@pytest.mark.parametrize("onward", [True, False])
+@pytest.mark.parametrize("silent", [None, 0, 100])
+def test_what_others_reach_is_taken_over_whichever_way_around_punctuations_lead(
+    onward: bool, silent: int | None
+) -> None:
+    ring = PunctuationGraph(200, tuple(((i, f"k{i}"), ((i + 1) % 200, f"k{i}")) for i in range(200)))
+    numbers = {names[i]: number for number, names in enumerate(ring.classes) for i in names}
+    asked = {i: f"k{(i - 1) % 200 if onward else i}" for i in range(200)}
+    shapes = {i: frozenset([frozenset([numbers[name]])]) for i, name in asked.items() if i != silent}
+    reachability = Reachability(ring, shapes)
+    assert [i for i in range(200) if reachability.reaches_all(i)] == ([*range(200)] if silent is None else [silent])
+    assert reachability.steps <= 3 * 200

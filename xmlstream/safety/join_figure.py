@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from operators.join import Join
 from operators.joins.punctuation_graph import PunctuationGraph
+from operators.joins.reachability import Reachability
 from operators.multiway_join import MultiwayJoin
 from operators.semi_join import SemiJoin
 from punct_ns.errors import QueryError
@@ -47,7 +48,8 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
     if graph is None:
         return None
     shapes = graph.promised_shapes([known[below].promises.running for below in node.inputs])
-    reached = {i: graph.reached(i, shapes) for i in range(graph.inputs)}
+    reachability = Reachability(graph, shapes)
+    reached = {i: reachability.reached(i) for i in range(graph.inputs)}
     names = _names(node, known)
     with canvas.group(class_="join", data_join=known[node].name):
         title = f"{known[node].name}: who purges whom"

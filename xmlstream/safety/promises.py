@@ -53,15 +53,18 @@ def promised(root: Node, *, follow: bool = False, additions: Additions | None = 
             running = (*operator.options.schemes, *(additions or {}).get(operator.name, ()))
             found[node] = Promised(running, running if follow else (END,))
         elif isinstance(operator, Static):
-            found[node] = Promised((END,), (END,), is_static=True)
+            running = (END,)
+            found[node] = Promised(running, running, is_static=True)
         elif isinstance(operator, Results):
             found[node] = Promised((), ())
         else:
-            running, ended = (
-                strongest(promised_by(operator, of_inputs(node, found, ended=ended)), node.schema)
-                for ended in (False, True)
-            )
-            found[node] = Promised(running, ended, all(found[below].is_static for below in node.inputs))
+            below = [found[input_] for input_ in node.inputs]
+            running = strongest(promised_by(operator, of_inputs(node, found, ended=False)), node.schema)
+            # Of inputs that nobody knows an end of, there is nothing more to find.
+            ended = running
+            if any(each.ended is not each.running for each in below):
+                ended = strongest(promised_by(operator, of_inputs(node, found, ended=True)), node.schema)
+            found[node] = Promised(running, ended, all(each.is_static for each in below))
     return found
 
 

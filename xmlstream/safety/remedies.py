@@ -1,16 +1,18 @@
 """Remedies: the smallest promises that would make a query answer, and its state stay bounded.
 
 A source is *needy* if the query is in trouble although all other sources promise all that they could: then nothing but
-a promise of its own helps. Which promises do is tried one by one, against that background; what is found for each needy
+a promise of its own helps. Which promises do is tried by halves, against that background; what is found for each needy
 source is tried together. Verdicts are monotone in schemes, so that what helps alone helps in company; the trial at the
 end leaves out what does not fit together, such as different attributes of two streams that are merged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
+from typing import TypeVar
 
 from punct_ns.numeric_type import NumericType
 from punct_ns.scheme import Scheme, Term, is_finite
@@ -18,6 +20,8 @@ from punct_ns.temporal_type import TemporalType
 from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.safety.promises import Additions
 from xmlstream.safety.verdicts import judged
+
+T = TypeVar("T")
 
 TRIED = 200
 """Combinations of promises of several sources that are tried together."""
@@ -44,15 +48,37 @@ def remedies(root: Node, *, follow: bool, most: int = 3) -> list[Remedy]:
 
     if mends({}):
         return []
+
+    def is_needed(some: Sequence[str]) -> bool:
+        return not mends(_without(everything, some))
+
     choices: list[list[tuple[str, Scheme]]] = []
-    for name, candidates in everything.items():
-        others = {other: said for other, said in everything.items() if other != name}
-        if not mends(others):
-            choices.append([(name, scheme) for scheme in candidates if mends({**others, name: [scheme]})])
+    for name in _each_that(list(everything), is_needed):
+        others = _without(everything, [name])
+        helpful = _each_that(everything[name], partial(_mends_beside, mends, others, name))
+        choices.append([(name, scheme) for scheme in helpful])
     # What all sources say of one attribute comes first: that is what is merged or joined most often.
     combined = sorted(islice(product(*choices), TRIED), key=lambda chosen: len({str(scheme) for _, scheme in chosen}))
     found = (Remedy(chosen) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen}))
     return list(islice(found, most))
+
+
+def _without(additions: Additions, names: Collection[str]) -> Additions:
+    return {name: said for name, said in additions.items() if name not in names}
+
+
+def _mends_beside(mends: Callable[[Additions], bool], others: Additions, name: str, schemes: Sequence[Scheme]) -> bool:
+    return mends({**others, name: schemes})
+
+
+def _each_that(candidates: Sequence[T], does: Callable[[Sequence[T]], bool]) -> list[T]:
+    """The candidates that do it alone, found by halves: where some do it together with others, all of these do, too."""
+    if not candidates or not does(candidates):
+        return []
+    if len(candidates) == 1:
+        return [*candidates]
+    half = len(candidates) // 2
+    return _each_that(candidates[:half], does) + _each_that(candidates[half:], does)
 
 
 def _candidates(node: Node) -> Iterator[Scheme]:

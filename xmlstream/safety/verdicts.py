@@ -9,11 +9,11 @@ Source: Tucker et al. 2007, §3.3, Theorems 2 and 4; Li et al. 2006, §2.1, Defi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from operators.groupings import Condition, Grouping, StateModel
+from operators.groupings import ALWAYS, Condition, Grouping, Promises, StateModel
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.safety.promises import Additions, Promised, of_inputs, promised
 
@@ -29,10 +29,18 @@ class When(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """When a condition comes true, and the groupings by which it does; of NEVER those that no scheme closes."""
+    """When a condition on the promises of an operator's inputs comes true."""
 
     when: When
-    groupings: tuple[Grouping, ...] = ()
+    condition: Condition
+    promises: Promises
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The groupings by whose closing it comes true; of what waits for an end, or for ever, those that lack it."""
+        if self.when is When.AT_ONCE:
+            return ()
+        return tuple(dict.fromkeys(self.condition.groupings(self.promises)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +134,36 @@ def judged(root: Node, *, follow: bool = False, additions: Additions | None = No
 def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
     operator = node.operator
     if isinstance(operator, Scan | Static | Results):
-        return OperatorVerdict(node, name, Waiting(When.AT_ONCE), (), known[node])
+        return OperatorVerdict(node, name, Waiting(When.AT_ONCE, ALWAYS, ()), (), known[node])
     inputs = [below.schema for below in node.inputs]
-    answers = _waiting(operator.enabled_by(*inputs), node, known)
-    keeps = tuple(
-        Kept(model, _waiting(model.until, node, known), known[node.inputs[model.input]])
-        for model in operator.state_models(*inputs)
+    below = [known[input_] for input_ in node.inputs]
+    running = ended = of_inputs(node, known, ended=False)
+    if any(each.ended is not each.running for each in below):
+        ended = of_inputs(node, known, ended=True)
+    promises = _Inputs(running, ended, [each.is_static for each in below])
+    return OperatorVerdict(
+        node,
+        name,
+        promises.waiting(operator.enabled_by(*inputs)),
+        tuple(
+            Kept(model, promises.waiting(model.until), below[model.input]) for model in operator.state_models(*inputs)
+        ),
+        known[node],
     )
-    return OperatorVerdict(node, name, answers, keeps, known[node])
 
 
-def _waiting(condition: Condition, node: Node, known: Mapping[Node, Promised]) -> Waiting:
-    running, ended = (of_inputs(node, known, ended=ended) for ended in (False, True))
-    if condition.holds(running):
-        groupings = tuple(dict.fromkeys(condition.groupings(running)))
-        at_once = all(known[node.inputs[grouping.input]].is_static for grouping in groupings)
-        return Waiting(When.AT_ONCE) if at_once else Waiting(When.CLOSED, groupings)
-    missing = tuple(dict.fromkeys(condition.groupings(running)))
-    return Waiting(When.AT_THE_END if condition.holds(ended) else When.NEVER, missing)
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What the inputs of an operator promise while they go on, and at their ends, and which of them are tables."""
+
+    running: Promises
+    ended: Promises
+    static: Sequence[bool]
+
+    def waiting(self, condition: Condition) -> Waiting:
+        """When a condition comes true."""
+        if condition.holds(self.running):
+            at_once = all(self.static[grouping.input] for grouping in condition.groupings(self.running))
+            return Waiting(When.AT_ONCE if at_once else When.CLOSED, condition, self.running)
+        at_the_end = self.ended is not self.running and condition.holds(self.ended)
+        return Waiting(When.AT_THE_END if at_the_end else When.NEVER, condition, self.running)
