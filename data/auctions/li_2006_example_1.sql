@@ -1,6 +1,7 @@
 -- By how much the price of each item rose.
 -- Li et al. 2006, Example 1; a bid's price is read as an increase.
 -- Unique ids (auction.id) purge bids, closed auctions (bid.auction) purge items; both together close the item's group.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

@@ -1,6 +1,7 @@
 -- All bids, as they come.
 -- NEXMark, Query 0, as nexmark/nexmark puts it for Flink.
 -- Nothing is kept, and every punctuation goes on.
+-- Verdict, followed: answers at once, keeps nothing.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

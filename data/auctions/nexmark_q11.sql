@@ -2,6 +2,7 @@
 -- NEXMark, Query 11, as nexmark/nexmark puts it for Flink. Here a session begins with a bid that has none of its bidder
 -- in the ten seconds before it, and a bid belongs to the last session that has begun.
 -- A bidder who bids no more (bid.bidder) closes their sessions.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

@@ -1,6 +1,7 @@
 -- How many bids there are on each auction on each day, how many of them low, middle and high, and their prices.
 -- NEXMark, Query 17, as nexmark/nexmark puts it for Flink, whose average of integers is an integer, too: cut off.
 -- Closed auctions (bid.auction) close their groups.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

@@ -2,6 +2,7 @@
 -- NEXMark, Query 20, as nexmark/nexmark puts it for Flink.
 -- An auction is kept until the bids on it are closed (bid.auction), a bid until its auction has come (auction.id is
 -- unique). No watermark bounds this join: an auction may be open for any time.
+-- Verdict, followed: answers at once, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

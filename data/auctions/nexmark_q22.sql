@@ -1,6 +1,7 @@
 -- Every bid with the three directories of its URL; null where it has fewer.
 -- NEXMark, Query 22, as nexmark/nexmark puts it for Flink.
 -- Nothing is kept, and closed auctions and bidders (bid.auction, bid.bidder) go on.
+-- Verdict, followed: answers at once, keeps nothing.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

@@ -2,6 +2,7 @@
 -- NEXMark, Query 23, as nexmark/nexmark puts it for Flink.
 -- Three inputs, one key. A person is kept until they bid no more (bid.bidder), a bid until its bidder is there
 -- (person.id is unique) and sells nothing any more (auction.seller), an auction until its seller bids no more.
+-- Verdict, followed: answers at once, keeps what is open.
 
 CREATE TABLE person (
   id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, dateTime TIMESTAMP,

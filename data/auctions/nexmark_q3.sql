@@ -2,6 +2,7 @@
 -- NEXMark, Query 3, as nexmark/nexmark puts it for Flink.
 -- An auction waits until its seller is there (person.id is unique), a person until they sell nothing any more
 -- (auction.seller): that may be years, and no watermark bounds this join.
+-- Verdict, followed: answers at once, keeps what is open.
 
 CREATE TABLE person (
   id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, dateTime TIMESTAMP,

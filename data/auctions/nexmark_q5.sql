@@ -2,6 +2,7 @@
 -- NEXMark, Query 5, as nexmark/nexmark puts it for Flink: windows of ten seconds that slide by two. Here a bid goes into
 -- each of its five windows, one after the other, and a window has the second of its end.
 -- Heartbeats (bid.dateTime) close a window's groups, and then its rank.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

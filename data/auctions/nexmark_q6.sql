@@ -3,6 +3,7 @@
 -- winning bid. Here each won auction is joined with those of its seller, of which the last eleven up to it are kept.
 -- Unique ids (auction.id) and closed auctions (bid.auction) decide who won; a seller who sells nothing any more
 -- (auction.seller) is answered when the last of their auctions has closed.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

@@ -2,6 +2,7 @@
 -- NEXMark, Query 8, as nexmark/nexmark puts it for Flink.
 -- A person leaves the join when they sell nothing any more (auction.seller) or the period is over (auction.dateTime),
 -- an auction when its seller is there (person.id is unique) or cannot come any more (person.dateTime).
+-- Verdict, followed: answers at once, keeps what is open.
 
 CREATE TABLE person (
   id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, dateTime TIMESTAMP,

@@ -2,6 +2,7 @@
 -- NEXMark, Query 9, as nexmark/nexmark puts it for Flink.
 -- Unique ids (auction.id) and closed auctions (bid.auction) bound the join, and both together close an auction, however
 -- long it was open: no watermark bounds this join.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

@@ -2,6 +2,7 @@
 -- Tucker et al. 2003, Example 2; a bid's price is read as an increase.
 -- An item leaves the join when the bids on it are closed (bid.auction), a bid once its item has come (auction.id is
 -- unique); both together close the item's group, and its price goes out.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

@@ -2,6 +2,7 @@
 -- Tucker et al. 2007, Query 1; the hour is computed from dateTime.
 -- Heartbeats (bid.dateTime) of both streams close an hour, and let the union forget bids; closed auctions and bidders
 -- (bid.auction, bid.bidder) let it forget some before.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid1 (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

@@ -2,6 +2,7 @@
 -- Tucker et al. 2007, Query 2.
 -- Closed auctions (bid.auction), once both streams say so, close the group of the bids, and the join forgets the item;
 -- a price waits in the join until its item is there (auction.id is unique).
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

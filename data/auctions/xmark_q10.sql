@@ -2,6 +2,7 @@
 -- XMark, Query 10, as SQL over the streams of the document.
 -- XMark nests the people in their categories; here each is a row with its category.
 -- The end of a person closes their interests (interest.person), and unique ids (person.id) purge those before.
+-- Verdict, followed: answers at once, keeps what is open.
 
 CREATE TABLE person USING xmark OPTIONS (path '${XMARK}', stream 'person');
 CREATE TABLE interest USING xmark OPTIONS (path '${XMARK}', stream 'interest');

@@ -1,6 +1,7 @@
 -- The emphasized keywords in lists within lists, of the annotations of closed auctions.
 -- XMark, Query 15, as SQL over the streams of the document; keywords with the names of what is around them are declared here.
 -- Nothing is kept, and every punctuation goes on.
+-- Verdict, followed: answers at once, keeps nothing.
 
 CREATE TABLE keyword (
   word STRING, e1 STRING, e2 STRING, e3 STRING, e4 STRING, e5 STRING, e6 STRING, e7 STRING, e8 STRING, e9 STRING

@@ -1,6 +1,7 @@
 -- How many people have a high, a middle, a low income, or none that is known.
 -- XMark, Query 20, as SQL over the streams of the document.
 -- The end of the people (person.*) closes the groups.
+-- Verdict, followed: refused, group_by never answers, since nothing closes bracket.
 
 CREATE TABLE person USING xmark OPTIONS (path '${XMARK}', stream 'person');
 

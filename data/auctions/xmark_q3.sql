@@ -1,6 +1,7 @@
 -- The first and the last increase of the open auctions whose last is at least twice the first.
 -- XMark, Query 3, as SQL over the streams of the document.
 -- The end of an auction closes its bidders (bidder.open_auction).
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bidder USING xmark OPTIONS (path '${XMARK}', stream 'bidder');
 

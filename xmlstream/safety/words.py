@@ -105,17 +105,24 @@ def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -
 def summary(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> str:
     """The verdict on the query, and what would mend it, in a few lines."""
     if not verdict.troubled():
-        when = {
-            When.AT_ONCE: "It answers at once",
-            When.CLOSED: "It answers when groups close",
-            When.AT_THE_END: "It answers at the end of its input",
-        }[verdict.answers]
-        return f"{when}, and what it keeps is bounded."
+        return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
     lines += [f"{'Or promise' if i else 'Promise'} {remedy}." for i, remedy in enumerate(remedies)]
     if not remedies:
         lines.append("No promise of one attribute of each source mends it.")
     return "\n".join(lines)
+
+
+_WHEN = {When.AT_ONCE: "at once", When.CLOSED: "when groups close", When.AT_THE_END: "at the end of its input"}
+
+
+def line(verdict: QueryVerdict) -> str:
+    """The verdict on the query in a line, such as a comment in its file: the first trouble, or when it answers."""
+    if verdict.troubled():
+        return f"refused, {troubles(verdict)[0]}"
+    logs = any(one.keeps for one in verdict.operators)
+    kept = "nothing" if not logs else "what is open" if verdict.is_cleansed else "finitely much"
+    return f"answers {_WHEN[verdict.answers]}, keeps {kept}"
 
 
 def troubles(verdict: QueryVerdict) -> list[str]:

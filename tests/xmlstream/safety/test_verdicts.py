@@ -12,6 +12,7 @@ from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import When, judged
+from xmlstream.safety.words import line
 from xmlstream.sql.script import read
 
 DATA = Path(__file__).parents[3] / "data"
@@ -229,3 +230,14 @@ def test_every_query_of_the_repository_answers_and_keeps_what_is_open_unless_it_
     assert to_the_end.is_safe
     assert (to_the_end.answers is When.AT_THE_END) == (path.stem in AT_THE_END)
     assert followed.is_enabled == (path.stem not in AT_THE_END)
+
+
+VERDICT = "-- Verdict, followed: "
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "auctions").glob("*.sql")), ids=lambda path: path.stem)
+def test_every_query_of_the_auctions_says_its_verdict(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    root = optimized(read(text, dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")).sketch())
+    said = [one for one in text.splitlines() if one.startswith(VERDICT)]
+    assert said == [VERDICT + line(judged(root, follow=True)) + "."]
