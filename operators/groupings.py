@@ -64,21 +64,29 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Ever longer prefixes of an input's order by this attribute are closed, by finitely many punctuations each."""
+    """Ever longer prefixes of an input's order by this attribute are closed, by finitely many punctuations each.
+
+    With `groups`, of the order within each group by these attributes.
+    """
 
     input: int
     attribute: str
     descending: bool
+    groups: tuple[str, ...] = ()
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme speaks of the attribute alone, by ranges from the start of the order or by finitely many."""
+        """Whether a scheme speaks of the attribute, by ranges from the start of the order or by finitely many.
+
+        It speaks of nothing else but groups, each of which finitely many of its terms cover.
+        """
         schema, schemes = promises[self.input]
         name = schema.attribute(self.attribute).name
         domain = schema.attribute(name).domain
-        alone = [scheme.renamed({name.lower(): name}) for scheme in schemes]
+        names = {each.lower(): each for each in (name, *(schema.attribute(group).name for group in self.groups))}
+        alone = [renamed for scheme in schemes if (renamed := scheme.renamed(names)) is not None]
         return any(
-            scheme is not None
-            and all(is_covered(term, domain) or self._is_along(term, domain) for term in scheme.terms)
+            all(is_covered(t, domain) or self._is_along(t, domain) for t in scheme.terms if t.attribute == name)
+            and is_compact(self.groups, Scheme(tuple(t for t in scheme.terms if t.attribute != name)), schema)
             for scheme in alone
         )
 
@@ -87,8 +95,8 @@ class Prefix:
         return term.kind == "prefix" and not self.descending and (term.null or not domain.nullable)
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
-        """Its attribute's."""
-        yield Grouping(self.input, (self.attribute,))
+        """Its groups' and its attribute's."""
+        yield Grouping(self.input, (*self.groups, self.attribute))
 
 
 @dataclass(frozen=True, slots=True)

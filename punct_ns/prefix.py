@@ -8,11 +8,12 @@ to end within.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from punct_ns.domain import BEYOND, Domain
-from punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns
+from punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns, values
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -45,6 +46,77 @@ def covered_prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> l
     found = PunctuationSet(closed.schema)
     found.add_all(Punctuation(closed.schema, said) for said in _prefix(closed, directions))
     return list(found)
+
+
+def covered_prefixes(
+    closed: PunctuationSet, new: Iterable[Punctuation], groups: int, directions: Sequence[Direction]
+) -> Iterator[Punctuation]:
+    """For groups by the set's first attributes, the prefix of the order of the others that is covered in each group.
+
+    Asked of the groups that the new punctuations speak of, which the set holds; what it gives is not minimal.
+
+    >>> reports = Schema.parse("sid INT NOT NULL, hour INT NOT NULL")
+    >>> said = [Punctuation.of(reports, sid="1", hour="(,4]"), Punctuation.of(reports, hour="(,2]")]
+    >>> closed = PunctuationSet(reports, said)
+    >>> [str(p) for p in covered_prefixes(closed, said[:1], 1, [Direction()])]
+    ['<1, (,4]>']
+    """
+    schema = closed.schema
+    if closed.is_all:
+        yield Punctuation.all(schema)
+        return
+    if not directions:
+        yield from new
+        return
+    keys = Schema(schema.attributes[groups:])
+    for box in dict.fromkeys(p.patterns[:groups] for p in new):
+        for cell, said in _cells(box, closed):
+            within = PunctuationSet(keys)
+            within.add_all(Punctuation(keys, each[groups:]) for each in said)
+            for prefix in covered_prefix(within, directions):
+                for chosen in product(*map(patterns, cell)):
+                    yield Punctuation(schema, (*chosen, *prefix.patterns))
+
+
+_Said = list[tuple[Pattern, ...]]
+"""Punctuations, by their patterns."""
+
+
+def _cells(box: Sequence[Pattern], closed: PunctuationSet) -> list[tuple[tuple[ValueSet, ...], _Said]]:
+    """The groups of a box in parts, of each of which a punctuation speaks wholly or not at all, with those that do."""
+    schema = closed.schema
+    given = {i: pattern for i, pattern in enumerate(box) if pattern != WILDCARD}
+    said = [entry.punctuation.patterns for entry in closed.several(given)]
+    for i, single in closed.singles.items():
+        said += [Punctuation.at(schema, {i: pattern}).patterns for pattern in single.patterns()]
+    cells: list[tuple[tuple[ValueSet, ...], _Said]] = [((), said)]
+    for i, pattern in enumerate(box):
+        here = values(pattern, schema[i].domain)
+        cells = [((*cell, part), those) for cell, left in cells for part, those in _parts(here, i, left)]
+    return cells
+
+
+def _parts(here: ValueSet, i: int, said: _Said) -> list[tuple[ValueSet, _Said]]:
+    """Values of one attribute in parts, by which punctuations speak of them; what few speak of comes first."""
+    by_pattern: dict[Pattern, _Said] = {}
+    for each in said:
+        by_pattern.setdefault(each[i], []).append(each)
+    parts = [(here, by_pattern.pop(WILDCARD, []))]
+    for pattern, those in by_pattern.items():
+        spoken = values(pattern, here.domain)
+        for at in range(len(parts)):
+            part, before = parts[at]
+            inside, outside = part.intersection(spoken), part.difference(spoken)
+            if inside.is_empty:
+                continue
+            parts[at] = (inside, [*before, *those])
+            if not outside.is_empty:
+                parts[at] = (outside, before)
+                parts.append((inside, [*before, *those]))
+            spoken = spoken.difference(inside)
+            if spoken.is_empty:
+                break
+    return parts
 
 
 def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator[tuple[Pattern, ...]]:

@@ -135,14 +135,14 @@ class Running:
         self._state = OperatorState(self._store, self.inputs, declared, record, self._limit, self._lasting)
 
     def _tuples(self, rows: Sequence[Row], schema: Schema) -> Tuples | None:
-        if self._bounded:
-            exact = tuples_of(self.spark, rows, schema)
-            frame = self.spark.createDataFrame([], schema.ddl()) if exact is None else exact.frame
-            return Tuples(frame, len(rows) + 10, exact=False)
-        if not self._positioned:
-            return tuples_of(self.spark, rows, schema)
         first, self._came = self._came, self._came + len(rows)
-        return tuples_of(self.spark, rows, schema, first)
+        position = first if self._positioned else None
+        if self._bounded:
+            exact = tuples_of(self.spark, rows, schema, position)
+            ddl = schema.ddl() + (f", {POSITION} BIGINT" if self._positioned else "")
+            frame = self.spark.createDataFrame([], ddl) if exact is None else exact.frame
+            return Tuples(frame, len(rows) + 10, exact=False)
+        return tuples_of(self.spark, rows, schema, position)
 
     def _rows(self, tuples: Tuples) -> list[Row]:
         table = tuples.frame.toArrow()

@@ -137,6 +137,73 @@ def leading(
     )
 
 
+def looking_back(
+    key: Callable[[Tuple], Tuple],
+    keys: Sequence[oracle.Key],
+    answer: Callable[[list[Tuple], int], Tuple],
+    back: int,
+    universe: Sequence[Tuple],
+) -> Invariants:
+    """A tuple is out once those of its group are covered that are sorted before it or beside it.
+
+    `answer` is what stands behind a tuple at a place of its group, in order. Kept are the others, and of each group
+    that is not closed so many of the last that are out.
+    """
+    still_open = remembered(lambda ts, ps: [t for t in universe if not oracle.set_match(t, ps[0])])
+
+    def begun(t: Tuple, ts: _Tuples, ps: _Punctuations) -> bool:
+        left = still_open(ts, ps)
+        return all(oracle.compare(keys, t, u) < 0 for u in left if oracle.same_tuple(key(t), key(u)))
+
+    def groups(ts: Sequence[Tuple]) -> list[list[Tuple]]:
+        each = oracle.distinct([key(t) for t in ts])
+        return [oracle.sort(keys, [t for t in ts if oracle.same_tuple(key(t), k)]) for k in each]
+
+    def answered(ts: list[Tuple]) -> list[Tuple]:
+        return [(*t, *answer(ts, i)) for i, t in enumerate(ts)]
+
+    def passed(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
+        return [t for group in groups([t for t in ts[0] if begun(t, ts, ps)]) for t in answered(group)]
+
+    def kept(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
+        waiting = [t for t in ts[0] if not begun(t, ts, ps)]
+        not_closed = [key(u) for u in still_open(ts, ps)]
+        out = groups([t for t in ts[0] if begun(t, ts, ps) and oracle.is_in(key(t), not_closed)])
+        return [*waiting, *(t for group in out for t in group[-back:])]
+
+    return Invariants(
+        cpass=passed,
+        cprop=lambda u, ts, ps: begun(u[: len(universe[0])], ts, ps),
+        ckeep=kept,
+        relation=lambda ts: [t for group in groups(ts[0]) for t in answered(group)],
+    )
+
+
+def arriving(
+    key: Callable[[Tuple], Tuple],
+    answer: Callable[[list[Tuple], int], Tuple],
+    back: int,
+    universe: Sequence[Tuple],
+) -> Invariants:
+    """The same in the order in which tuples come: each is out at once, and closed when it is itself."""
+
+    def parted(ts: Sequence[Tuple]) -> list[list[Tuple]]:
+        return [[t for t in ts if oracle.same_tuple(key(t), k)] for k in oracle.distinct([key(t) for t in ts])]
+
+    def closed(t: Tuple, ps: Sequence[Punctuation]) -> bool:
+        return all(oracle.set_match(u, ps) for u in universe if oracle.same_tuple(key(t), key(u)))
+
+    def answered(ts: Sequence[Tuple]) -> list[Tuple]:
+        return [(*t, *answer(group, i)) for group in parted(ts) for i, t in enumerate(group)]
+
+    return Invariants(
+        cpass=lambda ts, ps: answered(ts[0]),
+        cprop=lambda u, ts, ps: oracle.set_match(u[: len(universe[0])], ps[0]),
+        ckeep=lambda ts, ps: [t for group in parted(ts[0]) if not closed(group[0], ps[0]) for t in group[-back:]],
+        relation=lambda ts: answered(ts[0]),
+    )
+
+
 def sorting(keys: Sequence[oracle.Key], universe: Sequence[Tuple]) -> Invariants:
     """A tuple is out once every possible tuple that is sorted before it, or beside it, is covered."""
     return Invariants(

@@ -24,6 +24,7 @@ from tests.properties.case import STREAM, Case, numbered, one
 from tests.properties.explode_cases import EXPLODE
 from tests.properties.pair_cases import PAIRS
 from tests.properties.punctuation_cases import PUNCTUATIONS
+from tests.properties.row_window_cases import ROWS
 from tests.samples.strategies import SmallSchema
 
 
@@ -166,6 +167,7 @@ CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "top_n, of all": topping_all,
     "top_n, with ties": topping_with_ties,
     **EXPLODE,
+    **ROWS,
     **PUNCTUATIONS,
     **PAIRS,
 }

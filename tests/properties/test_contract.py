@@ -142,7 +142,9 @@ def run(spark: SparkSession, build: Any, example: Run, *, count_kept: bool = Tru
     length = max(len(slices) for stream in example.streams for slices in stream[:inputs])
     streams_ = aligned(example.streams, inputs, length, example.space.schema)
     with tempfile.TemporaryDirectory() as directory:
-        running = Running(spark, Path(directory), case.operator, *case.inputs, bounded=bounded)
+        running = Running(
+            spark, Path(directory), case.operator, *case.inputs, positioned=case.positions, bounded=bounded
+        )
         done = []
         for i in range(length):
             done.append(running.slice(*together(streams_, i, case.inputs)))

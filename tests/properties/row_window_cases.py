@@ -1,0 +1,88 @@
+"""row_window with what the papers' invariants say of it: in the order of attributes, and of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from operators.row_window import Over, RowWindow
+from operators.state.sort_key import SortKey
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute
+from tests.oracles import invariants, oracle
+from tests.oracles.oracle import Tuple
+from tests.properties.case import Case, one
+from tests.samples.strategies import SmallSchema
+
+
+def _named(name: str, type_: str) -> Attribute:
+    return Attribute(name, Domain(type_))
+
+
+def _least(values: list[Any]) -> Any:
+    present = [value for value in values if value is not None]
+    return next((v for v in present if not any(oracle.before(other, v) for other in present)), None)
+
+
+def _looking(space: SmallSchema) -> tuple[tuple[Over, ...], Callable[[list[Tuple], int], Tuple]]:
+    """How many of the last three have a first value, the least so far, that of the one two before, the number."""
+    first = space.schema[0]
+    functions = (
+        Over(_named("some", "BIGINT"), f"count(`{first.name}`)", 2),
+        Over(_named("least", first.domain.type), f"min(`{first.name}`)"),
+        Over(_named("earlier", first.domain.type), f"lag(`{first.name}`, 2)", 2, 2),
+        Over(_named("number", "INT"), "row_number()"),
+    )
+
+    def answer(ts: list[Tuple], i: int) -> Tuple:
+        some = sum(t[0] is not None for t in ts[max(0, i - 2) : i + 1])
+        return some, _least([t[0] for t in ts[: i + 1]]), ts[i - 2][0] if i > 1 else None, i + 1
+
+    return functions, answer
+
+
+def rolling(space: SmallSchema) -> Case:
+    """Over the rows of a stream's groups by all but the last attribute, in the order of that."""
+    functions, answer = _looking(space)
+    *others, last = space.schema.names
+    operator = RowWindow(functions, (SortKey(last),), ("stream", *others))
+    place = len(others)
+    specified = invariants.looking_back(lambda t: t[:place], [oracle.Key(place)], answer, 2, space.surroundings)
+    return Case(operator, one(space), specified, [(*t, 0, None, None, 1) for t in space.universe])
+
+
+def rolling_down(space: SmallSchema) -> Case:
+    """Over all rows of a stream, in the descending order of its last attribute, and what its peers come to."""
+    first, last = space.schema[0], space.schema.names[-1]
+    place = len(space.schema) - 1
+    functions = (
+        Over(_named("before", "BIGINT"), f"count(`{first.name}`)", 2, 1),
+        Over(_named("some", "BIGINT"), f"count(`{first.name}`)", peers=True),
+        Over(_named("rank", "INT"), "rank()"),
+    )
+
+    def answer(ts: list[Tuple], i: int) -> Tuple:
+        peers = [j for j, t in enumerate(ts) if oracle.same(t[place], ts[i][place])]
+        before = sum(t[0] is not None for t in ts[max(0, i - 2) : i])
+        return before, sum(t[0] is not None for t in ts[: peers[-1] + 1]), peers[0] + 1
+
+    operator = RowWindow(functions, (SortKey(last, descending=True, nulls_first=False),), ("stream",))
+    key = oracle.Key(place, descending=True, nulls_first=False)
+    specified = invariants.looking_back(lambda t: (), [key], answer, 2, space.surroundings)
+    return Case(operator, one(space), specified, [(*t, 0, 0, 1) for t in space.universe])
+
+
+def counting(space: SmallSchema) -> Case:
+    """In the order of arrival, by a stream's last attribute."""
+    functions, answer = _looking(space)
+    place = len(space.schema) - 1
+    operator = RowWindow(functions, (), ("stream", space.schema.names[-1]))
+    specified = invariants.arriving(lambda t: (t[place],), answer, 2, space.universe)
+    return Case(operator, one(space), specified, [(*t, 0, None, None, 1) for t in space.universe], positions=True)
+
+
+ROWS: dict[str, Callable[[SmallSchema], Case]] = {
+    "row_window": rolling,
+    "row_window, descending": rolling_down,
+    "row_window, by arrival": counting,
+}
