@@ -79,6 +79,18 @@ class Over:
         """Whether it is told by the number of rows alone."""
         return self.function in ("row_number", "rank")
 
+    @property
+    def grows(self) -> bool:
+        """Whether it can be computed of all rows so far from what it was before; a type not known yet may do.
+
+        >>> from punct_ns.domain import Domain
+        >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
+        [True, False]
+        """
+        is_average = self.function in ("avg", "mean")
+        known = self.attribute.domain.type.upper() not in ("DOUBLE", "STRING")
+        return self.is_rank or self.function in ("count", "sum", "min", "max") or (is_average and not known)
+
     def merging(self, number: int) -> Partial | None:
         """How it grows with the group, for a function of the group's rows so far; None where it cannot."""
         return partial(Aggregate(self.attribute, self.expression), number)
@@ -101,8 +113,8 @@ class RowWindow(Operator):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", once(self.keys))
-        for number, over in enumerate(self.functions):
-            if over.first is None and not over.is_rank and over.merging(number) is None:
+        for over in self.functions:
+            if over.first is None and not over.grows:
                 raise UsageError(
                     f"{over.function} of all rows so far would keep all rows",
                     hint="count, sum, min, max and avg of all but decimals grow with the group; of others say how many"

@@ -10,7 +10,8 @@ from sqlglot import exp
 from operators.expressions.literals import whole_number
 from operators.top_n import Rank
 from xmlstream.sql.functions import AGGREGATES, REFUSED
-from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, called
+from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, IN_A_SUBQUERY, LAST_ROWS, called
+from xmlstream.sql.row_functions import LOOKING_AHEAD, OF_ALL, function_of, looks_back
 
 
 def misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
@@ -65,6 +66,21 @@ def _is_selected(window: exp.Expr) -> bool:
     return isinstance(item.parent, exp.Select)
 
 
+def _is_in_items(window: exp.Expr) -> bool:
+    """Whether it is part of an item of a SELECT, and of no other function over rows."""
+    below, above = window, window.parent
+    while above is not None and not isinstance(above, exp.Query | exp.Window):
+        below, above = above, above.parent
+    return isinstance(above, exp.Select) and below.arg_key == "expressions"
+
+
+def _is_beside(window: exp.Expr) -> bool:
+    """Whether it stands beside functions over rows, where a rank is one of them."""
+    select = window.find_ancestor(exp.Select)
+    others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
+    return _is_in_items(window) and any(map(looks_back, others))
+
+
 def _qualifies(window: exp.Expr) -> bool:
     return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
 
@@ -113,12 +129,37 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         "LATERAL VIEW behind a comma is not supported",
         "write JOIN … ON",
     ),
-    (exp.Window, lambda node, parent: not _is_rank(node), *called("window")),
     (
         exp.Window,
-        lambda node, parent: not (_is_selected(node) or _qualifies(node)),
+        lambda node, parent: function_of(node) in LOOKING_AHEAD,
+        "OVER is not supported with functions of rows that follow",
+        "look back instead: lag(v) OVER … tells the tuple of the row before it",
+    ),
+    (
+        exp.Window,
+        lambda node, parent: function_of(node) in OF_ALL,
+        "OVER is not supported with functions of all rows of a group",
+        LAST_ROWS,
+    ),
+    (
+        exp.Window,
+        lambda node, parent: function_of(node) in AGGREGATES | {"lag"} and not node.args.get("order"),
+        "OVER is not supported without ORDER BY",
+        f"to compare with a whole group, join it: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid) AS g"
+        f" USING (sid); of the last rows {LAST_ROWS}",
+    ),
+    (exp.Window, lambda node, parent: not (_is_rank(node) or looks_back(node)), *called("window")),
+    (
+        exp.Window,
+        lambda node, parent: _is_rank(node) and not (_is_selected(node) or _qualifies(node) or _is_beside(node)),
         "OVER is not supported here",
         A_BOUND,
+    ),
+    (
+        exp.Window,
+        lambda node, parent: looks_back(node) and not _is_in_items(node),
+        "OVER is not supported here",
+        IN_A_SUBQUERY,
     ),
     (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),

@@ -13,6 +13,16 @@ from xmlstream.sql.query_text import QueryText
 A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
 """How a query asks for the first tuples of each group."""
 
+LAST_ROWS = (
+    "write avg(v) OVER (PARTITION BY sid ORDER BY ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW), or lag(v) OVER …"
+)
+"""How a query looks back at the last rows of each group."""
+
+IN_A_SUBQUERY = (
+    "compute it in a subquery: … FROM (SELECT *, lag(v) OVER (PARTITION BY … ORDER BY …) AS w FROM s) WHERE w > 3"
+)
+"""How a query uses what it found when it looked back."""
+
 AS_A_JOIN = (
     "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
     " where nothing is null, LEFT ANTI JOIN"
@@ -31,7 +41,10 @@ STATIC = (
 )
 """What stands in place of a table as of some time."""
 
-_RANKS = "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group"
+_OVER = (
+    "ROW_NUMBER(), RANK() and DENSE_RANK() with PARTITION BY and ORDER BY are, to select the first of each group; and"
+    " aggregates and lag with ORDER BY, of the last rows"
+)
 
 _NAMES = {
     "limit": ("LIMIT", "which tuples of a stream come first is not determined: write ORDER BY … LIMIT"),
@@ -45,7 +58,7 @@ _NAMES = {
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
     "hint": ("a hint in /*+ … */", "leave it out"),
     "windows": ("WINDOW", "write it out behind OVER"),
-    "window": ("OVER", _RANKS),
+    "window": ("OVER", _OVER),
     "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "tablesample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
     "by_name": ("UNION BY NAME", "list the columns of both sides in one order"),

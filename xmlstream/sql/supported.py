@@ -24,8 +24,9 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Ordered: "this desc nulls_first",
     exp.Limit: "expression",
     exp.Qualify: "this",
-    # Refused where it stands, unless it is a rank.
+    # Refused where it stands, unless it is a rank or looks back.
     exp.Window: "this partition_by order over alias spec first",
+    exp.WindowSpec: "kind start start_side end end_side",
     exp.Subquery: "this alias with_",
     exp.With: "expressions",
     exp.CTE: "this alias",

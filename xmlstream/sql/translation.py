@@ -35,6 +35,8 @@ from xmlstream.sql.plan_builder import (
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.ranking import Ranking, qualified, ranked, settled, without_bound
 from xmlstream.sql.relation import Relation, resolve
+from xmlstream.sql.row_functions import over_rows
+from xmlstream.sql.row_windows import windowed
 
 Tables = Mapping[str, Relation]
 
@@ -154,7 +156,9 @@ class Translation:
             items += self._items(written, items, relation)
         group, having = tree.args.get("group"), tree.args.get("having")
         ranking = Ranking(relation, tuple(items), self._text)
-        if ranking.windows or tree.args.get("qualify") is not None:
+        if over_rows(item.tree for item in items):
+            selected = self._looking_back(relation, items, tree)
+        elif ranking.windows or tree.args.get("qualify") is not None:
             selected = self._ranked(ranking, tree)
         elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
             selected = project(relation.node, items, self._analyst)
@@ -176,6 +180,13 @@ class Translation:
         if not views or condition is None:
             return relation
         return where(relation, resolve(condition, relation, self._text), self._analyst)
+
+    def _looking_back(self, relation: Relation, items: list[Item], tree: exp.Select) -> Relation:
+        for clause in ("group", "having", "qualify"):
+            if (found := tree.args.get(clause)) is not None:
+                hint = "group, or select by what is found, in a query of its own"
+                raise self._error(f"OVER beside {'GROUP BY' if clause == 'group' else clause.upper()}", found, hint)
+        return windowed(relation, items, self._analyst, self._text)
 
     def _ranked(self, ranking: Ranking, tree: exp.Select) -> Relation:
         if (group := tree.args.get("group") or tree.args.get("having")) is not None:
