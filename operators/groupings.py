@@ -148,6 +148,7 @@ class StateModel:
         until: When each of them is forgotten.
         per: The attributes for each of whose values there is one at the most; None where there may be any number.
         domains: The schema that has these attributes.
+        is_fixed: There are so many for each value of `per`, however long the stream: only new values make them more.
     """
 
     tuples: str
@@ -155,6 +156,7 @@ class StateModel:
     until: Condition
     per: tuple[str, ...] | None = None
     domains: Schema | None = None
+    is_fixed: bool = False
 
     @property
     def most(self) -> int | None:

@@ -157,10 +157,10 @@ class RowWindow(Operator):
         return Prefix(0, first.attribute, first.descending, self.groups)
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples that are not out, and the last rows of each group, which is all there is without groups."""
+        """The tuples that are not out, and the last rows of each group: so many, however long the stream."""
         waiting = [StateModel("tuples", 0, self.enabled_by(*inputs))] if self.keys else []
-        until = Grouping(0, self.groups) if self.groups else ALWAYS
-        return [*waiting, StateModel(f"last {self.looks_back} rows", 0, until, self.groups, inputs[0])]
+        what = "the last tuple" if self.looks_back == 1 else f"the last {self.looks_back} tuples"
+        return [*waiting, StateModel(what, 0, Grouping(0, self.groups), self.groups, inputs[0], is_fixed=True)]
 
     def parameters(self, output: Schema) -> str:
         """The functions, the groups and the order."""

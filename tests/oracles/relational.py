@@ -17,6 +17,7 @@ from operators.intersect import Intersect
 from operators.join import Join
 from operators.merge import Merge
 from operators.project import Project
+from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
@@ -106,6 +107,16 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             rank_ = F.expr(f"{rank}()").over(Window.partitionBy(*(f"`{name}`" for name in groups)).orderBy(*order))
             first = frame.withColumn("_rank", rank_).where(f"_rank <= {n}")
             return first.withColumnRenamed("_rank", number.name) if number else first.drop("_rank")
+        case RowWindow(functions, keys, groups):
+            by = f"PARTITION BY {', '.join(f'`{name}`' for name in groups)} " if groups else ""
+            order = ", ".join(
+                f"`{key.attribute}` {'DESC' if key.direction.descending else 'ASC'}"
+                f" NULLS {'FIRST' if key.direction.nulls_first else 'LAST'}"
+                for key in keys
+            )
+            spec = f"{by}ORDER BY {order}"
+            told = [(o, str(o).removeprefix(o.expression)) for o in functions]
+            return frame.selectExpr("*", *(f"{o.expression} OVER ({spec}{f}) AS `{o.attribute.name}`" for o, f in told))
     raise NotImplementedError(node.label)
 
 

@@ -17,6 +17,7 @@ from operators.distinct import Distinct
 from operators.intersect import Intersect
 from operators.joins.equi_join import EquiJoin
 from operators.merge import Merge
+from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.state import behaviour
@@ -153,6 +154,21 @@ def takes_the_first_of_each_slice(patch: Patch) -> None:
     patch.setattr("operators.state.tuple_log.SMALL", 0)
 
 
+def takes_what_is_closed_for_a_prefix(patch: Patch) -> None:
+    """A row whose group is closed there, and not before it."""
+    patch.setattr("operators.row_window.covered_prefixes", lambda closed, new, groups, directions: list(new))
+
+
+def looks_back_at_the_last_slice_alone(patch: Patch) -> None:
+    """Rows of earlier slices are forgotten."""
+    right = RowWindow._numbered
+    patch.setattr(RowWindow, "_numbered", lambda self, ready, before, schema: right(self, ready, None, schema))
+
+
+def keeps_one_row_of_each_group(patch: Patch) -> None:
+    patch.setattr(RowWindow, "looks_back", property(lambda self: 1))
+
+
 def says_what_one_input_says(patch: Patch) -> None:
     def propagate(self: Merge, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         return state.punctuations("sent").absorb([p for each in inputs for p in each.punctuations])
@@ -226,6 +242,9 @@ FAULTS = [
     Fault("distinct", loses_null_in_a_predicate),
     Fault("group_by", closes_a_group_by_a_part_of_it),
     Fault("top_n", takes_the_first_of_each_slice, example=of_minutes("(3,0) (2,0) (1,0)", "(4,0) (0,1) <*, 0>")),
+    Fault("row_window", takes_what_is_closed_for_a_prefix),
+    Fault("row_window", looks_back_at_the_last_slice_alone, example=of_minutes("(1,0) <1, 0>", "(1,1) <1, 1>")),
+    Fault("row_window, by arrival", keeps_one_row_of_each_group),
     Fault("merge", says_what_one_input_says),
     Fault("join, left", lets_a_tuple_without_partner_go_at_once),
     Fault("anti join", forgets_the_right_side),

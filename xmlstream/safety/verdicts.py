@@ -53,8 +53,11 @@ class Kept:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it does not grow for ever: its tuples are forgotten, or finitely many, or of an input that ends."""
-        return self.until.when < When.NEVER or self.model.most is not None or self.of.ends
+        """Whether it does not grow with the stream for ever.
+
+        Its tuples are forgotten, or finitely many, or so many of each key, or of an input that ends.
+        """
+        return self.until.when < When.NEVER or self.model.is_fixed or self.model.most is not None or self.of.ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> s
 def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> str:
     """What is kept, and how long."""
     what = kept.model.tuples
+    if kept.model.is_fixed:
+        return f"{what} of each {', '.join(kept.model.per)}" if kept.model.per else what
     if kept.until.when is When.AT_ONCE:
         return f"{what} for a slice at the most"
     if kept.until.when < When.NEVER:

@@ -1,0 +1,198 @@
+"""Functions over the last rows of each group: what is refused, that Spark answers the same, when each row goes out."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from operators.row_window import RowWindow
+from operators.state.behaviour import Tuples
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from tests.harness.running import Row, rows_of, tuples_of
+from tests.harness.walking import Walk
+from tests.oracles.relational import computed
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, results, topological
+from xmlstream.safety.verdicts import judged
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "sid STRING, ts TIMESTAMP NOT NULL, v DOUBLE, price DECIMAL(7,2), n INT NOT NULL"
+TABLES = f"""
+CREATE TABLE s ({SCHEMA}) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r', schemes 'sid, ts prefix; ts prefix');
+"""
+LINE = TABLES.count("\n") + 1
+BY = "PARTITION BY sid ORDER BY ts, n"
+
+REFUSALS = [
+    (f"SELECT lead(v) OVER ({BY}) AS w FROM s", "functions of rows that follow", "lead"),
+    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS w FROM s", "rows that FOLLOW", "avg"),
+    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING) AS w FROM s", "rows that FOLLOW", "avg"),
+    ("SELECT avg(v) OVER (PARTITION BY sid) AS w FROM s", "without ORDER BY", "avg"),
+    (f"SELECT ntile(4) OVER ({BY}) AS w FROM s", "functions of all rows of a group", "ntile"),
+    (f"SELECT median(v) OVER ({BY}) AS w FROM s", "median of all rows so far would keep them all", "median"),
+    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS w FROM s", "would keep", "avg"),
+    (
+        "SELECT avg(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW) AS w FROM s",
+        "RANGE of some distance",
+        "avg",
+    ),
+    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING) AS w FROM s", "no rows between", "avg"),
+    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN n PRECEDING AND CURRENT ROW) AS w FROM s", "other than a number", "avg"),
+    (f"SELECT lag(v, n) OVER ({BY}) AS w FROM s", "lag by other than a number", "lag"),
+    (f"SELECT lag(v) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s", "lag with ROWS or RANGE", "lag"),
+    (f"SELECT lag(v) OVER ({BY}) AS w, dense_rank() OVER ({BY}) AS d FROM s", "DENSE_RANK beside", "dense_rank"),
+    (f"SELECT * FROM s WHERE lag(v) OVER ({BY}) > 3", "OVER is not supported here", "lag"),
+    ("SELECT sid, lag(sid) OVER (ORDER BY sid) AS w FROM s GROUP BY sid", "OVER beside GROUP BY", "sid"),
+    (f"SELECT count(*) AS c, lag(v) OVER ({BY}) AS w FROM s", "an aggregate beside OVER", "count"),
+    (f"SELECT avg(lag(v) OVER ({BY})) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s", "OVER is not supported here", "lag"),
+    ("SELECT lag(v) OVER w AS w FROM s WINDOW w AS (ORDER BY ts)", "OVER is not supported", "lag"),
+]
+
+
+@pytest.mark.parametrize(("query", "what", "at"), REFUSALS)
+def test_what_needs_more_than_the_last_rows_is_refused_by_name_and_place(query: str, what: str, at: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        read(TABLES + query).sketch()
+    error = raised.value
+    assert what in error.what
+    assert error.line == LINE
+    assert error.column is not None
+    assert query[error.column - 1 :].startswith(at) or at == "sid"
+    assert error.hint
+
+
+@pytest.mark.spark
+def test_an_average_of_decimals_so_far_is_refused_once_its_type_is_known(spark: SparkSession) -> None:
+    with pytest.raises(QueryError, match="avg of all rows so far would keep them all"):
+        read(TABLES + f"SELECT avg(price) OVER ({BY}) AS w FROM s").plan(spark)
+
+
+QUERIES = [
+    f"SELECT sid, n, avg(v) OVER ({BY} ROWS BETWEEN 4 PRECEDING AND CURRENT ROW) AS w FROM s",
+    f"SELECT sid, n, v - lag(v) OVER ({BY}) AS w, lag(ts, 3, ts) OVER ({BY}) AS before FROM s",
+    f"SELECT sid, n, max(price) OVER ({BY} ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS w FROM s WHERE v IS NOT NULL",
+    f"SELECT sid, n, sum(price) OVER ({BY}) AS w, count(v) OVER ({BY}) AS c, avg(n) OVER ({BY}) AS a,"
+    f" min(v) OVER ({BY} ROWS UNBOUNDED PRECEDING) AS least FROM s",
+    "SELECT n, sum(n) OVER (PARTITION BY sid ORDER BY ts) AS w, rank() OVER (PARTITION BY sid ORDER BY ts) AS r FROM s",
+    f"SELECT n, row_number() OVER ({BY}) AS r, stddev(v) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s",
+    f"SELECT sid, n FROM (SELECT *, lag(price) OVER ({BY}) AS before FROM s) WHERE price > before",
+    "SELECT n, lag(n) OVER (ORDER BY ts, n) AS w, sum(n) OVER (PARTITION BY v ORDER BY date_trunc('MINUTE', ts)"
+    " NULLS LAST, n ROWS 3 PRECEDING) AS x FROM s",
+    f"SELECT first_value(v) OVER ({BY} ROWS 2 PRECEDING) AS f, last_value(n) OVER ({BY} ROWS 2 PRECEDING) AS l FROM s",
+]
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> list[Row]:
+    """Reports of three sensors, and of none, with nulls and several at a time; also as a view."""
+    chance, begin = random.Random(5), datetime(2026, 1, 1, tzinfo=UTC)
+    found: list[Row] = []
+    for n in range(150):
+        v, price = (
+            chance.choice([None, float(chance.randrange(9))]),
+            chance.choice([None, Decimal(chance.randrange(900)) / 100]),
+        )
+        ts = begin + timedelta(seconds=10 * chance.randrange(40))
+        found.append((chance.choice(["A", "B", "C", None]), ts, v, price, n))
+    tuples = tuples_of(spark, found, read(TABLES + "SELECT * FROM s").tables["s"].schema)
+    assert tuples is not None
+    tuples.frame.createOrReplaceTempView("s")
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("query", QUERIES)
+def test_slice_by_slice_it_comes_to_what_spark_answers_at_once(
+    spark: SparkSession, rows: list[Row], query: str
+) -> None:
+    (plan,) = results(read(TABLES + query).plan(spark))
+    answer = spark.sql(query)
+    assert [(a.name, a.domain.type.lower()) for a in plan.schema] == [
+        (field.name, field.dataType.simpleString()) for field in answer.schema
+    ]
+    expected = Counter(map(str, rows_of(Tuples(answer, 0), plan.schema)))
+    assert (
+        Counter(map(str, rows_of(Tuples(computed(optimized(plan), {"s": spark.table("s")}), 0), plan.schema)))
+        == expected
+    )
+    out, kept = walked(spark, optimized(plan), rows)
+    assert Counter(str(t) for part in out for t in part) == expected
+    assert all(out[:3])
+    assert kept[-1] == 0
+
+
+def walked(spark: SparkSession, root: Node, rows: list[Row]) -> tuple[list[list[Row]], list[int]]:
+    """What each slice puts out, and what is kept: of prefixes of time, after each of which it restarts, and the end."""
+    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
+    ends = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=s) for s in (100, 200, 300)]
+    out, kept, left = [], [], list(rows)
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(spark, Path(directory), root)
+        for end in [*ends, None]:
+            here = [t for t in left if end is None or t[1] < end + timedelta(seconds=20)]
+            left = [t for t in left if t not in here]
+            said = Punctuation.all(schema) if end is None else Punctuation.of(schema, ts=f"(,{end:%Y-%m-%dT%H:%M:%SZ})")
+            late = [t for t in here if end is not None and t[1] >= end]
+            done = walk.slice({"s": (here, [said])})
+            assert end is None or late
+            out.append(done.tuples)
+            kept.append(done.kept)
+            walk.restart()
+    return out, kept
+
+
+def items(*reports: tuple[str, int, float]) -> list[Row]:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    return [(sid, begin + timedelta(seconds=at), v, None, at) for sid, at, v in reports]
+
+
+@pytest.mark.spark
+def test_each_row_goes_out_once_its_order_is_closed_in_its_group(spark: SparkSession) -> None:
+    query = "SELECT sid, n, v - lag(v) OVER (PARTITION BY sid ORDER BY ts) AS change FROM s"
+    root = optimized(read(TABLES + query).plan(spark))
+    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
+    upto: Any = lambda sid, at: Punctuation.of(schema, sid=sid, ts=f"(,2026-01-01T00:00:0{at}Z]")  # noqa: E731
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(spark, Path(directory), root)
+        first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto("A", 2)])})
+        second = walk.slice({"s": (items(("A", 2, 4.0), ("B", 2, 7.0))[1:], [upto("A", 3), upto("B", 1)])})
+        third = walk.slice({"s": ([], [upto("B", 5)])})
+    assert first.tuples == [("A", 1, None)]
+    assert sorted(second.tuples, key=str) == [("A", 3, 8.0), ("B", 1, None)]
+    assert third.tuples == [("B", 2, 2.0)]
+    assert "<A, *, *>" not in map(str, first.punctuations)
+
+
+def test_a_query_that_is_followed_is_safe_where_time_is_promised_and_is_not_where_it_is_not() -> None:
+    query = f"SELECT sid, ts, avg(v) OVER ({BY} ROWS 9 PRECEDING) AS w FROM s"
+    verdict = judged(optimized(read(TABLES + query).sketch()), follow=True)
+    assert verdict.is_enabled
+    assert verdict.is_safe
+    without = TABLES.replace(", schemes 'sid, ts prefix; ts prefix'", ", schemes 'v'")
+    verdict = judged(optimized(read(without + query).sketch()), follow=True)
+    assert not verdict.is_enabled
+    assert not verdict.is_safe
+
+
+@pytest.mark.spark
+def test_the_builder_takes_them_as_expressions(spark: SparkSession) -> None:
+    s = xs.read(spark, "s.xml", schema=SCHEMA, rowTag="r", schemes="sid, ts prefix; ts prefix", name="s")
+    over = f"avg(v) OVER ({BY} ROWS 4 PRECEDING)"
+    built = s.select("sid", f"{over} AS w")
+    assert built.plan == xs.from_sql(spark, TABLES + f"SELECT sid, {over} AS w FROM s").plan
+    added = s.with_column("w", f"v - {over}")
+    (found,) = [node.operator for node in topological(added.root) if isinstance(node.operator, RowWindow)]
+    assert found.groups == ("sid",)
+    assert [key.attribute for key in found.keys] == ["ts", "n"]
