@@ -190,7 +190,8 @@ class RowWindow(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not out, the last rows of each group, what is said of both, and the prefixes."""
         groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
-        rows = LogSchema(groups, self._last)
+        # They wait for nothing, and are not too many: they have no age.
+        rows = LogSchema(groups, lambda frame, _aged: self._last(frame), of=None)
         if not self.keys:
             return StateSchema({"rows": rows}, completion_sets(inputs[0], groups))
         over = Schema((*groups, *(inputs[0].attribute(key.attribute) for key in self._own_keys)))

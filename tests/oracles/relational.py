@@ -109,12 +109,12 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             return first.withColumnRenamed("_rank", number.name) if number else first.drop("_rank")
         case RowWindow(functions, keys, groups):
             by = f"PARTITION BY {', '.join(f'`{name}`' for name in groups)} " if groups else ""
-            order = ", ".join(
+            sorting = ", ".join(
                 f"`{key.attribute}` {'DESC' if key.direction.descending else 'ASC'}"
                 f" NULLS {'FIRST' if key.direction.nulls_first else 'LAST'}"
                 for key in keys
             )
-            spec = f"{by}ORDER BY {order}"
+            spec = f"{by}ORDER BY {sorting}"
             told = [(o, str(o).removeprefix(o.expression)) for o in functions]
             return frame.selectExpr("*", *(f"{o.expression} OVER ({spec}{f}) AS `{o.attribute.name}`" for o, f in told))
     raise NotImplementedError(node.label)

@@ -9,7 +9,7 @@ and functions of all rows so far that do not grow row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -55,7 +55,7 @@ def _answer(tree: exp.Expr, names: dict[str, str]) -> exp.Expr:
     return named(names[render(tree)]) if isinstance(tree, exp.Window) else tree
 
 
-def _by_order(windows: dict[str, exp.Expr]) -> dict[str, list[exp.Expr]]:
+def _by_order(windows: Mapping[str, exp.Expr]) -> dict[str, list[exp.Expr]]:
     """The functions by their PARTITION BY and ORDER BY."""
     found: dict[str, list[exp.Expr]] = {}
     for window in windows.values():
