@@ -59,7 +59,7 @@ def covered_prefixes(
     >>> said = [Punctuation.of(reports, sid="1", hour="(,4]"), Punctuation.of(reports, hour="(,2]")]
     >>> closed = PunctuationSet(reports, said)
     >>> [str(p) for p in covered_prefixes(closed, said[:1], 1, [Direction()])]
-    ['<1, (,4]>']
+    ['<*, (,2]>', '<1, (,4]>']
     """
     schema = closed.schema
     if closed.is_all:
@@ -69,7 +69,11 @@ def covered_prefixes(
         yield from new
         return
     keys = Schema(schema.attributes[groups:])
-    for box in dict.fromkeys(p.patterns[:groups] for p in new):
+    everywhere = PunctuationSet(keys)
+    everywhere.add_all(Punctuation(keys, p.patterns[groups:]) for p in closed if all(i >= groups for i in p.restricted))
+    for prefix in covered_prefix(everywhere, directions):
+        yield Punctuation(schema, (*(WILDCARD for _ in range(groups)), *prefix.patterns))
+    for box in dict.fromkeys(p.patterns[:groups] for p in new if groups):
         for cell, said in _cells(box, closed):
             within = PunctuationSet(keys)
             within.add_all(Punctuation(keys, each[groups:]) for each in said)
