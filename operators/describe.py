@@ -130,6 +130,8 @@ class Describe(Operator):
         built = project(held.set, self.attributes, described, new=new)
         out = sent.absorb(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
         held.absorb(out)  # in place of those that it is made of
+        for known in (held, sent):
+            known.forget(out)
         return out
 
 

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.completion import forget_closed
 from operators.state.deferred_punctuations import emittable
-from operators.state.operator_state import HeldPunctuations, OperatorState
+from operators.state.held_punctuations import HeldPunctuations
+from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.punctuation import Punctuation
@@ -70,7 +72,8 @@ class Difference(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Three logs of tuples, what each input has said, what went out of it, and what waits."""
         logs = {name: LogSchema(self.attributes, of=i) for name, i in (("undecided", 0), ("second", 1), ("emitted", 0))}
-        return StateSchema(logs, dict.fromkeys(["input-0", "input-1", "sent"], self.attributes), ["waiting"])
+        sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
+        return StateSchema(logs, sets, waiting={"waiting": self.attributes})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; a new tuple of the second input decides an undecided one."""
@@ -124,8 +127,11 @@ class Difference(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches."""
-        said, logs = state.scratch(_InHand).said[0], [state.log("undecided")]
-        return state.punctuations("sent").absorb(emittable("waiting", said, logs, state, self.attributes))
+        said, logs, sent = state.scratch(_InHand).said, [state.log("undecided")], state.punctuations("sent")
+        out = sent.absorb(emittable("waiting", said[0], logs, state, self.attributes))
+        forget_closed([self._said(side, state) for side in range(2)], said)
+        sent.forget(out)  # the first input alone would say it again, and does not
+        return out
 
     def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
         return state.punctuations(f"input-{side}")

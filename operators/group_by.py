@@ -29,7 +29,7 @@ from operators.expressions.equal_values import takes_equals_alike
 from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import completed, completion_sets
+from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.purge_after import LATEST, SINCE, deduplicated
 from operators.state.state_schema import LogSchema, StateSchema
@@ -126,8 +126,9 @@ class GroupBy(Operator):
         return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The complete groups left with `pass_`; the others are computed once."""
+        """The complete groups left with `pass_`; the others are computed once. What completed them is forgotten."""
         state.log("groups").settle()
+        forget_completed(state.scratch(_InHand).complete, self.keys, state)
 
     @property
     def _merges(self) -> list[Partial] | None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from operators.groupings import Condition, Either, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.completion import forget_closed
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join, semi_join
@@ -71,7 +72,7 @@ class Intersect(Operator):
         """The tuples of one input alone, and those that went out; what each input has said, and what waits."""
         logs = {name: LogSchema(self.attributes, of=i) for name, i in (("side-0", 0), ("side-1", 1), ("emitted", 0))}
         sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
-        return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
+        return StateSchema(logs, sets, waiting=dict.fromkeys(["waiting-0", "waiting-1"], self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Tuples that are in both inputs now, and were not before."""
@@ -140,7 +141,12 @@ class Intersect(Operator):
         found: list[Punctuation] = []
         for side, said in enumerate(state.scratch(_InHand).said):
             found += emittable(f"waiting-{side}", said, [self._kept(side, state)], state, self.attributes)
-        return state.punctuations("sent").absorb(found)
+        sent = state.punctuations("sent")
+        out = sent.absorb(found)
+        sent.forget(
+            forget_closed([state.punctuations(f"input-{side}") for side in range(2)], state.scratch(_InHand).said)
+        )
+        return out
 
     def _kept(self, side: int, state: OperatorState) -> TupleLog:
         return state.log(f"side-{side}")

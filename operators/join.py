@@ -24,6 +24,7 @@ from typing import Literal
 from operators.groupings import Condition, Every, StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
+from operators.joins.forgetting import forget_keys
 from operators.joins.predicate_terms import equal_terms_of_two
 from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
@@ -136,7 +137,7 @@ class Join(Operator):
         keys = [self.equi_join.keys(side, inputs) for side in range(2)]
         logs = {name: LogSchema(keys[side], of=side) for side in range(2) for name in _log_names(side)}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
-        return StateSchema(logs, sets, ["waiting-0", "waiting-1"])
+        return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The pairs that new tuples make with kept ones and with each other."""
@@ -198,7 +199,9 @@ class Join(Operator):
         if self.kind == "full" and self._is_over(state):
             # Neither side could say so: of what is null on its own side it does not speak.
             found = [Punctuation.all(output)]
-        return state.punctuations("sent").absorb(found)
+        out = state.punctuations("sent").absorb(found)
+        forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, output)
+        return out
 
     def _is_over(self, state: OperatorState) -> bool:
         """Whether both sides are closed, and nothing waits for a partner."""

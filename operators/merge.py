@@ -4,7 +4,7 @@ Meaning:    R₁ ⊎ … ⊎ Rₙ, by position.
 Step:       new₁ ⊎ … ⊎ newₙ
 Pass:       –
 Propagate:  the meets across all inputs: {p₁ ∧ … ∧ pₙ | pᵢ ∈ Pᵢ} without the empty ones.
-Keep:       punctuations only.
+Keep:       punctuations only; those that do not coalesce until all inputs have said them.
 Safe when:  always; punctuations wait for their fellows of the other inputs.
 Source:     Tucker et al. 2003, Table 3 (setCombine).
 """
@@ -103,7 +103,12 @@ class Merge(Operator):
                 if i != j and met:
                     met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
             found += met
-        return state.punctuations("sent").absorb(found)
+        sent = state.punctuations("sent")
+        out = sent.absorb(found)
+        for held in (*said, sent):
+            # All inputs have closed it, and it goes out: there is nothing left to meet it.
+            held.forget(found)
+        return out
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""

@@ -24,6 +24,7 @@ from operators.expressions.references import attributes_in
 from operators.groupings import StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
+from operators.joins.forgetting_classes import due_sets, forget_classes
 from operators.joins.predicate_terms import equal_terms
 from operators.joins.punctuation_graph import Equality, PunctuationGraph
 from operators.joins.reachability import Chains, Reached, promised
@@ -126,7 +127,8 @@ class MultiwayJoin(Operator):
         for i, schema in enumerate(inputs):
             sets |= completion_sets(schema, self._classes(i, schema), i)
         logs = {f"input-{i}": LogSchema(schema, of=i) for i, schema in enumerate(inputs)}
-        return StateSchema(logs, sets, ["pending", "slices", *(f"waiting-{i}" for i in range(self.inputs))])
+        waiting = {f"waiting-{i}": schema for i, schema in enumerate(inputs)} | due_sets(self.graph, inputs)
+        return StateSchema(logs, sets, ["pending", "slices"], waiting)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The combinations that hold a new tuple, each once."""
@@ -175,8 +177,8 @@ class MultiwayJoin(Operator):
         hand = state.scratch(_InHand)
         hand.complete = [self._completed(i, slice_, state) for i, slice_ in enumerate(inputs)]
         pending = self._pending(state)
-        # Stored punctuations are coalesced and absorbed, and none is dropped (Li et al. 2006, §5.1, would by those of
-        # the other inputs): later tuples are judged by them too, and would else be kept for ever.
+        # Later tuples are judged by what is stored, too, and would else be kept for ever: a punctuation is forgotten
+        # once none can come (Li et al. 2006, §5.1).
         closed = {i: closed_so_far(state, i).set for i in range(self.inputs)}
         if not self._is_due(closed, state):
             return
@@ -226,7 +228,10 @@ class MultiwayJoin(Operator):
             free = emittable(f"waiting-{i}", slice_.punctuations, [self._kept(i, state)], state, state.inputs[i], names)
             places = self._places(i, state.inputs[i], output)
             found += (written for p in free for written in rewritten(p, output, places))
-        return state.punctuations("sent").absorb(found)
+        out = state.punctuations("sent").absorb(found)
+        kept = [self._kept(i, state) for i in range(self.inputs)]
+        forget_classes(self.graph, state.scratch(_InHand).complete, out, kept, state, output)
+        return out
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
         """For each attribute of an input, where it stands in the output, and what is equal to it there."""

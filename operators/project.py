@@ -6,7 +6,7 @@ Pass:       –
 Propagate:  those with a wildcard at every attribute removed; several that together cover the domains of the
             attributes removed count as one. For y = f(x), f monotone: {y | f⁻¹(y) ⊆ closed x}, in the place of x; where
             x is copied too, one for each. A wildcard at every attribute computed otherwise.
-Keep:       punctuations only.
+Keep:       punctuations only: those that may yet say more together with others.
 Safe when:  always.
 Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
 """
@@ -25,10 +25,11 @@ from operators.expressions.monotone import Monotone, monotone
 from operators.expressions.references import attributes_in
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import closed_so_far, completed, completion_sets
+from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.image import image
+from punct_ns.isolated import isolated
 from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
@@ -182,6 +183,7 @@ class Project(Operator):
         names = self._sources(given)
         found = completed(inputs[0].punctuations, names, state)
         if not self._is_monotone:
+            forget_completed(found, names, state)
             return [written for p in found for written in self._written(p, {}, output)]
         if not found:
             return []
@@ -190,7 +192,21 @@ class Project(Operator):
             computed = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
             for p in self._imaged(found, names, choice, state):
                 out += self._written(p, computed, output)
-        return state.punctuations("sent").absorb(out)
+        self._forget(found, names, state)
+        sent = state.punctuations("sent")
+        new = sent.absorb(out)
+        sent.forget(new)
+        return new
+
+    def _forget(self, found: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> None:
+        """Forgets what says nothing of what functions are computed from, several values of which may close one f(x)."""
+        computed = {(c.source or "").lower() for c in self.columns if c.monotone is not None}
+        places = {i for i, name in enumerate(names) if name.lower() in computed}
+        gone = [p for p in isolated(found) if places.isdisjoint(p.restricted)]
+        forget_completed(gone, names, state)
+        for choice in self._choices():
+            for *_, name, over in self._images(names, choice, closed_so_far(state).set.schema):
+                state.punctuations(name).forget(Punctuation(over, p.patterns) for p in gone)
 
     @property
     def _is_monotone(self) -> bool:

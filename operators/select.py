@@ -100,7 +100,11 @@ class Select(Operator):
         """All; or what is new of them beside what the predicate excludes."""
         if not self.punctuates:
             return inputs[0].punctuations
-        return state.punctuations("sent").absorb((*self.says(*state.inputs), *inputs[0].punctuations))
+        sent, excluded_ = state.punctuations("sent"), self.says(*state.inputs)
+        new = sent.absorb((*excluded_, *inputs[0].punctuations))
+        sent.forget(new)
+        sent.absorb(excluded_)  # which is said in each slice, and goes out in one
+        return new
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Nothing is kept."""

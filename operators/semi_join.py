@@ -21,6 +21,7 @@ from operators.expressions.equal_values import takes_equals_alike
 from operators.groupings import ALWAYS, Condition, StateModel
 from operators.joins.attribute_equivalence import rewritten_schemes
 from operators.joins.equi_join import EquiJoin
+from operators.joins.forgetting import forget_keys
 from operators.joins.predicate_terms import equal_terms_of_two
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
@@ -116,7 +117,10 @@ class SemiJoin(Operator):
         """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
         logs = {name: LogSchema(self.equi_join.keys(i, inputs), of=i) for i, name in enumerate(["undecided", "right"])}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
-        return StateSchema(logs, sets, ["waiting-0"] if self.anti else ["waiting-0", "waiting-1"])
+        waiting = {"waiting-0": inputs[0]}
+        if not self.anti:
+            waiting["waiting-1"] = self.equi_join.keys(1, inputs)
+        return StateSchema(logs, sets, waiting=waiting)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Left tuples that have a partner now are decided: a semi join puts them out."""
@@ -175,7 +179,9 @@ class SemiJoin(Operator):
             given = [recast(p, theirs) for p in state.scratch(_InHand).covered[0]]
             for p in emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True):
                 found += self._moved(recast(p, mine), left)
-        return state.punctuations("sent").absorb(found)
+        out = state.punctuations("sent").absorb(found)
+        forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, left)
+        return out
 
     def _moved(self, p: Punctuation, left: Schema) -> list[Punctuation]:
         """What closes keys, over the left's schema; a null key was never anyone's partner."""

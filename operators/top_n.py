@@ -26,7 +26,7 @@ from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, among
 from operators.state import tuple_log
 from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.completion import completed, completion_sets
+from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
@@ -136,8 +136,9 @@ class TopN(Operator):
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The complete groups left with `pass_`; the first tuples of the others are computed once."""
+        """The complete groups left with `pass_`; of the others the first tuples are computed, once."""
         state.log("tuples").settle()
+        forget_completed(state.scratch(_InHand).complete, self.groups, state)
 
     def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
         """Of each group the first tuples; those of several parts are among the first of each."""

@@ -6,9 +6,11 @@ that a hundred thousand entries with a constant somewhere are not scanned; entri
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from punct_ns.domain import Cut
+from punct_ns.isolated import is_isolated, listed
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -209,6 +211,19 @@ class EntryIndex:
                 continue
             found += [entry for entry in shelf.meeting(given) if self._meet(entry, given)]
         return found
+
+    def forget(self, p: Punctuation) -> None:
+        """Takes out what a punctuation covers; of a list that holds some of its constants, these."""
+        for entry in self.meeting({i: p.patterns[i] for i in p.restricted}):
+            if p.covers(entry.punctuation):
+                self.remove(entry)
+            elif is_isolated(entry.punctuation) and set(p.restricted) <= set(entry.restricted):
+                self.remove(entry)
+                for chosen in product(*map(listed, entry.patterns)):
+                    patterns: dict[int, Pattern] = dict(zip(entry.restricted, map(Constant, chosen), strict=True))
+                    part = Punctuation.at(self._schema, patterns)
+                    if not p.covers(part):
+                        self.add(Entry(part, entry.restricted))
 
     def bordering(self, entry: Entry) -> list[tuple[int, Entry]]:
         """The entries with which this one coalesces along an attribute."""

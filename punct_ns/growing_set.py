@@ -1,4 +1,4 @@
-"""A value set that only grows, by one pattern or a hundred thousand at a time.
+"""A value set that grows, by one pattern or a hundred thousand at a time, and forgets nothing but lone values.
 
 Intervals lie in one sorted list of cuts, as in `ValueSet`. Constants wait in a hash set until a question is about more
 than a constant; then they are merged into the list, a few by insertion, many by one merge. So n constants cost n log n
@@ -15,7 +15,7 @@ from punct_ns.sql_type import DiscreteType
 from punct_ns.value_set import ValueSet, merged, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from punct_ns.domain import Cut, Domain, Value
 
@@ -71,6 +71,23 @@ class GrowingSet:
         """Takes a whole set in."""
         self._take(more)
         self._set = self._patterns = None
+
+    def forget(self, wanted: Iterable[Value | None]) -> None:
+        """Takes out those of these values that have no neighbour here; a range keeps all of its values, null stays."""
+        self._settle()
+        gone: set[int] = set()
+        for value in wanted:
+            if value is not None:
+                at = bisect_left(self._cuts, low := self.domain.cut(value, after=False))
+                if self._cuts[at : at + 2] == [low, self.domain.cut(value, after=True)] and at % 2 == 0:
+                    gone |= {at, at + 1}
+        if len(gone) > _FEW:
+            self._cuts = [cut for at, cut in enumerate(self._cuts) if at not in gone]
+        else:
+            for at in sorted(gone, reverse=True):
+                del self._cuts[at]
+        if gone:
+            self._set = self._patterns = None
 
     def contains(self, value: Value | None) -> bool:
         """Whether a value, or null, is in."""

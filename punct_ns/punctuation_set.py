@@ -16,6 +16,7 @@ from punct_ns.combine import combined
 from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError, is_covered, is_exact
 from punct_ns.entry_index import Entry, EntryIndex
 from punct_ns.growing_set import GrowingSet
+from punct_ns.isolated import isolated, listed
 from punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -82,6 +83,26 @@ class PunctuationSet:
         found = [p for p in said if not self.covers(p)]
         self._take(said)
         return found
+
+    def forget(self, ps: Iterable[Punctuation]) -> None:
+        """Takes out the isolated ones of these punctuations, and what they cover, where no wider one holds them.
+
+        What coalesces stays. Of what is taken out the set knows nothing any more: its caller must not need it.
+
+        >>> closed = PunctuationSet(Schema.of(sid="STRING"))
+        >>> said = [Punctuation.of(closed.schema, sid=sid) for sid in ("u1", "u2", "(,b]")]
+        >>> _, _ = closed.add_all(said), closed.forget(said)
+        >>> [str(p) for p in closed]
+        ['<(,b]>']
+        """
+        if self._all:
+            return
+        for p in isolated(ps):
+            restricted = p.restricted
+            if len(restricted) == 1 and restricted[0] in self._singles:
+                self._singles[restricted[0]].forget(listed(p.patterns[restricted[0]]))
+            if self._entries.shelves:
+                self._entries.forget(p)
 
     def covers(self, p: Punctuation) -> bool:
         """Whether every tuple that p matches is matched here, by one punctuation or by several together.
@@ -198,6 +219,16 @@ class PunctuationSet:
         [1]
         """
         return self._singles
+
+    @property
+    def entries(self) -> int:
+        """How many punctuations it holds that restrict several attributes.
+
+        >>> schema = Schema.of(hour="INT", min="INT")
+        >>> PunctuationSet(schema, [Punctuation.of(schema, hour="5", min="3")]).entries
+        1
+        """
+        return len(self._entries)
 
     def several(self, given: Mapping[int, Pattern] | None = None) -> list[Entry]:
         """The punctuations that restrict several attributes, or those of them that meet the given patterns.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from operators.state.operator_state import HeldPunctuations, OperatorState
+from operators.state.held_punctuations import HeldPunctuations
+from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
 from punct_ns.pattern import Pattern, Range, canonical

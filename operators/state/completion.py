@@ -3,13 +3,20 @@
 What project and group_by share: the punctuations over some of the attributes that a stream's punctuations amount to
 (`projPs` and `groupPs` of Tucker et al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves open).
 A punctuation that also restricts another attribute completes nothing by itself; with its fellows it may.
+
+Who has no further use of what was completed forgets it. Isolated punctuations that complete nothing, such as the closed
+strings of an attribute that an operator does not look at, can do so only together with ranges that leave out just these
+values: so many are remembered as a cover is looked for among, and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from operators.state.operator_state import HeldPunctuations, OperatorState
+from operators.state.held_punctuations import HeldPunctuations
+from operators.state.operator_state import OperatorState
+from punct_ns.cover import EXACT_PUNCTUATIONS
+from punct_ns.isolated import is_isolated, isolated, listed
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -33,9 +40,62 @@ def completed(
     """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state."""
     held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
     new = held.absorb(punctuations)
-    return closed.absorb(project(held.set, names, closed.set.schema, new=new)) if new else []
+    found = closed.absorb(project(held.set, names, closed.set.schema, new=new)) if new else []
+    _bound(held, new, names)
+    return found
 
 
 def closed_so_far(state: OperatorState, input_: int = 0) -> HeldPunctuations:
-    """All that `completed` has found of an input."""
+    """All that `completed` has found of an input and nobody has forgotten."""
     return state.punctuations(f"closed-{input_}")
+
+
+def forget_completed(
+    complete: Iterable[Punctuation], names: Sequence[str], state: OperatorState, input_: int = 0
+) -> None:
+    """Forgets what `completed` has found, and what that was found from: it can do nothing more.
+
+    Only what is isolated is forgotten, and what it covers. An input never says it again.
+    """
+    held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
+    gone = isolated(complete)
+    closed.forget(gone)
+    schema = held.set.schema
+    places = [schema.index(name) for name in names]
+    for i, at in enumerate(places):
+        if schema[at].domain.type != closed.set.schema[i].domain.type:
+            return
+    held.forget(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in gone)
+
+
+def forget_closed(said: Sequence[HeldPunctuations], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
+    """Forgets the isolated punctuations that both inputs have said, one of them anew; returns them.
+
+    Args:
+        said: What each input has said, over the same attributes.
+        new: What of that is new.
+    """
+    both = [p for i, newly in enumerate(new) if newly for p in isolated(said[1 - i].set.meets(newly))]
+    for held in said:
+        held.forget(both)
+    return both
+
+
+def _bound(held: HeldPunctuations, new: Sequence[Punctuation], names: Sequence[str]) -> None:
+    """Of isolated punctuations that complete nothing, keeps the latest ones in mind, as many as a cover can be of."""
+    places = frozenset(map(held.set.schema.index, names))
+
+    def incomplete(ps: Iterable[Punctuation]) -> list[Punctuation]:
+        return [p for p in ps if is_isolated(p) and not places.issuperset(p.restricted)]
+
+    if not (latest := incomplete(new)):
+        return
+    every = incomplete(held.set)
+    if _count(every) > EXACT_PUNCTUATIONS:
+        held.forget(every)
+        if _count(latest) <= EXACT_PUNCTUATIONS:
+            held.absorb(latest)
+
+
+def _count(ps: Iterable[Punctuation]) -> int:
+    return sum(max(len(listed(pattern)) for pattern in p.patterns) for p in ps)

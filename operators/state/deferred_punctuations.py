@@ -46,7 +46,7 @@ def emittable(
     """The parts of the new and of the waiting punctuations that no kept tuple matches; not minimal.
 
     Args:
-        name: What those that wait are called in the state; one name for each input.
+        name: What the set of those that wait is called in the state; one for each input.
         given: The punctuations over `schema` that are new.
         kept: The kept tuples, whose columns include the attributes of `schema`.
         state: Where the rest waits.
@@ -54,7 +54,7 @@ def emittable(
         cut_at: The attributes at which the wildcard of all attributes is cut.
         at_all: Every punctuation is cut at these attributes, which must be all that any restricts.
     """
-    waiting = [Punctuation.parse(text, schema) for text in state.notes.get(name, ())]
+    waiting = state.waiting(name)
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
     frames = [whole.frame for log in kept if (whole := log.whole()) is not None]
     free: list[Punctuation] = []
@@ -66,7 +66,7 @@ def emittable(
             blocked += blocked_here
         else:
             free += said
-    state.notes[name] = [str(p) for p in blocked]
+    waiting.replace(blocked)
     return free
 
 

@@ -6,19 +6,19 @@ there; nothing counts before that commit, and a slice that is run again after a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from operators.state.behaviour import Slice, Tuples
+from operators.state.held_punctuations import HeldPunctuations
 from operators.state.purge_after import PurgeAfter, Since, overdue_letter
 from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import TupleLog
-from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
+from operators.state.waiting_punctuations import WaitingPunctuations
 from punct_ns.schema import Schema
 from punct_ns.slices import in_utc, quoted
 
@@ -28,26 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Scratch = TypeVar("Scratch")
-
-
-class HeldPunctuations:
-    """A set of punctuations that outlives the slice; remembers what the slice added, for its commit."""
-
-    def __init__(self, schema: Schema, committed: Iterable[str] = ()) -> None:
-        self.set = PunctuationSet(schema)
-        self.set.add_all(Punctuation.parse(text, schema) for text in committed)
-        self._added: list[str] = []
-
-    def absorb(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """Adds them; returns, minimal, those that said something new."""
-        new = self.set.add_all(punctuations)
-        self._added += map(str, new)
-        return new
-
-    def record(self, whole: bool) -> list[str]:
-        """What this slice added, or the whole set, in notation."""
-        added, self._added = self._added, []
-        return [str(p) for p in self.set] if whole else added
 
 
 class OperatorState:
@@ -92,6 +72,9 @@ class OperatorState:
         self.notes: dict[str, Any] = dict(committed.get("notes", {}))
         sets, logs = committed["sets"], committed["kept"]
         self._sets = {name: HeldPunctuations(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
+        self._waiting = {
+            name: WaitingPunctuations(schema, sets.get(name, ())) for name, schema in declared.waiting.items()
+        }
         self._logs = {name: TupleLog(store, log, logs.get(name)) for name, log in declared.logs.items()}
         self._purge_after, self._overdue = purge_after, list[Segment]()
         limited = (name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting)
@@ -128,6 +111,10 @@ class OperatorState:
     def punctuations(self, name: str) -> HeldPunctuations:
         """The declared set of that name."""
         return self._sets[name]
+
+    def waiting(self, name: str) -> WaitingPunctuations:
+        """The declared set of that name, of punctuations that wait."""
+        return self._waiting[name]
 
     def log(self, name: str) -> TupleLog:
         """The declared log of that name."""
@@ -167,7 +154,10 @@ class OperatorState:
     @property
     def punctuations_held(self) -> int:
         """What all sets hold: ranges, single values, and punctuations that restrict several attributes."""
-        return sum(held.set.extent for held in self._sets.values())
+        return sum(held.extent for held in self._all_sets().values())
+
+    def _all_sets(self) -> dict[str, HeldPunctuations | WaitingPunctuations]:
+        return {**self._sets, **self._waiting}
 
     def record(self, whole: bool) -> dict[str, Any]:
         """What the slice changed (`whole`: everything), for its commit.
@@ -179,7 +169,7 @@ class OperatorState:
             raise RuntimeError(f"nothing declares the notes {', '.join(sorted(undeclared))}")
         return {
             "format": STATE_FORMAT,
-            "sets": {name: held.record(whole) for name, held in self._sets.items()},
+            "sets": {name: held.record(whole) for name, held in self._all_sets().items()},
             "kept": {name: log.record() for name, log in self._logs.items()},
             "notes": dict(self.notes),
         }

@@ -16,7 +16,7 @@ from punct_ns.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """Of an operator's record. It changes when what was recorded must be read otherwise.
 
 A record without a number is of before state was declared: it leaves out the logs and sets that had not been used.
@@ -52,16 +52,23 @@ class StateSchema:
     Attributes:
         logs: Tuple logs, by name.
         sets: Sets of punctuations, by name: the attributes that these are over.
+        waiting: The same, of punctuations that kept tuples hold back.
         notes: Facts as JSON has them, by name; one that is not noted yet is not recorded.
     """
 
     logs: Mapping[str, LogSchema] = field(default_factory=dict)
     sets: Mapping[str, Schema] = field(default_factory=dict)
     notes: Collection[str] = ()
+    waiting: Mapping[str, Schema] = field(default_factory=dict)
 
     def __or__(self, other: StateSchema) -> StateSchema:
         """Both."""
-        return StateSchema({**self.logs, **other.logs}, {**self.sets, **other.sets}, (*self.notes, *other.notes))
+        return StateSchema(
+            {**self.logs, **other.logs},
+            {**self.sets, **other.sets},
+            (*self.notes, *other.notes),
+            {**self.waiting, **other.waiting},
+        )
 
     def require(self, record: Mapping[str, Any]) -> None:
         """Makes sure that a record is of this state.
@@ -76,7 +83,7 @@ class StateSchema:
             )
         for what, key, names in (
             ("logs", "kept", self.logs),
-            ("punctuation sets", "sets", self.sets),
+            ("punctuation sets", "sets", {**self.sets, **self.waiting}),
             ("notes", "notes", self.notes),
         ):
             found = record.get(key, {}).keys()

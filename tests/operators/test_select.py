@@ -31,6 +31,6 @@ def test_on_request_what_the_predicate_excludes_is_punctuated_once(spark: SparkS
     running.shows("(300, null) (null, c) (250, c)", out="(300, null) <(,250], *> <null, *>")
     running.restart()
     running.shows(
-        "<7, *> <*, web> <[200,260], *> | <7, *> <*, web> <[200,260], *>",
-        out="   <*, web> <[200,260], *> |                               ",
+        "<7, *> <*, web> <[200,260], *> | <7, *> <[200,260], *>",
+        out="   <*, web> <[200,260], *> |                      ",
     )  # fmt: skip

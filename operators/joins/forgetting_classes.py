@@ -1,0 +1,105 @@
+"""What a join of many inputs forgets: isolated punctuations on values of a class that all of its inputs have closed.
+
+A class is what tuples of several inputs are joined on. Once each input that has it has closed a value, and keeps no
+tuple of it, no row of a chain can ask for that value any more, and what was said of it has gone out. Where a tuple is
+still kept, the value is due, and looked at again.
+
+Source: Li et al. 2006, §5.1; an operator of two inputs forgets alike (`operators.joins.forgetting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from operators.joins.chained_purge import column
+from operators.joins.punctuation_graph import PunctuationGraph
+from operators.state.completion import closed_so_far, forget_completed
+from operators.state.deferred_punctuations import emittable
+from operators.state.operator_state import OperatorState
+from operators.state.tuple_log import TupleLog
+from punct_ns.isolated import isolated
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+
+
+def due_sets(graph: PunctuationGraph, inputs: Sequence[Schema]) -> dict[str, Schema]:
+    """The sets of values that are due, for the operator to declare."""
+    return {_due(key, i): inputs[i] for key, names in enumerate(graph.classes) for i in names}
+
+
+def forget_classes(
+    graph: PunctuationGraph,
+    complete: Sequence[Iterable[Punctuation]],
+    sent: Iterable[Punctuation],
+    kept: Sequence[TupleLog],
+    state: OperatorState,
+    output: Schema,
+) -> None:
+    """Forgets the values that all inputs with a class have closed, one of them in this slice, and keep no tuple of.
+
+    Args:
+        graph: The inputs, and what is equal.
+        complete: Of each input, what newly holds for its classes.
+        sent: What went out in this slice.
+        kept: The tuples that each input keeps.
+        state: That of the join, whose set `sent` holds what went out.
+        output: The schema of that set.
+    """
+    joined = {name.lower() for names in graph.classes for name in names.values()}
+    keys = {i for i, name in enumerate(output.names) if name.lower() in joined}
+    # Of its other attributes each input speaks alone, and once.
+    gone = [p for p in sent if not keys.issuperset(p.restricted)]
+    for key, names in enumerate(graph.classes):
+        found = _closed_by_all(graph, key, complete, state)
+        for i in names:
+            schema, own = state.inputs[i], graph.keys(i)
+            given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
+            classes = closed_so_far(state, i).set.schema
+            free = emittable(_due(key, i), given, [kept[i]], state, schema)
+            back = {schema.index(name): column(c) for c, name in own.items()}
+            found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
+        for i in names:
+            classes = closed_so_far(state, i).set.schema
+            forget_completed([_over(p, classes) for p in found], list(graph.keys(i).values()), state, i)
+        gone += (written for p in found for written in _written(p, graph, output))
+    state.punctuations("sent").forget(gone)
+
+
+def _due(key: int, input_: int) -> str:
+    return f"due-{key}-{input_}"
+
+
+def _closed_by_all(
+    graph: PunctuationGraph, key: int, complete: Sequence[Iterable[Punctuation]], state: OperatorState
+) -> list[Punctuation]:
+    """What all inputs with a class have closed of it, perhaps together with classes that all of them have."""
+    members = list(graph.classes[key])
+    common = frozenset[int].intersection(*(frozenset(graph.keys(i)) for i in members))
+    found: list[Punctuation] = []
+    for i in members:
+        new = [p for p in isolated(complete[i]) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
+        for j in members:
+            if j != i and new:
+                said = closed_so_far(state, j).set
+                new = isolated(said.meets([_over(p, said.schema) for p in new]))
+        found += new
+    return found
+
+
+def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
+    """The classes that a punctuation restricts, each with its place."""
+    numbers = {column(key): key for key in range(len(graph.classes))}
+    return [(numbers[p.schema[i].name], i) for i in p.restricted]
+
+
+def _over(p: Punctuation, classes: Schema) -> Punctuation:
+    """The punctuation over the classes of another input, which has those that it restricts."""
+    return Punctuation.of(classes, {p.schema[i].name: p.patterns[i] for i in p.restricted})
+
+
+def _written(p: Punctuation, graph: PunctuationGraph, output: Schema) -> Iterator[Punctuation]:
+    """The values in the output's terms, in all the ways in which they may have gone out."""
+    places = _places(p, graph)
+    for chosen in product(*(graph.classes[key].values() for key, _ in places)):
+        yield Punctuation.of(output, {name: p.patterns[i] for name, (_, i) in zip(chosen, places, strict=True)})
