@@ -22,6 +22,7 @@ CAPTIONS = {
     "xmlstream": {
         "cli": "the command xmlstream",
         "builder": "queries in Python",
+        "monitor": "a live page of a run: what is kept, what is closed, and which input withholds what",
         "secret": "simulator",
         "sql": "from text",
         "optimizer": "rewrites",
@@ -65,7 +66,7 @@ TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
 STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
 """Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
 
-ROOF = Box(70, 12, 860, 230)
+ROOF = Box(70, 12, 860, 288)
 WING = (ROOF.width - SHAFT) / 2
 """The width of a package that stands beside another."""
 
@@ -220,15 +221,17 @@ def drawn() -> str:
 
 def _xmlstream(drawing: Drawing, box: Box) -> None:
     drawing.package("xmlstream", "what a user touches, and what makes and runs a plan", box)
-    top, middle, low = storeys("xmlstream")
+    *upper, middle, low = storeys("xmlstream")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
-    drawing.storey("xmlstream", top, Box(x, y, width, STOREY))
+    for i, names in enumerate(upper):
+        drawing.storey("xmlstream", names, Box(x, y + 58 * i, width, STOREY))
+    y += 58 * (len(upper) - 1)
     half, right = WING - 24, box.x + WING
     drawing.storey("xmlstream", middle[:-1], Box(x, y + 58, half, STOREY))
     last = Box(right - 4, y + 58, x + width - right + 4, STOREY)
     drawing.room("xmlstream", middle[-1], last, indent=SHAFT + 24)
-    drawing.storey("xmlstream", low[:-1], Box(x, y + 138, half, STOREY))
-    drawing.room("xmlstream", low[-1], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
+    drawing.storey("xmlstream", low[:-2], Box(x, y + 138, half, STOREY))
+    drawing.storey("xmlstream", low[-2:], Box(right + SHAFT + 12, y + 138, half - ASIDE, STOREY))
 
 
 def _operators(drawing: Drawing, box: Box) -> None:

@@ -24,6 +24,7 @@ EXAMPLES = (
 PAGES = (
     *EXAMPLES,
     "xmlstream/README.md",
+    "xmlstream/monitor/README.md",
     "data/README.md",
     "tests/benchmarks/README.md",
     ".github/CONTRIBUTING.md",

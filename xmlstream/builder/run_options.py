@@ -26,6 +26,8 @@ class CommonOptions(TypedDict, total=False):
         name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan that the query says, without the rules of the optimizer.
+        monitor: Serve a live page of the run: at this port, or `HOST:PORT`, or with True at a free port. The handle's
+            `monitor` is its URL. Needs the extra `xmlstream[monitor]`.
         allow_unsafe: Of `start`, run a query, too, that never answers or keeps tuples without bound.
     """
 
@@ -38,6 +40,7 @@ class CommonOptions(TypedDict, total=False):
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
     as_written: bool
+    monitor: bool | int | str
     allow_unsafe: bool
 
 
@@ -62,6 +65,10 @@ def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool,
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
     """What the runner is told of several results."""
     metrics = options.pop("metrics", None)
+    if (monitor := options.pop("monitor", False)) is not False:
+        from xmlstream.monitor.monitor import Monitor
+
+        options["watcher"] = Monitor("0" if monitor is True else str(monitor))
     for which_plan in ("as_written", "allow_unsafe"):  # how it runs they do not say
         options.pop(which_plan, None)
     return Settings(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import traceback as traceback_module
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +37,10 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
     root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
     metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
+    monitor: Annotated[
+        str | None,
+        typer.Option(help="Serve a live page of the run; port 0 is a free one.", metavar="[HOST:]PORT"),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
     ] = False,
@@ -95,6 +101,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             },
             {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},
             as_written=as_written,
+            monitor=monitor,
         )
     except XmlStreamError:
         if traceback:
@@ -119,7 +126,28 @@ def _require_safe(script: Any, *, allowed: bool, as_written: bool) -> None:
     Console(stderr=True, highlight=False).print(Text(f"unsafe: {found.what}\n  {found.where}"), soft_wrap=True)
 
 
-def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool) -> None:
+@contextmanager
+def _monitored(address: str | None, console: Console) -> Iterator[Any]:
+    """A live page of what runs meanwhile, if an address is given for it."""
+    if address is None:
+        yield None
+        return
+    from xmlstream.monitor.monitor import Monitor
+
+    monitor = Monitor(address)
+    console.print(Text(f"monitor: {monitor.where}"), soft_wrap=True)
+    try:
+        yield monitor
+    except BaseException as failure:
+        monitor.ended(failure)
+        raise
+    finally:
+        monitor.close()
+
+
+def _run(
+    script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool, monitor: str | None
+) -> None:
     from xmlstream.cli.run import Environment, run_script
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
@@ -128,9 +156,9 @@ def _run(script: Any, settings: dict[str, Any], environment: dict[str, Any], *, 
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
         try:
-            summary = run_script(
-                script, Settings(**settings), Environment(**environment), console, as_written=as_written
-            )
+            with _monitored(monitor, console) as watcher:
+                told = Settings(**settings, watcher=watcher)
+                summary = run_script(script, told, Environment(**environment), console, as_written=as_written)
         except interrupts.Interrupted as interrupted:
             hint = "a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None
             said = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))

@@ -52,14 +52,14 @@ class Execution:
         root: Node,
         checkpoint: Checkpoint,
         sinks: Sequence[Sink],
-        on_slice: Callable[[dict[str, Any]], None],
+        on_commit: Callable[[dict[str, Any]], None],
         dead_letters: Path,
         purge_after: PurgeAfter | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._busy = threading.Lock()
         self._ending = False
-        self._results, self._sinks, self._on_slice = results(root), sinks, on_slice
+        self._results, self._sinks, self._on_commit = results(root), sinks, on_commit
         self._dead_letters = dead_letters
         self._checkpoint = checkpoint
         self._names = names(root)
@@ -82,7 +82,7 @@ class Execution:
             elif isinstance(node.operator, Static):
                 self._source_inputs[node] = StaticInput(spark, node.operator, state)
         if latest:
-            on_slice(latest["report"])
+            on_commit(latest)
 
     def source_name(self, node: Node) -> str:
         """What a source is called among the staged ranges."""
@@ -206,7 +206,7 @@ class Execution:
             sink.publish(draft)
         self._states.retain(record["operators"])
         self._checkpoint.clear_stage()
-        self._on_slice(record["report"])
+        self._on_commit(record)
 
     def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]

@@ -95,10 +95,14 @@ class Launched:
 
 
 class Handle(StreamingQuery):
-    """A query that was started, as Spark sees it; it is stopped between two slices."""
+    """A query that was started, as Spark sees it; it is stopped between two slices.
 
-    def __init__(self, launched: Launched, query: StreamingQuery) -> None:
+    `monitor` is the URL of its live page, None where it has none.
+    """
+
+    def __init__(self, launched: Launched, query: StreamingQuery, monitor: str | None = None) -> None:
         super().__init__(query._jsq)
+        self.monitor = monitor
         self._launched = launched
 
     def stop(self) -> None:

@@ -18,9 +18,11 @@ from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import QueryError, StateError
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.options.local_paths import absolute
+from sources.xml.options.source import SourceOptions
 from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 from sources.xml.spark.shared_scan import shared_scans
 from xmlstream.plan.nodes import Node, Scan, Static, results, topological
+from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.launched import Handle, Launched
@@ -30,10 +32,11 @@ from xmlstream.runtime.preflight import require_documents
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary, Tally
+from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
 from xmlstream.session.java_logging import quiet_failures
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
@@ -57,7 +60,7 @@ def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery
     if launched.query is None:
         launched.stop()
         raise StateError(f"the query of checkpoint {settings.checkpoint} was closed: its input has ended for good")
-    return Handle(launched, launched.query)
+    return Handle(launched, launched.query, settings.watcher.where if settings.watcher else None)
 
 
 def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
@@ -66,6 +69,11 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     Raises:
         StateError, UsageError, QueryError: it cannot be started so.
     """
+    with told_of_failure(settings.watcher):
+        return _launch(spark, root, settings)
+
+
+def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
     pace, limit = settings.pace, settings.limit
@@ -100,8 +108,22 @@ def _launched(
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
-    execution = Execution(spark, root, checkpoint, sinks, tally.slice, recovered.dead_letters, limit)
+    watcher = settings.watcher or Nobody()
+    watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name))
+
+    def committed(record: dict[str, Any]) -> None:
+        tally.slice(record["report"])
+        (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
+
+    execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, limit)
     tally.begin()
+
+    def process(batch: DataFrame, batch_id: int) -> None:
+        try:
+            execution.process(batch, batch_id)
+        finally:
+            if execution.failure is not None:
+                watcher.ended(execution.failure)
 
     def end() -> None:
         try:
@@ -109,28 +131,18 @@ def _launched(
                 sink.close()
         finally:
             recovered.end()
+            watcher.ended(execution.failure)
             if settings.checkpoint is None:
                 shutil.rmtree(checkpoint.directory, ignore_errors=True)
 
     once = _once(end)
     if execution.closed:
         return Launched(execution, None, tally, once)
-    sources = []
-    for node in topological(root):
-        if not isinstance(node.operator, Scan):
-            continue
-        name = execution.source_name(node)
-        known = checkpoint.directory / "documents" / name
-        options = node.operator.options
-        # A process that plans or reads was started elsewhere than this one may be now.
-        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
-        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
-        sources.append(options.replace(**named, **settings.source_options))
     register_multi_source(spark)
-    read = multi_source_options(shared_scans(sources))
+    read = multi_source_options(shared_scans(list(_sources(root, execution, checkpoint, settings))))
     staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
     log = str(checkpoint.directory / "spark")
-    writer = staged.writeStream.foreachBatch(execution.process).option("checkpointLocation", log)
+    writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", log)
     writer = writer.trigger(**pace) if pace else writer
     writer = writer.queryName(settings.name) if settings.name else writer
     launched = Launched(execution, writer.start, tally, once)
@@ -143,6 +155,20 @@ def _launched(
 
     recovered.used.is_over = is_over
     return launched
+
+
+def _sources(root: Node, execution: Execution, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
+    """The sources of a plan as the tasks read them."""
+    for node in topological(root):
+        if not isinstance(node.operator, Scan):
+            continue
+        name = execution.source_name(node)
+        known = checkpoint.directory / "documents" / name
+        options = node.operator.options
+        # A process that plans or reads was started elsewhere than this one may be now.
+        named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
+        named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
+        yield options.replace(**named, **settings.source_options)
 
 
 def _paths(root: Node) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import UsageError
 from sources.xml.options.values import seconds
+from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
 
 
@@ -31,6 +32,7 @@ class Settings:
         purge_after: how long tuples are kept at the most, such as `1000 slices`; None for as long as it takes.
         name: what Spark calls the query.
         on_slice: called with the report of each committed slice.
+        watcher: who watches it.
     """
 
     targets: tuple[Target, ...]
@@ -44,6 +46,7 @@ class Settings:
     purge_after: str | None = None
     name: str | None = None
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
+    watcher: Watcher | None = field(default=None, compare=False)
 
     @property
     def pace(self) -> dict[str, Any]:

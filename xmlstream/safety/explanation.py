@@ -38,28 +38,25 @@ def explained(
         case "text":
             return f"{tree(verdict)}\n\n{summary(verdict, mending)}"
         case "json":
-            return _json(verdict, mending)
+            return json.dumps(as_json(verdict, mending), ensure_ascii=False, indent=2)
         case "svg":
             return picture(verdict, mending).strip()
         case "html":
             return explanation_page(verdict, mending, title=title, query=query).strip()
 
 
-def _json(verdict: QueryVerdict, mending: Sequence[Remedy]) -> str:
+def as_json(verdict: QueryVerdict, mending: Sequence[Remedy]) -> dict[str, Any]:
+    """Verdicts and remedies as a JSON object."""
     called = {one.node: one.name for one in verdict.operators}
-    return json.dumps(
-        {
-            "answers": verdict.answers.name.lower(),
-            "enabled": verdict.is_enabled,
-            "safe": verdict.is_safe,
-            "cleansed": verdict.is_cleansed,
-            "operators": [_operator(one, called) for one in verdict.operators],
-            "remedies": [{source: str(scheme) for source, scheme in remedy.promises} for remedy in mending],
-            "summary": summary(verdict, mending),
-        },
-        ensure_ascii=False,
-        indent=2,
-    )
+    return {
+        "answers": verdict.answers.name.lower(),
+        "enabled": verdict.is_enabled,
+        "safe": verdict.is_safe,
+        "cleansed": verdict.is_cleansed,
+        "operators": [_operator(one, called) for one in verdict.operators],
+        "remedies": [{source: str(scheme) for source, scheme in remedy.promises} for remedy in mending],
+        "summary": summary(verdict, mending),
+    }
 
 
 def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:

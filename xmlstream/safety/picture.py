@@ -27,7 +27,9 @@ _TONES: dict[When, Tone] = {
 }
 
 
-def picture(verdict: QueryVerdict, remedies: Sequence[Remedy], *, told: bool = True, live: bool = False) -> str:
+def picture(
+    verdict: QueryVerdict, remedies: Sequence[Remedy], *, told: bool = True, live: bool = False, styled: bool = True
+) -> str:
     """The plan with its verdicts, and the punctuation graphs of its joins, as SVG.
 
     Args:
@@ -35,6 +37,7 @@ def picture(verdict: QueryVerdict, remedies: Sequence[Remedy], *, told: bool = T
         remedies: What would mend it; the first is drawn on the sources that it asks.
         told: With the verdict on the whole, and all remedies, below it.
         live: With room on each card for the numbers of a run, of keys such as `group_by kept`.
+        styled: With a style sheet of its own; else the page that it is on has it.
     """
     known = {one.node: one for one in verdict.operators}
     numbers = {one.node: i for i, one in enumerate(verdict.operators)}
@@ -59,17 +62,18 @@ def picture(verdict: QueryVerdict, remedies: Sequence[Remedy], *, told: bool = T
     if told:
         end = _conclusion(canvas, verdict, remedies, Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0))
         right, low = max(right, end.right), end.bottom
-    return svg(canvas, right + _MARGIN, low + _MARGIN, "The plan of the query, and when each of its operators answers")
+    title = "The plan of the query, and when each of its operators answers"
+    return svg(canvas, right + _MARGIN, low + _MARGIN, title, styled=styled)
 
 
-def svg(canvas: Canvas, wide: float, high: float, title: str) -> str:
-    """A drawing as a document of its own, with its looks."""
+def svg(canvas: Canvas, wide: float, high: float, title: str, *, styled: bool) -> str:
+    """A drawing as a document of its own; with its looks, unless the page that it is on has them."""
+    looks = f"<style>{COLOURS}\n.xs{{--wide:{wide:g}px}}\n{SHAPES}</style>\n" if styled else ""
     parts = "\n".join(canvas.parts)
     size = f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="xs" {size} role="group">\n<title>{title}</title>\n'
-        f"<style>{COLOURS}\n.xs{{--wide:{wide:g}px}}\n{SHAPES}</style>\n"
-        f'<rect class="paper" width="100%" height="100%" rx="10"/>\n{parts}\n</svg>\n'
+        f'{looks}<rect class="paper" width="100%" height="100%" rx="10"/>\n{parts}\n</svg>\n'
     )
 
 
@@ -87,7 +91,7 @@ def _card(one: OperatorVerdict, known: dict[Node, OperatorVerdict], asked: dict[
     if isinstance(node.operator, Scan) and (scheme := asked.get(node.operator.name)) is not None:
         lines.append(Line(f"promise schemes '{scheme}'", tone="mend", rows=2))
     if live:
-        lines += [Line(" ", label=label, key=f"{one.name} {label}") for label in _live(one)]
+        lines += [Line("nothing yet · nothing yet", label=label, key=f"{one.name} {label}") for label in _live(one)]
     return Card(one.name, tuple(lines))
 
 
@@ -102,8 +106,9 @@ def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterat
 
 
 def _live(one: OperatorVerdict) -> Sequence[str]:
+    """What a running operator has numbers of."""
     if isinstance(one.node.operator, Scan | Static):
-        return ("tuples", "punctuations")
+        return ("tuples", "said")
     return ("tuples", "kept", "held") if one.keeps or one.answers.when > When.AT_ONCE else ("tuples",)
 
 

@@ -1,0 +1,191 @@
+"""The closed map: for each attribute what each input has closed, what all have, and what each lacks of the others.
+
+It is made of what commits record of the sources' punctuations, in the notation; so it is the same of a run that goes
+on, from slice to slice, and of one that is over, from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from punct_ns.domain import Cut, Domain, Value
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.temporal_type import DateType, TimestampType
+from punct_ns.value_set import ValueSet
+from xmlstream.monitor.axes import SourceAttribute
+from xmlstream.monitor.frontier import frontier, listed
+
+MOST_BARS = 200
+"""Bars of an input; of more, those that are nearest to each other are drawn as one."""
+
+
+class ClosedMap:
+    """What the sources of a query have closed; threads may ask while another one adds.
+
+    Args:
+        sources: Their attributes, by their names.
+        promised: Of each source the attributes that it promises to speak of alone.
+        axes: Which attributes are compared.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Schema],
+        promised: Mapping[str, Sequence[str]],
+        axes: Sequence[Sequence[SourceAttribute]],
+    ) -> None:
+        self._said = {name: PunctuationSet(schema) for name, schema in sources.items()}
+        self._promised, self._axes = promised, axes
+        self._lock = threading.Lock()
+        self._unread: list[tuple[str, Sequence[str]]] = []
+
+    def add(self, operators: Mapping[str, Any]) -> None:
+        """What a commit recorded of the operators; it is read when somebody asks, since few slices are looked at."""
+        with self._lock:
+            for name in self._said:
+                if said := operators.get(name, {"sets": {}})["sets"].get("said"):
+                    self._unread.append((name, said))
+
+    def read(self) -> bool:
+        """Reads what was added; whether there was anything."""
+        with self._lock:
+            unread, self._unread = self._unread, []
+            for name, texts in unread:
+                held = self._said[name]
+                held.add_all(Punctuation.parse(text, held.schema) for text in texts)
+        return bool(unread)
+
+    def json(self) -> list[dict[str, Any]]:
+        """An axis for each attribute that somebody closes, or promised to."""
+        self.read()
+        with self._lock:
+            return [found for places in self._axes for found in self._axis(places)]
+
+    def lacking(self) -> list[str]:
+        """Who lacks what others have closed, a sentence each: `sensor2 has not closed hour 17, as sensor1 has`."""
+        return [
+            f"{row['input']} has not closed {row['attribute']} {row['lacks']}, as others have"
+            for axis in self.json()
+            for row in axis["rows"]
+            if row["lacks"]
+        ]
+
+    def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
+        """The axis of these attributes; several where their types differ."""
+        told = [place for place in places if self._is_told(*place)]
+        types = dict.fromkeys(self._said[name].schema.attribute(attribute).domain.type for name, attribute in told)
+        for type_ in types:
+            domain = Domain(type_)
+            rows = {
+                (name, attribute): _unbounded(self._said[name].values(attribute), domain)
+                for name, attribute in told
+                if self._said[name].schema.attribute(attribute).domain.type == type_
+            }
+            yield _drawn(rows, domain)
+
+    def _is_told(self, name: str, attribute: str) -> bool:
+        said = self._said[name]
+        place = said.schema.index(attribute)
+        promised = self._promised.get(name, ())
+        has_ended = said.is_all and not promised and place == 0
+        return place in said.singles or attribute in promised or has_ended
+
+
+def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
+    """The same values where nothing bounds them: sources may declare different bounds of what is compared."""
+    cuts = closed.cuts
+    if cuts and cuts[0] == closed.domain.bottom:
+        cuts = (domain.bottom, *cuts[1:])
+    return ValueSet(domain, cuts, closed.null or not closed.domain.nullable)
+
+
+def _drawn(rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> dict[str, Any]:
+    meet = ValueSet.everything(domain)
+    for closed in rows.values():
+        meet = meet.intersection(closed)
+    anyone = ValueSet(domain)
+    for closed in rows.values():
+        anyone = anyone.union(closed)
+    scale = _Scale(domain, [cut for closed in rows.values() for cut in closed.cuts])
+    lacks = {place: [*anyone.difference(closed).intervals()] for place, closed in rows.items()}
+    return {
+        "attribute": next(iter(rows))[1],
+        "type": domain.type,
+        "scale": scale.kind,
+        "whole": scale.whole,
+        "edge": scale.edge([*rows.values()]),
+        "values": scale.values,
+        "rows": [
+            {
+                "input": name,
+                "attribute": attribute,
+                "bars": scale.bars(closed),
+                "closed": frontier(closed),
+                "lacks": listed(lacks[name, attribute], domain),
+            }
+            for (name, attribute), closed in rows.items()
+        ],
+        "meet": {"bars": scale.bars(meet), "closed": frontier(meet)},
+    }
+
+
+class _Scale:
+    """Where the values of an attribute lie on an axis: as numbers, as milliseconds, or one behind the other."""
+
+    def __init__(self, domain: Domain, cuts: Sequence[Cut]) -> None:
+        self._domain = domain
+        match domain.sql:
+            case IntegerType() | DecimalType() | FloatType():
+                self.kind = "number"
+            case DateType() | TimestampType():
+                self.kind = "time"
+            case _:
+                self.kind = "text"
+        inner = sorted({cut for cut in cuts if domain.bottom < cut < domain.top})
+        self._places = {cut: i for i, cut in enumerate(inner)} if self.kind == "text" else {}
+        self.values = [domain.write(domain.bound(cut, above=True)[0]) for cut in inner[-50:]] if self._places else []
+        ends = [self.at(cut) for cut in inner]
+        self.whole = [min(ends), max(ends)] if ends else [0.0, 1.0]
+        if self.whole[0] == self.whole[1]:
+            self.whole[0] -= 1.0
+
+    def at(self, cut: Cut) -> float:
+        """Where a cut lies."""
+        if self.kind == "text":
+            return float(self._places[cut])
+        value = self._domain.bound(cut, above=True)[0]
+        return _milliseconds(value) if self.kind == "time" else float(value)  # type: ignore[arg-type]
+
+    def bars(self, closed: ValueSet) -> list[list[float | None]]:
+        """Where it is closed, from and to; None for no end."""
+        low, high = self._domain.bottom, self._domain.top
+        found = [[None if a == low else self.at(a), None if b == high else self.at(b)] for a, b in closed.intervals()]
+        while len(found) > MOST_BARS:
+            gaps = sorted(range(1, len(found)), key=lambda i: _gap(found[i - 1], found[i]))
+            for i in sorted(gaps[: len(found) - MOST_BARS], reverse=True):
+                found[i - 1 : i + 1] = [[found[i - 1][0], found[i][1]]]
+        return found
+
+    def edge(self, rows: Sequence[ValueSet]) -> list[float]:
+        """From a little before what the first input has open, to the end."""
+        low, high = self.whole
+        firsts = [self.at(row.cuts[1]) if len(row.cuts) > 1 else low for row in rows]
+        first = min(firsts, default=low)
+        return [max(low, first - 0.15 * (high - first) - 1e-9), high] if first < high else [low, high]
+
+
+def _gap(before: Sequence[float | None], after: Sequence[float | None]) -> float:
+    return (after[0] or 0.0) - (before[1] or 0.0)
+
+
+def _milliseconds(value: Value) -> float:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000
+    assert isinstance(value, date)
+    return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp() * 1000

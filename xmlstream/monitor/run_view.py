@@ -1,0 +1,151 @@
+"""A run as its readers see it: its plan, what it did, what is closed, its end; fed by commits, asked by threads."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from punct_ns.errors import XmlStreamError
+from xmlstream.monitor.axes import axes
+from xmlstream.monitor.closed_map import ClosedMap
+from xmlstream.monitor.history import History
+from xmlstream.monitor.totals import Totals
+from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.runtime.watching import Watched
+from xmlstream.safety.explanation import as_json
+from xmlstream.safety.picture import picture
+from xmlstream.safety.remedies import remedies
+from xmlstream.safety.verdicts import judged
+
+CLOSED_EVERY_SECONDS = 0.25
+"""How often the closed map is made at the most, and only while somebody looks."""
+
+LETTERS = 50
+"""Items set aside that are shown."""
+
+
+class RunView:
+    """What is seen of one run.
+
+    Attributes:
+        identity: Differs between runs, so that a reader who returns does not take one for another.
+        history: Its slices, and the last of each other kind of event.
+        totals: What it did.
+        state: `starting`, `running`, `ended` or `failed`.
+        plan: The plan with its verdicts, as JSON.
+        drawing: The plan as SVG, with room for numbers; its looks are the page's.
+    """
+
+    def __init__(self) -> None:
+        self.identity = secrets.token_hex(4)
+        self.history = History()
+        self.totals = Totals()
+        self.state = "starting"
+        self.plan: dict[str, Any] = {"operators": []}
+        self.drawing = ""
+        self._closed: ClosedMap | None = None
+        self._letters: Path | None = None
+        self._is_stale = False
+        self._made = 0.0
+        self._making = threading.Lock()
+        self._tell_state()
+
+    def begun(self, run: Watched) -> None:
+        """A run begins."""
+        verdict = judged(run.root, follow=run.follow)
+        mending = remedies(run.root, follow=run.follow)
+        self.plan = {"query": run.name or "query", "follow": run.follow, **as_json(verdict, mending)}
+        self.drawing = picture(verdict, mending, told=False, live=True, styled=False)
+        self._closed = closed_map(run.root)
+        self._letters = run.dead_letters
+        self.state = "running"
+        self._tell_state()
+
+    def restored(self, record: Mapping[str, Any]) -> None:
+        """An earlier run left this."""
+        self.totals.restore(record)
+        self._tell(record)
+
+    def committed(self, record: Mapping[str, Any]) -> None:
+        """A slice was committed."""
+        self.totals.add(record)
+        self._tell(record)
+
+    def ended(self, failure: BaseException | None) -> None:
+        """The run is over."""
+        if self.is_over:
+            return
+        self.state = "ended" if failure is None else "failed"
+        what = "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
+        self._tell_state(what)
+
+    def refresh(self) -> bool:
+        """Makes the closed map anew if a slice came since; whether it is to be asked again soon."""
+        with self._making:
+            if self._closed is None or not self._is_stale:
+                return False
+            if time.monotonic() - self._made < CLOSED_EVERY_SECONDS and self.state == "running":
+                return True
+            self._is_stale = False
+            self.history.add("closed", self._closed.json(), replaces=True)
+            self._made = time.monotonic()
+        return False
+
+    def closed(self) -> list[dict[str, Any]]:
+        """The closed map."""
+        return self._closed.json() if self._closed is not None else []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ("ended", "failed")
+
+    def lacking(self) -> list[str]:
+        """Which input lacks what others have closed, in sentences."""
+        return self._closed.lacking() if self._closed is not None else []
+
+    def letters(self) -> list[dict[str, Any]]:
+        """The last items that were set aside to be kept, the newest first."""
+        found: list[dict[str, Any]] = []
+        paths = sorted(self._letters.glob("*.jsonl"), key=lambda path: path.stem[-9:]) if self._letters else []
+        for path in reversed(paths):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found += [json.loads(line) for line in reversed(lines)]
+            if len(found) >= LETTERS:
+                break
+        return found[:LETTERS]
+
+    def _tell(self, record: Mapping[str, Any]) -> None:
+        if self._closed is not None:
+            self._closed.add(record["operators"])
+            self._is_stale = True
+        report = record["report"]
+        slice_ = {name: value for name, value in report.items() if name != "findings"}
+        self.history.add("slice", {**slice_, "time": record.get("time", ""), "totals": self.totals.json()})
+        self.history.add("findings", report["findings"], replaces=True)
+
+    def _tell_state(self, what: str = "") -> None:
+        told = {"state": self.state, "what": what, "run": self.identity, "at": datetime.now(UTC).isoformat()}
+        self.history.add("state", told, replaces=True)
+
+
+def closed_map(root: Node) -> ClosedMap:
+    """The closed map of a plan's sources."""
+    called = names(root)
+    sources = [node for node in topological(root) if isinstance(node.operator, Scan)]
+    return ClosedMap(
+        {called[node]: node.schema for node in sources},
+        {called[node]: _alone(node) for node in sources},
+        axes(root),
+    )
+
+
+def _alone(node: Node) -> Sequence[str]:
+    """The attributes of which a source promises to speak alone."""
+    return [scheme.attributes[0] for scheme in node.schemes if len(scheme.terms) == 1]
