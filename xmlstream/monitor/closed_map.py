@@ -13,6 +13,7 @@ from typing import Any
 
 from punct_ns.domain import Cut, Domain, Value
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -75,6 +76,23 @@ class ClosedMap:
             for row in axis["rows"]
             if row["lacks"]
         ]
+
+    def asked(self, attribute: str, text: str) -> list[dict[str, Any]]:
+        """Of each input with such an attribute, whether it has closed a value, and what it must say if it has not.
+
+        Raises:
+            ValueError: The text is no value of the attribute.
+        """
+        self.read()
+        found = []
+        with self._lock:
+            for name, said in self._said.items():
+                if attribute in said.schema.names and self._is_told(name, attribute):
+                    domain = said.schema.attribute(attribute).domain
+                    value = domain.read(text)
+                    missing = Punctuation.of(said.schema, {attribute: Constant(value)})
+                    found.append({"input": name, "closed": said.covers(missing), "missing": str(missing)})
+        return found
 
     def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
         """The axis of these attributes; several where their types differ."""
@@ -154,6 +172,8 @@ class _Scale:
         self.whole = [min(ends), max(ends)] if ends else [0.0, 1.0]
         if self.whole[0] == self.whole[1]:
             self.whole[0] -= 1.0
+        if domain.bottom in cuts:  # there is more at the left than can be drawn
+            self.whole[0] -= 0.15 * (self.whole[1] - self.whole[0])
 
     def at(self, cut: Cut) -> float:
         """Where a cut lies."""

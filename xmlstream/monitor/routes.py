@@ -35,6 +35,7 @@ class Routes:
                 Route("/events", self._events),
                 Route("/plan.json", self._plan),
                 Route("/closed.json", self._closed),
+                Route("/key.json", self._key),
                 Route("/aside.json", self._aside),
                 Route("/metrics", self._metrics),
                 Route("/healthz", self._health),
@@ -54,6 +55,10 @@ class Routes:
 
     async def _closed(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.closed))
+
+    async def _key(self, request: Request) -> Response:
+        asked = [request.query_params.get(name, "")[:200] for name in ("attribute", "value")]
+        return JSONResponse(await asyncio.to_thread(self._view.asked, *asked))
 
     async def _aside(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.letters))

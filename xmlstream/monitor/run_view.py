@@ -101,6 +101,14 @@ class RunView:
         """The closed map."""
         return self._closed.json() if self._closed is not None else []
 
+    def asked(self, attribute: str, text: str) -> dict[str, Any]:
+        """Which inputs have closed a value of an attribute, and what the others must say."""
+        try:
+            rows = self._closed.asked(attribute, text) if self._closed is not None else []
+        except ValueError as error:
+            return {"what": f"{text!r} is no {attribute}: {error}"}
+        return {"rows": rows} if rows else {"what": f"no input closes {attribute}"}
+
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen."""

@@ -42,10 +42,10 @@ def record(number: int, **sets: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served(directory: Path, address: str = "0") -> Iterator[Monitor]:
+def served(directory: Path, address: str = "0", name: str | None = None) -> Iterator[Monitor]:
     """A monitor of the warehouse query."""
     monitor = Monitor(address)
-    monitor.begun(Watched(ROOT, True, directory, directory))
+    monitor.begun(Watched(ROOT, True, directory, directory, name))
     yield monitor
     monitor.ended(None)
     monitor.wait()

@@ -1,0 +1,290 @@
+// The page of a run. Everything that comes from the run is put in as text (textContent), never as markup.
+"use strict";
+(() => {
+  const MOST_SLICES = 1000;
+  const GROWING_OVER = 8;
+  const SVG = "http://www.w3.org/2000/svg";
+  const at = id => document.getElementById(id);
+  const run = { id: null, state: "starting", what: "", slices: [], last: null, closed: [], findings: [], whole: new Set() };
+  let charts = [];
+  let asideShown = -1;
+  let drawing = false;
+
+  // Numbers and words.
+
+  const count = n => n.toLocaleString("en");
+  const brief = n => n < 10000 ? count(n)
+    : n.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+  const counted = (n, word) => `${brief(n)} ${word}${n === 1 ? "" : "s"}`;
+  const span = s => s < 1 ? `${Math.round(s * 1000)} ms` : s < 90 ? `${s.toFixed(1)} s`
+    : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
+
+  function element(name, text, attributes = {}) {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+
+  function row(...cells) {
+    const made = element("tr");
+    made.append(...cells);
+    return made;
+  }
+
+  function list(target, items, none) {
+    at(target).replaceChildren(...(items.length ? items : [none]).map(([text, tone]) =>
+      element("li", text, tone ? { class: tone } : {})));
+  }
+
+  // What happens.
+
+  function onSlice(slice) {
+    run.slices.push(slice);
+    if (run.slices.length > MOST_SLICES) run.slices.shift();
+    run.last = slice;
+  }
+
+  function onState(told) {
+    if (run.id !== null && run.id !== told.run) location.reload();
+    if (run.state === "starting" && told.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
+    Object.assign(run, { id: told.run, state: told.state, what: told.what });
+    if (over()) events.close();
+  }
+
+  const over = () => run.state === "ended" || run.state === "failed";
+
+  // What is shown.
+
+  function showState(connected = true) {
+    const ends = run.last?.closed ? "ended: all of the input was read" : "ended";
+    const [text, tone] = run.state === "failed" ? [`failed: ${run.what}`, "bad"]
+      : run.state === "ended" ? [ends, "good"]
+      : !connected ? ["no answer; trying again", "late"]
+      : run.state === "starting" ? ["starting", "late"] : ["running", "good"];
+    if (at("state").textContent !== text) at("state").textContent = text;
+    at("state").className = `state ${tone}`;
+  }
+
+  function showFigures() {
+    const { last } = run;
+    if (!last) return;
+    const { totals } = last;
+    const ago = Math.max(0, (Date.now() - Date.parse(last.time)) / 1000);
+    const figures = [
+      ["slices", count(totals.slices)], ["items in", brief(totals.items_in)], ["tuples out", brief(totals.tuples_out)],
+      ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)],
+      ["set aside", count(totals.set_aside)], ["last slice took", span(last.seconds)],
+      ...(over() || !last.time ? [] : [["last slice", `${span(ago)} ago`]]),
+    ];
+    at("figures").replaceChildren(...figures.map(([name, value]) => {
+      const pair = element("div");
+      pair.append(element("dt", name), element("dd", value));
+      return pair;
+    }));
+  }
+
+  function isGrowing(name) {
+    const tail = run.slices.slice(-GROWING_OVER - 1).map(s => s.operators.find(o => o.name === name)?.kept ?? 0);
+    return tail.length > GROWING_OVER && tail.every((kept, i) => !i || kept > tail[i - 1]);
+  }
+
+  function showPlan() {
+    const { last } = run;
+    if (!last) return;
+    const put = (key, text, tone = "") => {
+      const found = document.querySelector(`#plan [data-key="${CSS.escape(key)}"]`);
+      if (!found) return;
+      found.textContent = text;
+      found.setAttribute("class", tone);
+    };
+    for (const now of last.operators) {
+      const flow = last.totals.operators[now.name] ?? { tuples_in: 0, tuples_out: 0, purged: 0, punctuations_out: 0 };
+      const growing = isGrowing(now.name);
+      put(`${now.name} tuples`, `${brief(flow.tuples_in)} in · ${brief(flow.tuples_out)} out`);
+      put(`${now.name} said`, counted(flow.punctuations_out, "punctuation"));
+      put(`${now.name} kept`, `${brief(now.kept)} now · ${brief(flow.purged)} purged${growing ? ", growing" : ""}`,
+        growing ? "late" : "");
+      put(`${now.name} held`, counted(now.punctuations_held, "punctuation"));
+    }
+  }
+
+  function showWaiting() {
+    const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
+      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it`, "late"]));
+    const silent = run.closed.flatMap(axis => axis.rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r =>
+      [`${r.input} has not closed any ${r.attribute} yet`, ""]));
+    const kept = over() ? "nothing: the run has ended" : "nothing: no input lags behind the others";
+    list("lacking", [...lacks, ...silent], [run.closed.length ? kept : "nothing is known yet", ""]);
+    const chosen = at("attribute").value;
+    const names = [...new Set(run.closed.flatMap(axis => axis.rows.map(r => r.attribute)))];
+    if (names.join() !== [...at("attribute").options].map(o => o.value).join()) {
+      at("attribute").replaceChildren(...names.map(name => element("option", name, { value: name })));
+      if (names.includes(chosen)) at("attribute").value = chosen;
+    }
+    at("ask").hidden = !names.length;
+  }
+
+  function bar(bars, [low, high]) {
+    const made = document.createElementNS(SVG, "svg");
+    made.setAttribute("viewBox", "0 0 1000 16");
+    made.setAttribute("preserveAspectRatio", "none");
+    made.setAttribute("aria-hidden", "true");
+    const rect = (from, to, looks) => {
+      const x = Math.max(0, Math.min(1000, 1000 * (from - low) / (high - low)));
+      const end = Math.max(0, Math.min(1000, 1000 * (to - low) / (high - low)));
+      if (end <= x && !(from >= low && to <= high)) return;
+      const one = document.createElementNS(SVG, "rect");
+      for (const [k, v] of Object.entries({ x, y: 1, width: Math.max(end - x, 2), height: 14, class: looks })) {
+        one.setAttribute(k, v);
+      }
+      made.append(one);
+    };
+    rect(low, high, "track");
+    for (const [from, to] of bars) rect(from ?? -Infinity, to ?? Infinity, "closed");
+    return made;
+  }
+
+  function showClosed() {
+    if (!run.closed.length) return;
+    const value = (axis, x) => axis.scale === "time" ? new Date(x).toISOString().replace(".000Z", "Z")
+      : x.toLocaleString("en", { maximumSignificantDigits: 12 });
+    at("axes").replaceChildren(...run.closed.map((axis, i) => {
+      const key = `${axis.attribute} ${i}`;
+      const extent = run.whole.has(key) ? axis.whole : axis.edge;
+      const table = element("table", undefined, { class: "axis" });
+      const caption = element("caption", `${axis.attribute} `);
+      const cut = axis.edge[0] > axis.whole[0];
+      if (cut) {
+        const button = element("button", "whole axis", { type: "button", "aria-pressed": run.whole.has(key) });
+        button.addEventListener("click", () => {
+          run.whole.has(key) ? run.whole.delete(key) : run.whole.add(key);
+          showClosed();
+          at("axes").querySelectorAll("table")[i].querySelector("button")?.focus();
+        });
+        caption.append(button);
+      }
+      table.append(caption);
+      const line = (name, bars, words, lacks, looks) => {
+        const cell = element("td", undefined, { class: "bar" });
+        cell.append(bar(bars, extent));
+        const made = row(element("th", name, { scope: "row" }), cell, element("td", words));
+        made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: "late" } : {}));
+        if (looks) made.className = looks;
+        table.append(made);
+      };
+      for (const r of axis.rows) {
+        const name = r.attribute === axis.attribute ? r.input : `${r.input}.${r.attribute}`;
+        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "");
+      }
+      if (axis.rows.length > 1) line("all of them", axis.meet.bars, axis.meet.closed, "", "meet");
+      const ends = element("div", undefined, { class: "ends" });
+      if (axis.scale === "text") ends.append(element("span", axis.values.slice(0, 1).join()), element("span", axis.values.slice(-1).join()));
+      else ends.append(element("span", value(axis, extent[0])), element("span", value(axis, extent[1])));
+      const cell = element("td", undefined, { class: "bar" });
+      cell.append(ends);
+      table.append(row(element("th"), cell));
+      return table;
+    }));
+  }
+
+  function showCharts() {
+    const { slices } = run;
+    if (!slices.length) return;
+    const x = slices.map(s => s.slice);
+    const keeping = [...new Set(slices.flatMap(s => s.operators.filter(o => o.kept).map(o => o.name)))];
+    const holding = [...new Set(slices.flatMap(s => s.operators.filter(o => o.punctuations_held).map(o => o.name)))];
+    const of = (names, field) => names.map(n => slices.map(s => s.operators.find(o => o.name === n)?.[field] ?? 0));
+    const told = [
+      ["Tuples kept", keeping, of(keeping, "kept"), brief],
+      ["Punctuations held", holding, of(holding, "punctuations_held"), brief],
+      ["Per second", ["items in", "tuples out"],
+        [slices.map(s => s.items_in / s.seconds), slices.map(s => s.tuples_out / s.seconds)], brief],
+      ["Time of a slice", ["seconds"], [slices.map(s => s.seconds)], span],
+    ].filter(([, names]) => names.length);
+    const shape = told.map(([title, names]) => [title, ...names].join()).join(";") + matchMedia("(prefers-color-scheme:dark)").matches;
+    if (shape !== charts.shape) {
+      const css = getComputedStyle(document.documentElement);
+      const colour = name => css.getPropertyValue(`--${name}`).trim();
+      const palette = ["tuple", "mend", "good", "late", "bad", "pale"].map(colour);
+      const axis = { stroke: colour("pale"), grid: { stroke: colour("edge"), width: 0.5 }, ticks: { show: false } };
+      at("charts").replaceChildren();
+      charts = told.map(([title, names, , format]) => {
+        const place = element("div", undefined, { class: "chart" });
+        place.append(element("h3", title));
+        at("charts").append(place);
+        const tick = v => v === null || v === undefined ? "–" : format(v);
+        return new uPlot({
+          width: place.clientWidth || 600, height: 170, cursor: { points: { size: 6 } }, scales: { x: { time: false } },
+          axes: [{ ...axis }, { ...axis, size: 64, values: (_, ticks) => ticks.map(tick) }],
+          series: [{ label: "slice" }, ...names.map((label, i) => ({
+            label, stroke: palette[i % palette.length], width: 1.6, dash: i >= palette.length ? [4, 3] : undefined,
+            value: (_, v) => tick(v),
+          }))],
+        }, [x, ...names.map(() => x)], place);
+      });
+      charts.shape = shape;
+    }
+    charts.forEach((chart, i) => chart.setData([x, ...told[i][2]]));
+  }
+
+  async function showAside() {
+    const total = run.last?.totals.set_aside ?? 0;
+    if (total === asideShown || !total) return;
+    asideShown = total;
+    const letters = await (await fetch("aside.json")).json();
+    const table = element("table", undefined, { class: "letters" });
+    const head = element("thead");
+    head.append(row(...["from", "why", "where", "what"].map(text => element("th", text))));
+    table.append(head, ...letters.map(one => row(
+      element("td", one.source ?? ""), element("td", one.reason ?? one.kind ?? ""),
+      element("td", [one.document, one.line && `line ${one.line}`].filter(Boolean).join(", ")),
+      element("td", one.element ?? one.raw ?? one.tuple ?? JSON.stringify(one), { class: "element" }))));
+    const said = letters.length ? `${count(total)} in this run; the last of those that are kept:` : `${count(total)} in this run; none is kept.`;
+    at("letters").replaceChildren(element("p", said), ...(letters.length ? [table] : []));
+  }
+
+  function show() {
+    drawing = false;
+    showState();
+    showFigures();
+    showPlan();
+    showCharts();
+    showAside();
+    list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["Nothing was noticed in the sources.", ""]);
+  }
+
+  function soon() {
+    if (!drawing) {
+      drawing = true;
+      requestAnimationFrame(show);
+    }
+  }
+
+  at("ask").addEventListener("submit", async asked => {
+    asked.preventDefault();
+    const query = new URLSearchParams({ attribute: at("attribute").value, value: at("value").value });
+    const said = await (await fetch(`key.json?${query}`)).json();
+    list("answer", said.what ? [[said.what, "bad"]] : said.rows.map(r => r.closed
+      ? [`${r.input} has closed it`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]), ["", ""]);
+  });
+
+  const events = new EventSource("events");
+  const on = (kind, take) => events.addEventListener(kind, event => {
+    take(JSON.parse(event.data));
+    soon();
+  });
+  on("slice", onSlice);
+  on("state", onState);
+  on("findings", found => { run.findings = found; });
+  on("closed", axes => {
+    run.closed = axes;
+    showClosed();
+    showWaiting();
+  });
+  events.onerror = () => { if (!over()) showState(false); };
+  setInterval(() => { if (!over()) showFigures(); }, 1000);
+  addEventListener("resize", () => charts.forEach(chart =>
+    chart.setSize({ width: chart.root.parentElement.clientWidth, height: 170 })));
+  matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);
+})();

@@ -1,0 +1,149 @@
+"""The page in a browser: its numbers are those of the run, who lacks what is named, and all text is text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.harness.browser import overlapping_texts
+from tests.xmlstream.monitor.test_monitor import record, served
+from xmlstream.monitor.monitor import Monitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCRIPT = "<script>document.title = 'taken over'</script><img src=x onerror=\"document.title = 'taken over'\">"
+
+
+@contextmanager
+def seen(browser: Browser, monitor: Monitor, scheme: str = "light", wide: int = 1200) -> Iterator[Page]:
+    """The page of a monitor; nothing on it may go wrong."""
+    page = browser.new_page(color_scheme=scheme, viewport={"width": wide, "height": 800})  # type: ignore[arg-type]
+    problems: list[str] = []
+    page.on("console", lambda said: problems.append(said.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(monitor.where)
+    yield page
+    assert problems == []
+    page.close()
+
+
+def wait_for(page: Page, selector: str, text: str) -> None:
+    page.locator(selector).filter(has_text=text).first.wait_for(timeout=10_000)
+
+
+def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        monitor.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
+        wait_for(page, "#lacking", "sensor2: hour 17 is not closed, as others have it")
+        wait_for(page, "#axes tr.lags", "lacks 17")
+        page.fill("#value", "17")
+        page.keyboard.press("Enter")
+        wait_for(page, "#answer", "sensor2 must still say <*, 17, *, *>")
+        monitor.committed(record(1, sensor2="<*, 17, *, *>"))
+        wait_for(page, "#lacking", "nothing: no input lags behind the others")
+        wait_for(page, "#axes tr.meet", "≤ 17")
+        page.keyboard.press("Enter")
+        wait_for(page, "#answer", "sensor2 has closed it")
+
+
+def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        for number in range(3):
+            monitor.committed(record(number))
+        wait_for(page, "#figures", "3")
+        figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page.locator("#figures").inner_html())
+        totals = monitor.view.totals.json()
+        assert dict(figures) | {"last slice": ""} == {
+            "slices": "3",
+            "items in": str(totals["items_in"]),
+            "tuples out": str(totals["tuples_out"]),
+            "tuples kept": str(totals["kept"]),
+            "punctuations held": str(totals["held"]),
+            "set aside": "0",
+            "last slice took": "200 ms",
+            "last slice": "",
+        }
+        wait_for(page, '[data-key="group_by kept"]', "2 now · 6 purged")
+        wait_for(page, '[data-key="sensor1 said"]', "6 punctuations")
+        assert page.locator("#charts canvas").count() == 4
+
+
+def test_what_grows_is_told(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        for number in range(12):
+            slice_ = record(number)
+            for operator in slice_["report"]["operators"]:
+                operator["kept"] = 10 * number
+            monitor.committed(slice_)
+        wait_for(page, '[data-key="group_by kept"].late', "110 now · 24 purged, growing")
+
+
+def test_a_tuple_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None:
+    letter = {"source": SCRIPT, "reason": SCRIPT, "document": SCRIPT, "raw": SCRIPT}
+    (tmp_path / "sensor1-000000000.jsonl").write_text(json.dumps(letter) + "\n", encoding="utf-8")
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        bad = record(0)
+        bad["report"] |= {"set_aside": 1, "findings": [{"source": SCRIPT, "kind": SCRIPT, "what": SCRIPT}]}
+        monitor.committed(bad)
+        wait_for(page, "#letters td", SCRIPT)
+        wait_for(page, "#findings", SCRIPT)
+        assert page.locator("#letters img, #findings img, #letters script").count() == 0
+        assert "taken over" not in page.title()
+
+
+def test_a_name_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path, name=SCRIPT) as monitor, seen(browser, monitor) as page:
+        assert page.locator("h1").inner_text() == SCRIPT
+
+
+def test_a_script_that_got_in_would_not_run(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor:
+        page = browser.new_page()
+        page.goto(monitor.where)
+        page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = 1\">')")
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 2'}))"
+        )
+        page.wait_for_timeout(200)
+        assert page.title() == "query – xmlstream"
+        page.close()
+
+
+def test_the_end_and_a_failure_are_told(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        wait_for(page, "#state", "running")
+        monitor.ended(ValueError("the disk is full"))
+        wait_for(page, "#state.bad", "failed: the disk is full")
+
+
+@pytest.mark.parametrize(("scheme", "wide"), [("light", 1200), ("dark", 1200), ("light", 380)])
+def test_it_fits_light_and_dark_and_on_a_telephone(browser: Browser, tmp_path: Path, scheme: str, wide: int) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor, scheme, wide) as page:
+        monitor.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
+        wait_for(page, "#lacking", "sensor2")
+        assert page.evaluate("document.documentElement.scrollWidth") <= wide
+        assert overlapping_texts(page) == []
+        background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        assert background == ("rgb(18, 23, 29)" if scheme == "dark" else "rgb(255, 255, 255)")
+
+
+def test_it_is_used_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        monitor.committed(record(0, sensor1="<*, [,17], *, *>"))
+        wait_for(page, "#lacking", "sensor2")
+        reached = set()
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            reached.add(
+                page.evaluate(
+                    "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+                )
+            )
+        assert {"A", "attribute", "value", "BUTTON", "picture"} <= reached
