@@ -15,32 +15,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from operators.expressions.decomposition import (
-    Aggregate,
-    Partial,
-    attributes_of,
-    ignores_duplicates,
-    operands,
-    partial,
-)
+from operators.aggregation import Aggregation
+from operators.expressions.decomposition import Aggregate, attributes_of, ignores_duplicates, operands
 from operators.expressions.equal_values import takes_equals_alike
 from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import LATEST, SINCE, deduplicated
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,13 @@ class GroupBy(Operator):
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The groups that are open: one row of each, or the tuples that its aggregates need."""
         return [
-            StateModel("groups", 0, Grouping(0, self.keys), self.keys if self._merges is not None else None, inputs[0])
+            StateModel(
+                "groups",
+                0,
+                Grouping(0, self.keys),
+                self.keys if self._aggregation.merges is not None else None,
+                inputs[0],
+            )
         ]
 
     def parameters(self, output: Schema) -> str:
@@ -98,15 +93,16 @@ class GroupBy(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The groups that are not complete, and what is said of groups."""
-        combine = self._combine if self._merges is not None or self._once else None
+        kept = self._aggregation
+        combine = kept.combined if kept.merges is not None or kept.ignores_duplicates else None
         keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
-        return StateSchema({"groups": LogSchema(keys, combine, shown=self._shown)}, completion_sets(inputs[0], keys))
+        return StateSchema({"groups": LogSchema(keys, combine, shown=kept.shown)}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""
         new = inputs[0].tuples
         if new is not None:
-            state.log("groups").add(Tuples(self._kept_form(new.frame), new.at_most, exact=False))
+            state.log("groups").add(Tuples(self._aggregation.kept_form(new.frame), new.at_most, exact=False))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -116,8 +112,8 @@ class GroupBy(Operator):
             return None
         if (taken := state.log("groups").take(complete)) is not None:
             at_most = taken.at_most if self.keys else 1
-            return Tuples(self._answers(taken.frame), at_most, exact=self._merges is not None)
-        return None if self.keys else Tuples(self._answers(self._kept_form(state.nothing())), 1)
+            return Tuples(self._aggregation.answers(taken.frame), at_most, exact=self._aggregation.merges is not None)
+        return None if self.keys else Tuples(self._aggregation.answers(self._aggregation.kept_form(state.nothing())), 1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What completed them."""
@@ -131,56 +127,8 @@ class GroupBy(Operator):
         forget_completed(state.scratch(_InHand).complete, self.keys, state)
 
     @property
-    def _merges(self) -> list[Partial] | None:
-        """The aggregates' decompositions; None where one has none, and tuples are kept."""
-        found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
-        return None if None in found else [p for p in found if p is not None]
-
-    @property
-    def _once(self) -> bool:
-        return all(map(ignores_duplicates, self.aggregates))
-
-    def _kept_form(self, tuples: DataFrame) -> DataFrame:
-        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple."""
-        if (merges := self._merges) is not None:
-            return self._aggregated(tuples, [column for p in merges for column in p.first])
-        keys = {key.lower() for key in self.keys}
-        others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
-        needed = tuples.select(*map(quoted, [*self.keys, *others]))
-        return needed.dropDuplicates() if self._once else needed
-
-    def _combine(self, kept: DataFrame, aged: bool = False) -> DataFrame:
-        """Kept rows of several slices as one."""
-        if (merges := self._merges) is not None:
-            return self._aggregated(
-                kept, [*(column for p in merges for column in p.merge), *([LATEST] if aged else [])]
-            )
-        return deduplicated(kept, aged=aged)
-
-    def _answers(self, kept: DataFrame) -> DataFrame:
-        """The output tuples of kept rows, each of whose groups is complete and combined."""
-        names = [quoted(a.attribute.name) for a in self.aggregates]
-        if (merges := self._merges) is not None:
-            values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
-            whole = kept if self.keys else self._combine(kept)
-            return whole.selectExpr(*map(quoted, self.keys), *values)
-        return self._aggregated(
-            kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
-        )
-
-    def _shown(self, kept: DataFrame) -> DataFrame:
-        """Kept rows with what partial aggregates have come to up to now."""
-        if (merges := self._merges) is None:
-            return kept
-        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in zip(merges, self.aggregates, strict=True)]
-        return kept.selectExpr(*map(quoted, self.keys), *values, SINCE)
-
-    def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        if not columns:
-            return frame.select(*map(quoted, self.keys)).dropDuplicates()
-        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(column) for column in columns))
+    def _aggregation(self) -> Aggregation:
+        return Aggregation(self.keys, self.aggregates)
 
 
 @dataclass(slots=True)

@@ -247,7 +247,8 @@ class Project(Operator):
         for i, column, name, schema in self._images(names, choice, said.set.schema):
             assert column.monotone is not None
             how, domain = column.monotone, column.attribute.domain
-            f = evaluated(column.expression, said.set.schema[i], domain, state.nothing().sparkSession, local=how.local)
+            spark, x = state.nothing().sparkSession, said.set.schema[i]
+            f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
             found = image(said.set, i, schema, f, new, falling=how.falling)
             said = state.punctuations(name)
             new = said.absorb(found)

@@ -40,11 +40,15 @@ def image(
     new: Iterable[Punctuation],
     *,
     falling: bool = False,
+    last: Function | None = None,
 ) -> list[Punctuation]:
     """The punctuations over `schema`, in which y stands in the place of x, that hold because of new ones; minimal.
 
     `said` holds the new ones and all before them. f gives null for null alone, and never falls as x rises (NaN aside),
     or never rises if it is `falling`. Exact as far as the search for covers is; it may close less, never more.
+
+    With `last`, x has several images, from f(x) to last(x), as it is in several windows that overlap: between the
+    first value of f and the last one of `last` there is none that some open x has not. Neither falls as x rises.
 
     >>> minutes, hours = Schema.of(minute="INT"), Schema.of(hour="INT")
     >>> closed = PunctuationSet(minutes, [Punctuation.of(minutes, minute="(,105]")])
@@ -66,8 +70,9 @@ def image(
     searches = [_Search(said, place, schema, dict(there), closed) for there, closed in closing.items()]
     asked = dict.fromkeys(value for search in searches for value in search.asked())
     known = f(list(asked)) if asked else {}
+    known_last = last(list(asked)) if asked and last is not None else known
     for search in searches:
-        for p in search.found(_Edges(domain, schema[place].domain, known, falling)):
+        for p in search.found(_Edges(domain, schema[place].domain, known, known_last, falling)):
             found.add(p)
     return list(found)
 
@@ -79,6 +84,7 @@ class _Edges:
     x: Domain
     y: Domain
     known: Mapping[Value, Value]
+    last: Mapping[Value, Value]
     falling: bool
 
     def left(self, cut: Cut) -> Cut:
@@ -90,7 +96,8 @@ class _Edges:
         return self._of(cut)[1]
 
     def _of(self, cut: Cut) -> tuple[Cut, Cut]:
-        below, above = (self.known.get(value) for value in _neighbours(cut, self.x))
+        before, behind = _neighbours(cut, self.x)
+        below, above = self.last.get(before), self.known.get(behind)
         far, near = (self.y.bottom, self.y.top) if self.falling else (self.y.top, self.y.bottom)
         left = far if below is None else self.y.cut(below, after=not self.falling)
         right = near if above is None else self.y.cut(above, after=self.falling)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from xmlstream.builder.multiway import multiway_join
     from xmlstream.builder.query import Query
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_xmark
+    from xmlstream.builder.windows import session_window
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
 
@@ -69,6 +70,7 @@ __all__ = [
     "read_xmark",
     "receive",
     "run",
+    "session_window",
     "start",
 ]
 
@@ -84,6 +86,7 @@ _MODULES = {
     "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.query": ("Query",),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
+    "xmlstream.builder.windows": ("session_window",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),
 }

@@ -11,6 +11,7 @@ OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
 
 SELECT auction, price, bidder, dateTime, extra
 FROM (
-  SELECT *, RANK() OVER (PARTITION BY unix_seconds(dateTime) DIV 10 ORDER BY price DESC) AS place FROM bid
+  SELECT *, RANK() OVER (PARTITION BY window.start ORDER BY price DESC) AS place
+  FROM (SELECT *, window(dateTime, '10 seconds') AS window FROM bid)
 )
 WHERE place = 1;

@@ -18,7 +18,7 @@ CREATE TABLE auction (
 OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
   schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
 
-SELECT P.id, P.name, timestamp_seconds(P.period * 10) AS starttime
-FROM (SELECT DISTINCT id, name, unix_seconds(dateTime) DIV 10 AS period FROM person) P
-JOIN (SELECT DISTINCT seller, unix_seconds(dateTime) DIV 10 AS period FROM auction) A
-ON P.id = A.seller AND P.period = A.period;
+SELECT P.id, P.name, P.window.start AS starttime
+FROM (SELECT DISTINCT id, name, window(dateTime, '10 seconds') AS window FROM person) P
+JOIN (SELECT DISTINCT seller, window(dateTime, '10 seconds') AS window FROM auction) A
+ON P.id = A.seller AND P.window.start = A.window.start;

@@ -28,11 +28,14 @@ _NEAR = 400 * 86_400
 """Seconds around a setback of the clock in which the calendar is not trusted: a year, the longest unit, and more."""
 
 
-def evaluated(expression: str, x: Attribute, y: Domain, spark: SparkSession, *, local: bool = False) -> Function:
+def evaluated(
+    expression: str, x: Attribute, y: Domain, spark: SparkSession, *, local: bool = False, clock: bool = False
+) -> Function:
     """The expression as a function of the attribute's values; absent is what fails, or is null, or no value of y.
 
     A `local` one goes by the calendar of the session's time zone; it has no values near moments at which local time
-    was set back over midnight, since around them it neither rises nor falls.
+    was set back over midnight, since around them it neither rises nor falls; one that goes by the `clock`, near none at
+    which it was set back at all.
     """
 
     def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
@@ -41,8 +44,8 @@ def evaluated(expression: str, x: Attribute, y: Domain, spark: SparkSession, *, 
         if len(known) > REMEMBERED:
             known.clear()
         fresh = [value for value in asked if value not in known]
-        if local:
-            fresh = [value for value in fresh if isinstance(value, datetime) and _is_calm(value, zone, spark)]
+        if local or clock:
+            fresh = [v for v in fresh if isinstance(v, datetime) and _is_calm(v, zone, spark, clock)]
         if fresh:
             with quiet_spark():
                 known.update(dict.fromkeys(fresh))
@@ -85,24 +88,27 @@ def _value(found: Any, domain: Domain) -> Value | None:
     return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
-def _is_calm(moment: datetime, zone: str, spark: SparkSession) -> bool:
-    setbacks = _setbacks(zone, spark)
+def _is_calm(moment: datetime, zone: str, spark: SparkSession, clock: bool) -> bool:
+    setbacks = _setbacks(zone, spark, clock)
     return setbacks is not None and all(abs(moment.timestamp() - setback) > _NEAR for setback in setbacks)
 
 
 @lru_cache(maxsize=16)
-def _setbacks(zone: str, spark: SparkSession) -> tuple[int, ...] | None:
+def _setbacks(zone: str, spark: SparkSession, clock: bool) -> tuple[int, ...] | None:
     """When the zone's clocks were set back over midnight, or not to a full hour; None where that goes on for ever.
+
+    With `clock`, when they were set back at all.
 
     In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
     """
     ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
     rules = ids.of(zone, ids.SHORT_IDS).getRules()
+    goes_back = (lambda transition: transition.isOverlap()) if clock else _goes_back
     if rules.isFixedOffset():
         return ()
-    if any(_goes_back(rule.createTransition(2100)) for rule in rules.getTransitionRules()):
+    if any(goes_back(rule.createTransition(2100)) for rule in rules.getTransitionRules()):
         return None
-    return tuple(int(each.toEpochSecond()) for each in rules.getTransitions() if _goes_back(each))
+    return tuple(int(each.toEpochSecond()) for each in rules.getTransitions() if goes_back(each))
 
 
 def _goes_back(transition: Any) -> bool:

@@ -15,7 +15,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 
@@ -52,6 +52,10 @@ class StreamSql(Spark):
             name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
         }
 
+        def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+            """Reads `window` as a name, but where it begins a WINDOW clause."""
+            return super().parse(_without_window_keyword(raw_tokens), sql)
+
     class Generator(SparkGenerator):
         """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""
 
@@ -60,6 +64,17 @@ class StreamSql(Spark):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
         }
+
+
+def _without_window_keyword(found: list[Token]) -> list[Token]:
+    """The tokens, with a name for each `window` but where it is a keyword, as in WINDOW w AS (…)."""
+    kinds = [token.token_type for token in found]
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type == TokenType.WINDOW and kinds[i + 2 : i + 4] != [TokenType.ALIAS, TokenType.L_PAREN]
+        else token
+        for i, token in enumerate(found)
+    ]
 
 
 def render(tree: exp.Expr) -> str:

@@ -37,12 +37,14 @@ class LogSchema:
 
     `of` is the input whose tuples it keeps; None where it notes something for its operator, and has an end by itself.
     `shown` makes of its overdue rows what people understand, where they are no tuples.
+    With `merging`, combining changes what punctuations speak of, so that no row may be purged before it is combined.
     """
 
     purging: Schema
     combine: Combine | None = None
     of: int | None = 0
     shown: Callable[[DataFrame], DataFrame] | None = None
+    merging: bool = False
 
 
 @dataclass(frozen=True, slots=True)

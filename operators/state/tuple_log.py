@@ -57,7 +57,7 @@ class TupleLog:
 
     def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
         committed = committed or {"rows": 0, "segments": [], "purging": []}
-        self._store, self._combine = store, declared.combine
+        self._store, self._combine, self._merging = store, declared.combine, declared.merging
         self._fresh: Tuples | None = None
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
         self._parts = [self._restored(part) for part in committed["segments"]]
@@ -108,6 +108,8 @@ class TupleLog:
     def _rewritable(self) -> bool:
         """Whether to compute all rows anew costs less than to look after what became of them."""
         fresh = self._fresh
+        if self._merging:
+            return True
         if self._combine is not None and fresh is not None and self._store.collects(fresh.frame, fresh.at_most):
             # Partial aggregates are far fewer than the tuples that bound their number.
             return self.rows <= SMALL

@@ -40,6 +40,23 @@ _GROUPS_OF_TWO = (
     "SELECT DISTINCT auction FROM (FROM bid1 UNION ALL FROM bid2) "
     "WHERE NOT (auction IN (FROM bid1_auction) AND auction IN (FROM bid2_auction))"
 )
+_DAY = "strftime(dateTime, '%Y-%m-%d')"
+_STATISTICS = (
+    "count(*) AS total_bids, count_if(price < 10000) AS rank1_bids, count_if(price BETWEEN 10000 AND 999999) AS "
+    "rank2_bids, count_if(price >= 1000000) AS rank3_bids, count(DISTINCT bidder) AS total_bidders, "
+    "count(DISTINCT CASE WHEN price < 10000 THEN bidder END) AS rank1_bidders, count(DISTINCT auction) AS "
+    "total_auctions, count(DISTINCT CASE WHEN price < 10000 THEN auction END) AS rank1_auctions"
+)
+_NUMBERS = "MAP {'apple': 0, 'google': 1, 'facebook': 2, 'baidu': 3}"
+_IN_URL = "regexp_extract(url, '(&|^)channel_id=([^&]*)', 2)"
+_SESSIONS = (
+    "SELECT bidder, count(*) AS bid_count, min(dateTime) AS starttime, max(dateTime) + INTERVAL 10 SECONDS "
+    "AS endtime FROM (SELECT *, sum(fresh::INT) OVER (PARTITION BY bidder ORDER BY dateTime "
+    "RANGE UNBOUNDED PRECEDING) AS session FROM (SELECT bidder, dateTime, coalesce(dateTime > "
+    "lag(dateTime) OVER (PARTITION BY bidder ORDER BY dateTime) + INTERVAL 10 SECONDS, TRUE) AS fresh FROM bid)) "
+    "GROUP BY bidder, session"
+)
+_OVER = "bidder IN (FROM bid_bidder) OR endtime < (FROM bid_until)"
 _WITHIN = "bid.dateTime >= auction.dateTime AND bid.dateTime <= auction.expires"
 
 TWO_STREAMS = {
@@ -75,7 +92,6 @@ _WON = (
 _SOLD_OUT = (
     "seller IN (FROM auction_seller) AND seller NOT IN (SELECT seller FROM auction WHERE id NOT IN (FROM bid_auction))"
 )
-_BIDDING = "SELECT DISTINCT bidder, dateTime FROM bid WHERE bidder NOT IN (FROM bid_bidder)"
 
 ONE_STREAM = {
     "tucker_2003_example_2": Answer(
@@ -174,14 +190,26 @@ ONE_STREAM = {
             *["FROM auction WHERE seller NOT IN (FROM auction_seller) OR seller NOT IN (FROM person_id)"] * 2,
         ),
     ),
-    "nexmark_q11": Answer(
-        "SELECT bidder, count(*) AS bid_count, min(dateTime) AS starttime, max(dateTime) + INTERVAL 10 SECONDS "
-        "AS endtime FROM (SELECT *, sum(fresh::INT) OVER (PARTITION BY bidder ORDER BY dateTime "
-        "RANGE UNBOUNDED PRECEDING) AS session FROM (SELECT bidder, dateTime, coalesce(dateTime > "
-        "lag(dateTime) OVER (PARTITION BY bidder ORDER BY dateTime) + INTERVAL 10 SECONDS, TRUE) AS fresh FROM bid)) "
-        "GROUP BY bidder, session",
-        due="bidder IN (FROM bid_bidder)",
-        kept=(_BIDDING,) * 7,
+    "nexmark_q10": Answer(
+        "SELECT auction, bidder, price, dateTime, extra, date_trunc('minute', dateTime) AS minute FROM bid"
+    ),
+    "nexmark_q11": Answer(_SESSIONS, due=_OVER, kept=(f"FROM ({_SESSIONS}) WHERE NOT ({_OVER})",)),
+    "nexmark_q13": Answer(
+        "SELECT auction, bidder, price, dateTime, 'value-' || auction % 100 AS value FROM bid",
+        kept=("FROM range(100)",),
+    ),
+    "nexmark_q15": Answer(
+        f"SELECT {_DAY} AS day, {_STATISTICS} FROM bid GROUP BY ALL", due="FALSE", kept=("FROM bid",)
+    ),
+    "nexmark_q16": Answer(
+        f"SELECT channel, {_DAY} AS day, max(strftime(dateTime, '%H:%M')) AS minute, {_STATISTICS} FROM bid "
+        "GROUP BY ALL",
+        due="FALSE",
+        kept=("FROM bid",),
+    ),
+    "nexmark_q21": Answer(
+        f"SELECT auction, bidder, price, channel, coalesce({_NUMBERS}[lower(channel)]::VARCHAR, "
+        f"{_IN_URL}) AS channel_id FROM bid WHERE channel_id <> ''"
     ),
     "nexmark_q9": Answer(
         "SELECT DISTINCT ON (id) auction.*, auction, bidder, price, bid.dateTime AS bid_dateTime, "

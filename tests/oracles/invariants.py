@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar
 
 from punct_ns.punctuation import Punctuation
 from tests.oracles import oracle
@@ -211,6 +212,56 @@ def sorting(keys: Sequence[oracle.Key], universe: Sequence[Tuple]) -> Invariants
         cprop=lambda t, ts, ps: oracle.init(keys, universe, ps[0])(t),
         ckeep=lambda ts, ps: [t for t in ts[0] if not oracle.init(keys, universe, ps[0])(t)],
         relation=lambda ts: oracle.sort(keys, ts[0]),
+    )
+
+
+def windowing(windows: Callable[[Tuple], list[Tuple]], universe: Sequence[Tuple]) -> Invariants:
+    """A window's tuple is closed when every possible tuple of which it would be made is; the moment stands last."""
+
+    def found(ts: Sequence[Tuple]) -> list[Tuple]:
+        return [(*t[:-1], *window) for t in ts for window in windows(t)]
+
+    return Invariants(
+        cpass=lambda ts, ps: found(ts[0]),
+        cprop=lambda u, ts, ps: all(oracle.set_match(t, ps[0]) for t in universe if u in found([t])),
+        ckeep=lambda ts, ps: [],
+        relation=lambda ts: found(ts[0]),
+    )
+
+
+def sessions(ts: Sequence[Tuple], gap: timedelta) -> list[list[Tuple]]:
+    """Tuples in sessions: each is no more than the gap behind the one before it, of its own values in front."""
+    found: list[list[Tuple]] = []
+    for t in sorted((t for t in ts if t[-1] is not None), key=lambda t: t[-1]):
+        last = next((s for s in found[::-1] if oracle.same_tuple(s[-1][:-1], t[:-1])), None)
+        if last is not None and t[-1] - last[-1][-1] <= gap:
+            last.append(t)
+        else:
+            found.append([t])
+    return found
+
+
+def sessioning(gap: timedelta, universe: Sequence[Tuple]) -> Invariants:
+    """A session is out once every possible tuple that could join it is covered."""
+
+    def complete(key: Tuple, start: Any, end: Any, ps: Sequence[Punctuation]) -> bool:
+        return all(
+            oracle.set_match(t, ps)
+            for t in universe
+            if t[-1] is not None and oracle.same_tuple(t[:-1], key) and start - gap <= t[-1] <= end
+        )
+
+    def answered(s: list[Tuple]) -> Tuple:
+        return (*s[0][:-1], s[0][-1], s[-1][-1] + gap, len(s))
+
+    def is_out(s: list[Tuple], ps: Sequence[Punctuation]) -> bool:
+        return complete(s[0][:-1], s[0][-1], s[-1][-1] + gap, ps)
+
+    return Invariants(
+        cpass=lambda ts, ps: [answered(s) for s in sessions(ts[0], gap) if is_out(s, ps[0])],
+        cprop=lambda u, ts, ps: complete(u[:-3], u[-3], u[-2], ps[0]),
+        ckeep=lambda ts, ps: [t for s in sessions(ts[0], gap) if not is_out(s, ps[0]) for t in s],
+        relation=lambda ts: [answered(s) for s in sessions(ts[0], gap)],
     )
 
 

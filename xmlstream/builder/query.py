@@ -25,6 +25,7 @@ from xmlstream.builder.inserts import Insert
 from xmlstream.builder.joins import joined
 from xmlstream.builder.run_options import RunOptions, require_safe, settings
 from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
+from xmlstream.builder.windows import lengths_of, text_literal
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
@@ -127,6 +128,20 @@ class Query:
         """
         view = f"LATERAL VIEW{' OUTER' if outer else ''} explode("
         return self._of(f"SELECT * FROM `input` {view}", argument(array), f") exploded AS {quoted(element)}")
+
+    def window(self, moment: str, size: str, slide: str | None = None, start: str | None = None) -> Query:
+        """All attributes, and the window in time of a moment, by which to group: `window("ts", "10 minutes")`.
+
+        A tuple is there once for each window that it is in; of a moment that is null there is none.
+
+        Args:
+            moment: An attribute, or an expression, that is a TIMESTAMP.
+            size: How long a window lasts, as SQL's `window` has it, such as "1 hour 30 minutes".
+            slide: After how long the next window begins; the size, if it is not given.
+            start: By how much windows begin later than at full slides.
+        """
+        lengths = ", ".join(text_literal(length) for length in lengths_of(size, slide, start))
+        return self._of("SELECT *, window(", argument(moment), f"\n, {lengths}) AS window FROM `input`")
 
     def distinct(self) -> Query:
         """Each different tuple once."""

@@ -18,6 +18,7 @@ from operators.state.durable import checksum_text
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.window_attributes import leaves
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.exactness import INEXACT, Exactness
 from xmlstream.sink.row_order import in_row_order
@@ -67,7 +68,7 @@ class DocumentForm:
     def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
         require_writable(schema, row_tag, root_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
-        self._leaves = [leaf_of(name) for name in schema.names]
+        self._leaves = [leaf_of(place) for place in leaves(schema)]
         self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}"'.encode()
         self.tail = f"</{root_tag}>\n".encode()
 

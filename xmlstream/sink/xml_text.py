@@ -20,6 +20,7 @@ from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute, Schema
 from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TemporalType, TimestampType
+from punct_ns.window_attributes import windows
 from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, pc
 from xmlstream.sink.writable import ATTRIBUTE_PREFIX
 
@@ -35,7 +36,7 @@ _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
     """One element per tuple, one a line: a column is a child, or an attribute where it is so named; a null is absent.
 
-    Columns may come as dictionaries.
+    A window is a child with two children. Columns may come as dictionaries.
 
     Raises:
         QueryError: A value cannot be written so that it is read again: a string with a control character, a day or a
@@ -72,9 +73,14 @@ def _frames(schema: Schema, row_tag: str) -> Iterator[_Frame]:
         yield _Frame(attribute, f'{due} {name}="', f'"{close}', due + close, _IN_ATTRIBUTES)
         due = ""
     due += ">"
-    for left, child in enumerate(children, 1 - len(children)):
-        close = end if left == 0 else ""
-        yield _Frame(child, f"{due}<{child.name}>", f"</{child.name}>{close}", due + close, _IN_CONTENT)
+    begins = windows(Schema(tuple(children)))
+    for i, child in enumerate(children):
+        close = end if i == len(children) - 1 else ""
+        name, around = child.name, begins.get(i) or begins.get(i - 1)
+        if around is not None:  # two elements in one
+            name = name.removeprefix(f"{around}.")
+            due, close = (f"{due}<{around}>", "") if i in begins else ("", f"</{around}>{close}")
+        yield _Frame(child, f"{due}<{name}>", f"</{name}>{close}", due + close, _IN_CONTENT)
         due = ""
 
 

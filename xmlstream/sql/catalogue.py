@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from punct_ns.window_attributes import structured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +43,7 @@ class Catalogue:
             self._reader = self._with_settings()
         for name, schema in tables.items():
             if self._views.get(name) != schema:
-                view = self.of(self._empty(self._reader, schema), self._reader)
+                view = self.of(self._rowless(self._reader, _shown(schema)), self._reader)
                 view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
                 self._views[name] = schema
         return self._reader
@@ -55,11 +57,14 @@ class Catalogue:
         return session
 
     def _empty(self, session: SparkSession, schema: Schema) -> Any:
+        return self._rowless(session, schema.ddl())
+
+    def _rowless(self, session: SparkSession, ddl: str) -> Any:
         # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it. Of rows as
         # Spark has them itself: nothing has to be found that makes them of Java's.
         context: Any = session.sparkContext
         rows = context._jsc.emptyRDD().rdd()
-        return session._jsparkSession.internalCreateDataFrame(rows, self._fields(schema.ddl()), False)
+        return session._jsparkSession.internalCreateDataFrame(rows, self._fields(ddl), False)
 
     @staticmethod
     def of(frame: Any, session: SparkSession) -> DataFrame:
@@ -67,3 +72,8 @@ class Catalogue:
         from pyspark.sql.classic.dataframe import DataFrame as OfJava
 
         return OfJava(frame, session)
+
+
+def _shown(schema: Schema) -> str:
+    """The schema as a query names its parts: a window is one."""
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in structured(schema))

@@ -28,7 +28,7 @@ _SCALARS = (
     "timestampadd timestampdiff to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp "
     "to_utc_timestamp trunc try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz "
     "try_to_date try_to_timestamp unix_date unix_micros unix_millis unix_seconds unix_timestamp weekday "
-    "weekofyear year "
+    "session_window weekofyear window window_time year "
     # hashes
     "crc32 hash md5 sha sha1 sha2 xxhash64 "
     # JSON
@@ -78,16 +78,15 @@ _ORDERED = (
 )
 _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
-_TIME_WINDOWS = "cumulate hop session session_window time_bucket tumble window window_time"
+_TIME_WINDOWS = "cumulate hop session time_bucket tumble"
 TIME_WINDOWS = frozenset(_TIME_WINDOWS.split())
 """What cuts time into windows, in Spark and elsewhere."""
 
 WINDOW_HINT = (
-    "for windows of ten minutes GROUP BY timestamp_seconds(unix_seconds(ts) DIV 600 * 600), for hours"
-    " GROUP BY date_trunc('HOUR', ts); where windows overlap, UNION ALL one such SELECT for each that a tuple is in,"
-    " with … DIV 600 - 1 and so on; there are no sessions"
+    "write GROUP BY window(ts, '10 minutes'), with a slide as in window(ts, '10 minutes', '1 minute') where windows"
+    " overlap; window.start and window.end are its ends; sessions are session_window(ts, '5 minutes')"
 )
-"""What to write in their place, so that punctuations on the time close the groups."""
+"""What to write in place of windows of other engines, so that punctuations on the time close the groups."""
 ONE_FOR_ONE = (
     "FROM s LATERAL VIEW explode(tags) t AS tag makes a tuple of each element of an array; of inner elements a source"
     " does, with rowTag, and gives them what is around by a path, such as 'path.id' '../@id'"

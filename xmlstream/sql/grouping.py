@@ -11,13 +11,16 @@ from operators.expressions.decomposition import Aggregate
 from operators.expressions.dialect import offset, render
 from operators.expressions.references import named
 from operators.group_by import GroupBy
+from operators.session import Session
 from punct_ns.schema import Attribute
+from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.functions import AGGREGATES
 from xmlstream.sql.plan_builder import Item, keyed, project, unique, where
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation
+from xmlstream.sql.windowing import Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Grouping:
         items: What is selected of each group.
         having: What must be true of a group, if anything.
         text: The query's text, for errors.
+        sessions: Those into which the groups fall, if they do; their ends are among the keys.
     """
 
     node: Node
@@ -37,6 +41,7 @@ class Grouping:
     items: tuple[Item, ...]
     having: exp.Expr | None
     text: QueryText
+    sessions: Sessions | None = None
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -64,7 +69,11 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
     node, keys = _with_keys(grouping, analyst)
     aggregates = _aggregates(grouping, node, tuple(keys.values()), analyst)
     answers = tuple(aggregates.values())
-    groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
+    if (found := grouping.sessions) is None:
+        groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
+    else:
+        others = tuple(key for key in keys.values() if key not in (f"{found.name}{START}", f"{found.name}{END}"))
+        groups = Node(Session(found.moment, found.gap, others, answers, found.name), (node,), "session")
     names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
     relation = Relation.of(groups)
     if grouping.having is not None:

@@ -81,6 +81,14 @@ def _is_beside(window: exp.Expr) -> bool:
     return _is_in_items(window) and any(map(looks_back, others))
 
 
+def _cuts_below(call: exp.Expr) -> bool:
+    """Whether it is a window in time elsewhere than in what is selected, grouped by, or asked of groups."""
+    if not (isinstance(call, exp.Anonymous) and str(call.this).lower() in ("window", "session_window")):
+        return False
+    clause = call.find_ancestor(exp.Where, exp.Join, exp.Order, exp.Window, exp.Lateral, exp.Qualify, exp.Select)
+    return not isinstance(clause, exp.Select)
+
+
 def _qualifies(window: exp.Expr) -> bool:
     return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
 
@@ -160,6 +168,12 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         lambda node, parent: looks_back(node) and not _is_in_items(node),
         "OVER is not supported here",
         IN_A_SUBQUERY,
+    ),
+    (
+        exp.Anonymous,
+        lambda node, parent: _cuts_below(node),
+        "a window in time is not supported here",
+        "SELECT window(…) AS w in a subquery, and use w.start and w.end",
     ),
     (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from punct_ns.domain import Domain
+from punct_ns.schema import Schema
+from punct_ns.window_attributes import structured
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import NamesOnly, SparkAnalyst
 from xmlstream.sql.relation import Relation
@@ -33,10 +36,17 @@ def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnal
     """
     types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
     root = _translated(query, tables, Translation(query.text, analyst))
-    if (found := [attribute.domain.type for attribute in root.schema]) != types:
+    found = _types(root.schema)
+    if [type_.upper() for type_ in found] != [type_.upper() for type_ in types]:
         raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)
     return root
 
 
 def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:
     return translation.plan(query.tree, {name.lower(): relation for name, relation in tables.items()})
+
+
+def _types(schema: Schema) -> list[str]:
+    """The types as Spark has them: a window is a structure."""
+    types = (Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(schema))
+    return list(types)

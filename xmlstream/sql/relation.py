@@ -12,6 +12,7 @@ from operators.expressions.dialect import offset
 from operators.expressions.references import named
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
+from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.functions import REFUSED, reason_to_refuse
 from xmlstream.sql.query_text import QueryText
@@ -19,11 +20,15 @@ from xmlstream.sql.query_text import QueryText
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table."""
+    """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table.
+
+    One that is not `starred` is none of those that `*` stands for.
+    """
 
     name: str
     attribute: str
     table: str | None = None
+    starred: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +80,63 @@ class Relation:
         return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
 
 
-def resolve(tree: exp.Expr, relation: Relation, text: QueryText) -> exp.Expr:
-    """The expression over the node's own attributes, as a tree of its own.
+def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool = False) -> exp.Expr:
+    """The expression over the node's own attributes, as a tree of its own; a window's `moment` is its last one.
 
     Raises:
         QueryError: A name means nothing here, or several things.
     """
 
     def resolved(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
+            return _last_moment(node, relation, text)
         return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
 
-    return tree.copy().transform(resolved, copy=False)
+    whole = tree.copy()
+    if moment and isinstance(whole.unnest(), exp.Column) and window_of(whole.unnest(), relation):
+        whole = exp.Anonymous(this="window_time", expressions=[whole.unnest()])
+    return whole.transform(resolved, copy=False)
+
+
+def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | None:
+    """The start and the end of the window that a reference means, where it means no attribute."""
+    if not isinstance(column, exp.Column):
+        return None
+    parts = _parts(column)
+    names = [part.name for part in parts]
+    if len(parts) > 2 or relation.find(names[-1], names[0] if len(names) > 1 else None):
+        return None
+    found = [relation.find(f"{names[-1]}{end}", names[0] if len(names) > 1 else None) for end in (START, END)]
+    return (found[0][0], found[1][0]) if [len(each) for each in found] == [1, 1] else None
+
+
+def _last_moment(call: exp.Anonymous, relation: Relation, text: QueryText) -> exp.Expr:
+    """The last moment of a window, which Spark's window_time gives."""
+    argument = call.expressions[0] if len(call.expressions) == 1 else None
+    if argument is None or (found := window_of(argument.unnest(), relation)) is None:
+        hint = "window_time(window), above the query that groups by window(…)"
+        raise text.error("window_time of what is no window", offset(call), hint)
+    microsecond = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("MICROSECOND"))
+    return exp.paren(exp.Sub(this=named(found[1].attribute), expression=microsecond))
+
+
+def _parts(column: exp.Column) -> list[exp.Identifier]:
+    return [part for part in column.parts if isinstance(part, exp.Identifier)]
 
 
 def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.Expr:
     """What a reference means: an attribute, perhaps by its table's name; what follows are fields of a structure."""
-    parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
+    parts = _parts(column)
     found: list[Field] = []
     rest = parts
-    if len(parts) > 1:
-        found, rest = relation.find(parts[1].name, parts[0].name), parts[2:]
-    if not found:
-        found, rest = relation.find(parts[0].name), parts[1:]
+    for table, until in [(True, 2), (False, 1), (True, 3), (False, 2)]:
+        if not found and len(parts) >= until:
+            name = ".".join(part.name for part in parts[table:until])
+            found, rest = relation.find(name, parts[0].name if table else None), parts[until:]
+    if not found and (window := window_of(column, relation)) is not None:
+        ends = [exp.Literal.string("start"), named(window[0].attribute)]
+        ends += [exp.Literal.string("end"), named(window[1].attribute)]
+        return exp.Anonymous(this="named_struct", expressions=ends)
     if len(found) != 1:
         raise _unclear(column, found, relation, text)
     attribute: exp.Expr = named(found[0].attribute)

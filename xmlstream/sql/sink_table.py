@@ -9,6 +9,7 @@ from operators.expressions.lossless_casts import lossless_cast
 from operators.project import Column
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
+from punct_ns.window_attributes import flattened
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.projection import projected
 from xmlstream.sink.target import Target
@@ -46,7 +47,8 @@ class SinkTable:
         if not given.get("path"):
             raise declaration.error("there is no path", "path names a directory: it gets one document per slice")
         target = Target(given["path"], given.get("rowtag", "row"), given.get("roottag", "rows"))
-        return SinkTable(declaration.name, target, Schema.parse(declaration.columns) if declaration.columns else None)
+        columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
+        return SinkTable(declaration.name, target, columns)
 
     def fitted(self, node: Node, text: QueryText, at: int, *, typed: bool) -> Node:
         """A result with the sink's columns; `typed` says whether the node's types are known.

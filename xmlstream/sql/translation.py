@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset
+from operators.expressions.dialect import offset, render
 from operators.expressions.literals import whole_number
 from operators.expressions.references import named
 from operators.state.sort_key import SortKey
 from punct_ns.errors import QueryError
+from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.from_clause import From
@@ -34,9 +35,10 @@ from xmlstream.sql.plan_builder import (
 )
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.ranking import Ranking, qualified, ranked, settled, without_bound
-from xmlstream.sql.relation import Relation, resolve
+from xmlstream.sql.relation import Field, Relation, resolve, window_of
 from xmlstream.sql.row_functions import over_rows
 from xmlstream.sql.row_windows import windowed
+from xmlstream.sql.windowing import Sessions, in_windows
 
 Tables = Mapping[str, Relation]
 
@@ -58,23 +60,29 @@ class Translation:
         return node if tree.args.get("order") is None else ordered(node, self._sort_keys(tree, Relation.of(node)))
 
     def _sort_keys(self, tree: exp.Expr, relation: Relation) -> list[SortKey]:
-        return [self._sort_key(key, relation) for key in tree.args["order"].expressions]
+        return [found for key in tree.args["order"].expressions for found in self._sort_key(key, relation)]
 
-    def _sort_key(self, key: exp.Ordered, relation: Relation) -> SortKey:
-        """An attribute of the result, by its name or its number."""
+    def _sort_key(self, key: exp.Ordered, relation: Relation) -> list[SortKey]:
+        """An attribute of the result, by its name or its number; of a window two."""
         tree, fields = key.this.unnest(), relation.fields
         if (number := whole_number(tree)) is not None:
             if not 1 <= number <= len(fields):
                 raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
-            name = fields[number - 1].attribute
-        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name)):
+            names = [fields[number - 1].attribute]
+        elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or self._dotted(tree, relation)):
             if len(found) > 1:
                 raise self._error(f"{tree.name} may be several attributes", tree, "give them names of their own")
-            name = found[0].attribute
+            names = [found[0].attribute]
+        elif (window := window_of(tree, relation)) is not None:
+            names = [field.attribute for field in window]
         else:
             hint = "select it under a name, and order by that"
             raise self._error("ORDER BY takes attributes of the result", tree, hint)
-        return SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
+        return [SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))) for name in names]
+
+    def _dotted(self, column: exp.Column, relation: Relation) -> list[Field]:
+        """The fields that a name with a dot may mean, such as `window.start`."""
+        return relation.find(".".join(part.name for part in column.parts)) if len(column.parts) > 1 else []
 
     def _query(self, tree: exp.Expr, tables: Tables) -> Relation:
         """A query's relation, whose rank may be open."""
@@ -151,6 +159,7 @@ class Translation:
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
         relation = self._from(begin, pairs, tree.args.get("laterals") or (), rest)
+        tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
         items: list[Item] = []
         for written in tree.expressions:
             items += self._items(written, items, relation)
@@ -163,7 +172,7 @@ class Translation:
         elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
             selected = project(relation.node, items, self._analyst)
         else:
-            selected = grouped(self._grouping(relation, items, group, having), self._analyst)
+            selected = grouped(self._grouping(relation, items, group, having, sessions), self._analyst)
         return distinct(self._bounded(selected), self._analyst) if tree.args.get("distinct") else selected
 
     def _from(
@@ -203,6 +212,11 @@ class Translation:
         tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
         if name is None and isinstance(tree, exp.Column | exp.Dot):
             name = tree.name
+        if (window := window_of(tree, relation)) is not None:
+            ends = zip((START, END), window, strict=True)
+            return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
+        if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
+            name = render(tree).replace("`", "")
         for column in tree.find_all(exp.Column):
             if any(item.name == column.name for item in before) and not relation.find(column.name):
                 hint = "what one item names, another cannot use: compute it in a subquery"
@@ -219,25 +233,39 @@ class Translation:
             if not relation.find(column.name, table or None):
                 raise self._error(f"there is no attribute {column.name} to leave out", column)
             left_out.add(column.name.lower())
-        return [Item(field.name, named(field.attribute)) for field in fields if field.name.lower() not in left_out]
+        starred = [field for field in fields if field.starred]
+        return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
 
     def _grouping(
-        self, relation: Relation, items: list[Item], group: exp.Group | None, having: exp.Having | None
+        self,
+        relation: Relation,
+        items: list[Item],
+        group: exp.Group | None,
+        having: exp.Having | None,
+        sessions: Sessions | None,
     ) -> Grouping:
-        keys = tuple(self._key(key, items, relation) for key in (group.expressions if group else ()))
+        keys = tuple(
+            key for written in (group.expressions if group else ()) for key in self._key(written, items, relation)
+        )
         condition = None if having is None else self._having(having.this, items, keys, relation)
-        return Grouping(relation.node, keys, tuple(items), condition, self._text)
+        return Grouping(relation.node, keys, tuple(items), condition, self._text, sessions)
 
-    def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> exp.Expr:
-        """What GROUP BY names: an item by its number, an attribute, an item's alias, or an expression."""
+    def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> list[exp.Expr]:
+        """What GROUP BY names: an item by its number, an attribute, an alias, an expression; of a window its ends."""
         if isinstance(key, exp.Literal) and not key.is_string:
-            number = whole_number(key) or 0
-            if not 1 <= number <= len(items):
-                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(items)}")
-            return items[number - 1].tree
-        if (aliased := self._item_called(key, items)) is not None and not relation.find(key.name):
-            return aliased
-        return resolve(key, relation, self._text)
+            number, entries = whole_number(key) or 0, _entries(items)
+            if not 1 <= number <= len(entries):
+                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
+            return [item.tree for item in entries[number - 1]]
+        if (window := window_of(key, relation)) is not None:
+            return [named(field.attribute) for field in window]
+        if not relation.find(key.name):
+            if (aliased := self._item_called(key, items)) is not None:
+                return [aliased]
+            ends = {f"{key.name}{end}".lower() for end in (START, END)} if isinstance(key, exp.Column) else set()
+            if len(found := [item.tree for item in items if (item.name or "").lower() in ends]) == 2:
+                return found
+        return [resolve(key, relation, self._text)]
 
     def _having(
         self, condition: exp.Expr, items: list[Item], keys: tuple[exp.Expr, ...], relation: Relation
@@ -272,3 +300,15 @@ class Translation:
 
     def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
         return self._text.error(what, offset(at), hint)
+
+
+def _entries(items: Sequence[Item]) -> list[list[Item]]:
+    """The items as they are numbered: a window's start and end are one."""
+    found: list[list[Item]] = []
+    for item in items:
+        before = found[-1][-1].name if found else None
+        if before and item.name and before.endswith(START) and item.name == f"{before.removesuffix(START)}{END}":
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found

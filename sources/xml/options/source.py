@@ -13,6 +13,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.sql_type import StringType
+from punct_ns.window_attributes import flattened, windows
 from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.option_table import (
@@ -129,7 +130,7 @@ class SourceOptions:
             name: option.read(name, given[name]) if name in given else option.default
             for name, option in OPTIONS.items()
         }
-        declared = Schema.parse(read["schema"], read["domains"])
+        declared = flattened(Schema.parse(read["schema"])).bounded(read["domains"])
         for attribute in declared:
             if attribute.domain.opaque and element_of(attribute.domain) is None:
                 raise UsageError(
@@ -220,6 +221,8 @@ def _place(option: str, schema: Schema) -> int:
 
 def _paths(given: Mapping[str, str], schema: Schema, attribute_prefix: str, value_tag: str) -> tuple[LeafPath, ...]:
     paths = [default_path(name, attribute_prefix, value_tag) for name in schema.names]
+    for i, name in windows(schema).items():
+        paths[i : i + 2] = LeafPath(0, (name, "start")), LeafPath(0, (name, "end"))
     for name, path in given.items():
         if name.startswith("path."):
             paths[_place(name, schema)] = LeafPath.parse(path)

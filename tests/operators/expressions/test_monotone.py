@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCHEMA = Schema.parse(
     "i INT, b BIGINT, d DECIMAL(5,2), x DOUBLE, f FLOAT, s STRING, k BOOLEAN, at TIMESTAMP, clock TIMESTAMP_NTZ,"
-    "day DATE"
+    "day DATE, n INT NOT NULL, t TIMESTAMP NOT NULL"
 )
 RISING = [
     "i", "(i + 1)", "i - 1", "7 + i", "i * 2 + 1", "3 * (i - 4)", "i div 6", "i / 3", "i * 1.5", "i div 2.5", "-(-i)",
@@ -27,10 +27,14 @@ RISING = [
     "timestamp_seconds(b)", "timestamp_millis(b)", "timestamp_micros(i)", "CAST(b AS TIMESTAMP)",
     "at - INTERVAL '10' SECOND", "at + INTERVAL 90 MINUTES", "INTERVAL '1.5' SECOND + at", "clock + INTERVAL 23 HOURS",
     "unix_date(day)", "date_from_unix_date(i) ", "unix_date(day) DIV 7",
+    "i - i % 3", "b - pmod(b, 7)", "i - pmod(i + 2, 5)", "unix_seconds(at) - mod(unix_seconds(at), 600)",
+    "date_format(clock, 'yyyy-MM-dd HH:mm')", "date_format(clock, 'yyyyMM')", "greatest(n, 0)", "least(3, n)",
+    "least(t, TIMESTAMP'2003-10-24 12:00:00')", "CAST(day AS TIMESTAMP)", "CAST(day AS TIMESTAMP_NTZ)",
     "CAST(clock AS DATE)", "year(day)", "trunc(day, 'month')", "year(clock)",
 ]  # fmt: skip
 FALLING = ["-i", "5 - i", "i * -2", "i div -7", "i / -0.5", "-(x + 1)", "3 - floor(d)", "-b * 2"]
-LOCAL = ["CAST(at AS DATE)", "date_trunc('hour', at)", "date_trunc('WEEK', at)", "to_date(at)", "year(at)"]
+LOCAL = ["CAST(at AS DATE)", "date_trunc('hour', at)", "date_trunc('WEEK', at)", "to_date(at)", "year(at)",
+         "date_format(at, 'yyyy-MM-dd')", "date_format(at, 'yyyy-MM')"]  # fmt: skip
 NEITHER = [
     "i * i", "i + b", "i * 0", "i % 3", "3 div i", "10 / i", "abs(i)", "i + NULL", "5", "i * x", "TRY_CAST(b AS INT)",
     "CAST(i AS STRING)", "CAST(s AS INT)", "s + 1", "CAST(at AS TIMESTAMP_NTZ)", "CAST(clock AS TIMESTAMP)",
@@ -39,7 +43,9 @@ NEITHER = [
     "floor(d, 1)", "CAST(k AS INT)", "x + CAST('NaN' AS DOUBLE)", "x * CAST('Infinity' AS DOUBLE)", "i +",
     "at + INTERVAL '1' DAY", "at + INTERVAL 24 HOURS", "at - INTERVAL '1' MONTH", "at + INTERVAL i SECONDS",
     "INTERVAL 5 SECONDS - at", "i + INTERVAL 5 SECONDS", "unix_seconds(clock)", "timestamp_seconds(x)", "unix_date(at)",
-    "at + INTERVAL '1:30' MINUTE TO SECOND", "unix_timestamp(at)",
+    "at + INTERVAL '1:30' MINUTE TO SECOND", "unix_timestamp(at)", "i - b % 3", "i - i % -3", "i % 3 - i", "d - d % 3",
+    "least(i, 3)", "greatest(n, i)", "greatest(n, 0.5)", "date_format(at, 'HH:mm')", "date_format(at, 'yyyy-dd-MM')",
+    "date_format(at, 'yy-MM')", "date_format(day, 'yyyy')", "n - i % 3", "i - pmod(n, 3)",
 ]  # fmt: skip
 
 
@@ -84,6 +90,7 @@ def test_spark_computes_them_in_order(spark: SparkSession) -> None:
     table = """
         SELECT CAST(id - 20 AS INT) AS i, id * 7 - 100 AS b, CAST((id - 20) / 8.0 AS DECIMAL(5,2)) AS d,
           CAST(id - 20 AS DOUBLE) / 8 AS x, CAST(CAST(id - 20 AS DOUBLE) / 3 AS FLOAT) AS f,
+          CAST(id - 20 AS INT) AS n, timestamp_seconds(1066998000 + (id - 20) * 3500000) AS t,
           timestamp_seconds(1066998000 + (id - 20) * 3500000) AS at, day, CAST(day AS TIMESTAMP_NTZ) AS clock
         FROM (SELECT id, DATE'2003-05-15' + CAST(id * 13 AS INT) AS day FROM range(40)) ORDER BY id
     """

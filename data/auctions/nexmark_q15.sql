@@ -1,0 +1,21 @@
+-- How many bids there are on each day, how many of them low, middle and high; of how many bidders, on how many auctions.
+-- NEXMark, Query 15, as nexmark/nexmark puts it for Flink.
+-- Heartbeats (bid.dateTime) close a day.
+
+CREATE TABLE bid (
+  auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
+) USING punctuated_xml
+OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+
+SELECT DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS day,
+       COUNT(*) AS total_bids,
+       COUNT(*) FILTER (WHERE price < 10000) AS rank1_bids,
+       COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
+       COUNT(*) FILTER (WHERE price >= 1000000) AS rank3_bids,
+       COUNT(DISTINCT bidder) AS total_bidders,
+       COUNT(DISTINCT bidder) FILTER (WHERE price < 10000) AS rank1_bidders,
+       COUNT(DISTINCT auction) AS total_auctions,
+       COUNT(DISTINCT auction) FILTER (WHERE price < 10000) AS rank1_auctions
+FROM bid
+GROUP BY DATE_FORMAT(dateTime, 'yyyy-MM-dd');

@@ -1,0 +1,78 @@
+"""Aggregation of kept tuples, in Spark: partial aggregates that merge, or the tuples of which aggregates are made.
+
+What group_by and session share: how tuples are kept, how kept rows of several slices become one, and what is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operators.expressions.decomposition import Aggregate, Partial, attributes_of, ignores_duplicates, partial
+from operators.state.purge_after import LATEST, SINCE, deduplicated
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """The aggregates of groups by `keys`, which may be none."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    @property
+    def merges(self) -> list[Partial] | None:
+        """The aggregates' decompositions; None where one has none, and tuples are kept."""
+        found = [partial(aggregate, number) for number, aggregate in enumerate(self.aggregates)]
+        return None if None in found else [p for p in found if p is not None]
+
+    @property
+    def ignores_duplicates(self) -> bool:
+        """Whether equal tuples count once, so that one of them is kept."""
+        return all(map(ignores_duplicates, self.aggregates))
+
+    def kept_form(self, tuples: DataFrame) -> DataFrame:
+        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple."""
+        if (merges := self.merges) is not None:
+            return self._aggregated(tuples, [column for p in merges for column in p.first])
+        keys = {key.lower() for key in self.keys}
+        others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
+        needed = tuples.select(*map(quoted, [*self.keys, *others]))
+        return needed.dropDuplicates() if self.ignores_duplicates else needed
+
+    def combined(self, kept: DataFrame, aged: bool = False) -> DataFrame:
+        """Kept rows of several slices as one; the latest of their ages, if they are `aged`."""
+        if (merges := self.merges) is not None:
+            return self._aggregated(
+                kept, [*(column for p in merges for column in p.merge), *([LATEST] if aged else [])]
+            )
+        return deduplicated(kept, aged=aged)
+
+    def shown(self, kept: DataFrame) -> DataFrame:
+        """Kept rows with what partial aggregates have come to up to now."""
+        if (merges := self.merges) is None:
+            return kept
+        values = [f"{p.last} AS {quoted(a.attribute.name)}" for p, a in zip(merges, self.aggregates, strict=True)]
+        return kept.selectExpr(*map(quoted, self.keys), *values, SINCE)
+
+    def answers(self, kept: DataFrame) -> DataFrame:
+        """The output tuples of kept rows, each of whose groups is complete and combined."""
+        names = [quoted(a.attribute.name) for a in self.aggregates]
+        if (merges := self.merges) is not None:
+            values = [f"{p.last} AS {name}" for p, name in zip(merges, names, strict=True)]
+            whole = kept if self.keys else self.combined(kept)
+            return whole.selectExpr(*map(quoted, self.keys), *values)
+        return self._aggregated(
+            kept, [f"{a.expression} AS {name}" for a, name in zip(self.aggregates, names, strict=True)]
+        )
+
+    def _aggregated(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        if not columns:
+            return frame.select(*map(quoted, self.keys)).dropDuplicates()
+        return frame.groupBy(*map(quoted, self.keys)).agg(*(F.expr(column) for column in columns))

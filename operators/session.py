@@ -1,0 +1,235 @@
+"""session: one tuple for each session of each group, as soon as the session can grow no more.
+
+Meaning:    σ_{A; f}(R) = {(a, s, e, f(S)) | S a session of {| t ∈ R | t.A = a |}}: tuples of one group belong to one
+            session if the moments of each and the next are no more than the gap apart; s is the first moment, e the
+            last one and the gap. Null is a group; of a tuple whose moment is null there is no session.
+Step:       –
+Pass:       {(a, s, e, f(S)) | every possible tuple of a with a moment in [s − gap, e] is covered}: none can join S.
+Propagate:  exactly that: of each run of closed moments [x, y] of groups, the sessions that begin in [x + gap, …) and
+            end in (…, y].
+Keep:       the other sessions: partial aggregates where all aggregates have them, else their tuples.
+Safe when:  the schemes cover every group, or ever longer prefixes of its moments.
+Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations say so.
+
+Moments are counted in microseconds, so that a gap of a day has 24 hours wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from operators.aggregation import Aggregation
+from operators.expressions.decomposition import Aggregate, attributes_of
+from operators.groupings import Condition, Grouping, Promises, StateModel
+from operators.logical_properties import Terms, among
+from operators.state.behaviour import Operator, Slice, Tuples
+from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from operators.state.operator_state import OperatorState
+from operators.state.state_schema import LogSchema, StateSchema
+from punct_ns.closed_runs import Run, closed_runs
+from punct_ns.domain import Domain
+from punct_ns.pattern import WILDCARD, Pattern, between
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.scheme_order import is_compact, is_covered
+from punct_ns.slices import own, quoted
+from punct_ns.temporal_type import TimestampType
+from punct_ns.window_attributes import END, START
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Each session of the groups of an input by these attributes can grow no more in the end."""
+
+    input: int
+    keys: tuple[str, ...]
+    moment: str
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether a scheme closes groups, or ever longer prefixes of their moments; constants close no stretch."""
+        schema, schemes = promises[self.input]
+        moment = schema.attribute(self.moment)
+        return any(
+            is_compact((*self.keys, self.moment), scheme, schema)
+            and all(
+                term.kind == "prefix" or is_covered(term, moment.domain)
+                for term in scheme.terms
+                if term.attribute.lower() == self.moment.lower()
+            )
+            for scheme in schemes
+        )
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """That of the groups and their moments."""
+        yield Grouping(self.input, (*self.keys, self.moment))
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Operator):
+    """The sessions, called `name`, of the groups of the input by `keys`, with their aggregates.
+
+    A session goes on while the next tuple's moment `of` is no more than the gap, in microseconds, behind.
+    """
+
+    of: str
+    gap: int
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    name: str = "session_window"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of a session's start and of its end."""
+        return f"{self.name}{START}", f"{self.name}{END}"
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The keys, the session's start and end, the aggregates."""
+        return Schema((*self._groups(inputs[0]), *(a.attribute for a in self.aggregates)))
+
+    def _groups(self, given: Schema) -> Schema:
+        of_session = Domain(given.attribute(self.of).domain.type, nullable=False)
+        ends = (Attribute(name, of_session) for name in self.ends)
+        return Schema((*(given.attribute(key) for key in self.keys), *ends))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those on keys alone; and of ever more moments, of ever more ends."""
+        names = {key.lower(): key for key in self.keys}
+        found: dict[Scheme, None] = {}
+        for scheme in inputs[0]:
+            of = [term for term in scheme.terms if term.attribute.lower() == self.of.lower()]
+            moved = {self.of.lower(): self.ends[1]} if of and of[0].kind == "prefix" else {}
+            names_too = {**names, **moved}
+            if (renamed := scheme.renamed(names_too)) is not None:
+                found[renamed] = None
+        return tuple(found)
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """The closing of each session."""
+        return Grown(0, self.keys, self.of)
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """The sessions that may grow."""
+        return [StateModel("open sessions", 0, Grown(0, self.keys, self.of))]
+
+    def parameters(self, output: Schema) -> str:
+        """The moment, the gap, the keys and the aggregates."""
+        answers = (f"{a.expression} AS `{a.attribute.name}`" for a in self.aggregates)
+        keys = f"({', '.join(self.keys)}) " if self.keys else ""
+        return f"`{self.of}` within {self.gap / 1_000_000:g} s AS `{self.name}` {keys}{', '.join(answers)}".rstrip()
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """The keys, the moment, and what the aggregates that are needed are computed from."""
+        return [among((*self.keys, self.of, *attributes_of(self.pruned(needed).aggregates)), inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> Session:
+        """With the aggregates that are needed."""
+        left = tuple(a for a in self.aggregates if a.attribute.name in needed)
+        return Session(self.of, self.gap, self.keys, left, self.name)
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: of tuples only what is required is kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The keys: what looks at them alone selects all sessions of groups."""
+        return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The sessions that may grow, what is said of groups and moments, and what of sessions."""
+        given = inputs[0]
+        groups, said = self._groups(given), completion_sets(given, (*self.keys, self.of))
+        log = LogSchema(groups, self._merged, shown=self._aggregation.shown, merging=True)
+        return StateSchema({"sessions": log}, {**said, "sent": groups})
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing goes out; each new tuple is a session of its own, until it is found to belong to another."""
+        new = inputs[0].tuples
+        if new is not None:
+            start, end = map(quoted, self.ends)
+            lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").selectExpr(
+                "*", f"{quoted(self.of)} AS {start}", f"{later(state.inputs[0].attribute(self.of), self.gap)} AS {end}"
+            )
+            state.log("sessions").add(Tuples(self._aggregation.kept_form(lone), new.at_most, exact=False))
+        return None
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The sessions that lie in a run of closed moments, with the gap before them."""
+        found = completed(inputs[0].punctuations, (*self.keys, self.of), state)
+        over, said = self._groups(state.inputs[0]), closed_so_far(state).set
+        moments, place = said.schema[len(self.keys)].domain, len(self.keys)
+        parts = (self._within(run, over, moments) for run in closed_runs(said, place, found)) if found else ()
+        sent = state.punctuations("sent")
+        closed = state.scratch(_InHand).closed = sent.absorb(p for p in parts if p is not None)
+        if not closed or (taken := state.log("sessions").take(closed)) is None:
+            return None
+        exact = self._aggregation.merges is not None
+        return Tuples(self._aggregation.answers(taken.frame), taken.at_most, exact=exact)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What closed them."""
+        output = self.schema(*state.inputs)
+        wild = (WILDCARD,) * len(self.aggregates)
+        return [Punctuation(output, (*p.patterns, *wild)) for p in state.scratch(_InHand).closed]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """The others, merged. What closed whole groups is forgotten."""
+        state.log("sessions").settle()
+        place = len(self.keys)
+        whole = [p for p in closed_so_far(state).set if place not in p.restricted]
+        forget_completed(whole, (*self.keys, self.of), state)
+
+    @property
+    def _aggregation(self) -> Aggregation:
+        return Aggregation((*self.keys, *self.ends), self.aggregates)
+
+    def _within(self, run: Run, over: Schema, moments: Domain) -> Punctuation | None:
+        """The sessions that lie in a run, with the gap before them."""
+        ends, place = over[len(over) - 1].domain, len(self.keys)
+        said: dict[int, Pattern] = dict(run.there)
+        if run.low > moments.bottom:
+            if run.low + self.gap >= ends.top:
+                return None
+            said[place] = between(run.low + self.gap, ends.top, ends)
+        if run.high < moments.top:
+            said[place + 1] = between(ends.bottom, run.high, ends)
+        return Punctuation.at(over, said)
+
+    def _merged(self, kept: DataFrame, aged: bool = False) -> DataFrame:
+        """Sessions that touch are one: of its rows each has the first start and the last end."""
+        start, end, number = (*map(quoted, self.ends), own("session"))
+        by = f"PARTITION BY {', '.join(map(quoted, self.keys))} " if self.keys else ""
+        in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
+        begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
+        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
+        whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
+        ends = {
+            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
+            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
+        }
+        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
+        combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
+        return self._aggregation.combined(merged, aged) if combines else merged
+
+
+def later(moment: Attribute, gap: int) -> str:
+    """A moment so many microseconds later, whatever the calendar says, as Spark SQL."""
+    assert isinstance(moment.domain.sql, TimestampType)
+    if moment.domain.sql.zoned:
+        return f"timestamp_micros(unix_micros({quoted(moment.name)}) + {gap})"
+    return f"{quoted(moment.name)} + INTERVAL '{gap // 1_000_000}.{gap % 1_000_000:06d}' SECOND"
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand, the punctuations on groups and sessions that closed some."""
+
+    closed: list[Punctuation] = field(default_factory=list)

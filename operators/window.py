@@ -1,0 +1,173 @@
+"""window: each tuple once for each of the windows in time that it is in, with the window's start and end beside it.
+
+Meaning:    ω(R) = {| (t, s, s + size) | t ∈ R, s ∈ S(t.of) |}, S(x) = {s = start + k·slide | s ≤ x < s + size}; of a
+            tuple whose moment is null there is none. Tumbling windows (slide = size) are a projection; of hopping ones
+            this is the merge of size/slide projections, executed as one.
+Step:       ω(new)
+Pass:       –
+Propagate:  all, with wildcards for the window; and {s | every x with s ∈ S(x) is closed} in the place of the moment,
+            for the start and, moved by the size, for the end: just the windows that are complete, whatever the bounds
+            of what was said of x.
+Keep:       punctuations only.
+Safe when:  always; no tuples are kept.
+Source:     Tucker et al. 2007, §8.2 (windows by punctuations); Tucker et al. 2003, Table 3 (projPs, union).
+
+Moments are counted in microseconds of UTC, or of the clock's face where there is no zone, as Spark's `window` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from operators.logical_properties import Terms, among, own_terms
+from operators.state.behaviour import Operator, Slice, Tuples
+from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
+from punct_ns.domain import Domain, Value
+from punct_ns.image import Function, image
+from punct_ns.pattern import WILDCARD, Pattern
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import POSITION, own, quoted
+from punct_ns.temporal_type import TimestampType
+from punct_ns.window_attributes import END, START
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Operator):
+    """The tuples of the input with the windows, called `name`, of their moment `of`; lengths are in microseconds.
+
+    A window begins every `slide`, one of them at `offset` from 1970, and lasts for `size`, which is no less than the
+    slide. `replaces` says that the moment itself goes no further.
+    """
+
+    of: str
+    size: int
+    slide: int
+    offset: int = 0
+    name: str = "window"
+    replaces: bool = False
+
+    @property
+    def overlapping(self) -> int:
+        """In how many windows a tuple is, at the most."""
+        return -(-self.size // self.slide)
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's, perhaps without the moment, and the window's start and end."""
+        moment = inputs[0].attribute(self.of)
+        of_window = Domain(moment.domain.type, nullable=False)
+        ends = (Attribute(f"{self.name}{end}", of_window) for end in (START, END))
+        return Schema((*(a for a in inputs[0] if not (self.replaces and a is moment)), *ends))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The input's; and what it promises of ever more moments it promises of starts, and of ends."""
+        found: dict[Scheme, None] = {}
+        for scheme in inputs[0]:
+            of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
+            if of is None or not self.replaces:
+                found[scheme] = None
+            if of is not None and of.kind == "prefix":
+                for end in (START, END):
+                    moved = replace(of, attribute=f"{self.name}{end}", null=True)
+                    found[Scheme(tuple(moved if term is of else term for term in scheme.terms))] = None
+        return tuple(found)
+
+    def parameters(self, output: Schema) -> str:
+        """The moment, the size, the slide and the offset, in seconds."""
+        lengths = (f"{length / 1_000_000:g} s" for length in (self.size, self.slide, self.offset))
+        return f"`{self.of}` by {' / '.join(lengths)} AS `{self.name}`"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the input, and the moment."""
+        return [among({*needed, self.of}, inputs[0])]
+
+    def pruned(self, needed: AbstractSet[str]) -> Window:
+        """Without the moment where nobody needs it."""
+        return replace(self, replaces=self.replaces or self.of.lower() not in {name.lower() for name in needed})
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own: what looks at no window selects all tuples of one."""
+        return [own_terms(inputs[0])]
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Yes."""
+        return True
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """The same names, and the moment's for those of the window."""
+        own_names = {f"{self.name}{end}".lower() for end in (START, END)}
+        asked = {self.of if name.lower() in own_names else name for name in names}
+        return [tuple(among(asked, inputs[0]))]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What was said, and what was said of it."""
+        return StateSchema(sets={"said": inputs[0], "sent": self.schema(*inputs)})
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The new tuples with their windows, and their position where it is known."""
+        new = inputs[0].tuples
+        if new is None:
+            return None
+        given = state.inputs[0]
+        names = [quoted(name) for name in self.schema(given).names[:-2]]
+        names += [POSITION] if POSITION in new.frame.columns else []
+        lengths = ", ".join(f"'{length} microseconds'" for length in (self.size, self.slide, self.offset))
+        cut = new.frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
+        ends = (f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END))
+        is_exact = new.exact and self.size % self.slide == 0 and not given.attribute(self.of).domain.nullable
+        return Tuples(cut.selectExpr(*names, *ends), new.at_most * self.overlapping, is_exact)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: window does not block."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What is said of tuples is said of them in all windows; what is said of moments closes windows."""
+        given, said = state.inputs[0], state.punctuations("said")
+        new = said.absorb(inputs[0].punctuations)
+        if not new:
+            return []
+        output, place = self.schema(given), given.index(self.of)
+        gone = place if self.replaces else None
+        out = [self._placed(p, output, gone) for p in new if gone not in p.restricted]
+        ends = output.attributes[-2:]
+        over = Schema(tuple(ends[0] if i == place else a for i, a in enumerate(given)))
+        for at, shift in zip((len(output) - 2, len(output) - 1), (0, self.size), strict=True):
+            first, last = (self._image(over[place].domain, shift, back) for back in (self.size - self.slide, 0))
+            found = image(said.set, place, over, first, new, last=last)
+            out += [self._placed(p, output, gone, at=at) for p in found]
+        return state.punctuations("sent").absorb(out)
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Punctuations only."""
+
+    def _image(self, domain: Domain, shift: int, back: int) -> Function:
+        """Of moments the starts, shifted, of the last windows that begin so much before, or of those behind them."""
+        moments = domain.sql
+        assert isinstance(moments, TimestampType)
+
+        def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
+            found: dict[Value, Value] = {}
+            for value in asked:
+                since = (moments.ordinal(value) - back - self.offset) // self.slide * self.slide + self.offset
+                with suppress(OverflowError):
+                    found[value] = moments.value(since + shift)
+            return found
+
+        return function
+
+    def _placed(self, p: Punctuation, output: Schema, gone: int | None, at: int | None = None) -> Punctuation:
+        """What is said over the input, in the output's terms; what is said in the moment's place, at another."""
+        place = output.index(self.of) if gone is None else gone
+        patterns: list[Pattern] = [*p.patterns, WILDCARD, WILDCARD]
+        if at is not None:
+            whole = len(patterns) - len(output) + at
+            patterns[whole], patterns[place] = patterns[place], WILDCARD
+        if gone is not None:
+            del patterns[gone]
+        return Punctuation(output, tuple(patterns))

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.expressions.decomposition import Aggregate
+from operators.session import Session
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.harness.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BIDS = Schema.parse("bidder INT, ts TIMESTAMP")
+MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
+COUNT = Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)")
+SESSIONS = Session("ts", 10_000_000, ("bidder",), (COUNT,))
+
+
+def at(second: float) -> datetime:
+    return MIDNIGHT + timedelta(seconds=second)
+
+
+def until(second: int, bidder: str = "*") -> Punctuation:
+    return Punctuation.parse(f"<{bidder}, (,{at(second).isoformat()})>", BIDS)
+
+
+@pytest.mark.spark
+def test_a_session_goes_out_once_nobody_can_join_it(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    done = running.slice(([(1, at(0)), (1, at(9)), (2, at(5)), (1, at(30))], [until(18)]))
+    assert (done.tuples, done.kept) == ([(2, at(5), at(15), 1)], 2)
+    # At 19 a bid would be just the gap behind the one at 9.
+    done = running.slice(([], [until(19)]))
+    assert done.tuples == []
+    done = running.slice(([], [until(20)]))
+    assert (done.tuples, done.kept) == ([(1, at(0), at(19), 2)], 1)
+
+
+@pytest.mark.spark
+def test_sessions_of_several_slices_become_one(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    assert running.slice(([(1, at(0)), (1, at(20))], [])).kept == 2
+    running.restart()
+    assert running.slice(([(1, at(10))], [])).kept == 1
+    done = running.slice(([], [Punctuation.all(BIDS)]))
+    assert (done.tuples, done.kept) == ([(1, at(0), at(30), 3)], 0)
+
+
+@pytest.mark.spark
+def test_what_is_closed_of_one_bidder_closes_their_sessions_alone(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    done = running.slice(([(1, at(0)), (2, at(0)), (3, None)], [until(60, "1")]))
+    assert (done.tuples, done.kept) == ([(1, at(0), at(10), 1)], 1)
+    assert list(map(str, done.punctuations)) == ["<1, *, (,2024-01-01T00:00:59.999999Z], *>"]
+    done = running.slice(([], [Punctuation.parse("<2, *>", BIDS)]))
+    assert (done.tuples, list(map(str, done.punctuations))) == ([(2, at(0), at(10), 1)], ["<2, *, *, *>"])
+
+
+@pytest.mark.spark
+def test_what_is_closed_between_closes_what_lies_there_with_the_gap(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    closed = Punctuation.parse(f"<*, [{at(20).isoformat()},{at(60).isoformat()}]>", BIDS)
+    done = running.slice(([(1, at(25)), (2, at(30)), (3, at(50)), (4, at(51))], [closed]))
+    # A bid at 19 would belong to the session from 25 on.
+    assert sorted(done.tuples) == [(2, at(30), at(40), 1), (3, at(50), at(60), 1)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("aggregate", ["count(*)", "count(DISTINCT ts)"])
+def test_without_keys_all_tuples_make_sessions(aggregate: str, spark: SparkSession, tmp_path: Path) -> None:
+    sessions = Session("ts", 10_000_000, (), (Aggregate(COUNT.attribute, aggregate),))
+    running = Running(spark, tmp_path, sessions, BIDS)
+    running.slice(([(1, at(0)), (2, at(10))], []))
+    done = running.slice(([(3, at(21))], [until(60)]))
+    assert sorted(done.tuples) == [(at(0), at(20), 2), (at(21), at(31), 1)]
+
+
+def test_a_promise_of_moments_is_one_of_ends() -> None:
+    given = parse_schemes("bidder; ts prefix; bidder, ts prefix; ts", BIDS)
+    assert format_schemes(SESSIONS.schemes(given)) == (
+        "bidder; `session_window.end` prefix; bidder, `session_window.end` prefix"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schemes", "enabled"),
+    [
+        ("bidder", True),
+        ("ts prefix", True),
+        ("bidder, ts prefix", True),
+        ("ts", False),
+        ("bidder, ts", False),
+        ("", False),
+    ],
+)
+def test_constants_of_time_close_no_session(schemes: str, enabled: bool) -> None:
+    bids = Schema.parse("bidder INT NOT NULL, ts TIMESTAMP NOT NULL")
+    promises = [(bids, parse_schemes(schemes, bids))]
+    assert SESSIONS.enabled_by(bids).holds(promises) == enabled
+    assert [model.until.holds(promises) for model in SESSIONS.state_models(bids)] == [enabled]

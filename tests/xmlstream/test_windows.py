@@ -1,0 +1,112 @@
+"""Windows in queries: Spark's batch answer is the oracle, and what is closed is out before the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lxml import etree
+
+import xmlstream as xs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = '<readings xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct">{}</readings>'
+COLUMNS = "sid INT, ts TIMESTAMP, ntz TIMESTAMP_NTZ, day DATE, v INT"
+TABLE = """CREATE TABLE s ({}) USING punctuated_xml
+OPTIONS (path '{}', rowTag 'r', schemes 'sid', maxFilesPerSlice '1');
+"""
+
+
+def reading(second: int) -> str:
+    moment = f"2024-01-0{1 + second // 300}T23:{(50 + second // 60) % 60:02d}:{second % 60:02d}"
+    ts = "" if second % 17 == 3 else f"<ts>{moment}Z</ts>"
+    return f"<r><sid>{second % 3}</sid>{ts}<ntz>{moment}</ntz><day>{moment[:10]}</day><v>{second}</v></r>"
+
+
+READINGS = [reading(second) for second in range(0, 600, 7)]
+
+QUERIES = [
+    "SELECT window.start, window.end, count(*) AS n FROM s GROUP BY window(ts, '1 minute')",
+    "SELECT window, sum(v) AS v, sid FROM s GROUP BY sid, window(ts, '1 minute', '20 seconds')",
+    "SELECT window.end AS till, count(*) AS n FROM s GROUP BY window(ts, '70 seconds', '20 seconds', '-7 seconds')",
+    "SELECT w, count(*) AS n FROM (SELECT window(ts, '2 minutes') AS w FROM s) GROUP BY w",
+    "SELECT window(ts, '1 hour') AS w, max(v) AS v FROM s GROUP BY w",
+    "SELECT window(ts, '1 hour') AS w, max(v) AS v FROM s GROUP BY 1",
+    "SELECT *, window(ts, '30 seconds').start AS begin FROM s WHERE v < 100",
+    "SELECT window_time(window) AS t, n FROM (SELECT window, count(*) AS n FROM s GROUP BY window(ts, '30 seconds'))",
+    "SELECT window.start, sum(n) AS n FROM (SELECT window AS w, count(*) AS n FROM s GROUP BY window(ts, '30 seconds'))"
+    " GROUP BY window(w, '1 minute')",
+    "SELECT window.start, count(*) AS n FROM s GROUP BY window(ntz, '90 seconds', '45 seconds')",
+    "SELECT window.start, count(*) AS n FROM s GROUP BY window(day, '1 day')",
+    "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts + INTERVAL 10 SECONDS, '90 seconds')",
+    "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts, '1 minute') HAVING count(*) > 5 AND"
+    " window.start > TIMESTAMP'2024-01-01T23:51:00Z'",
+    "SELECT a.window.start AS begin, a.n, b.n AS other"
+    " FROM (SELECT window, count(*) AS n FROM s WHERE sid = 1 GROUP BY window(ts, '1 minute')) a"
+    " JOIN (SELECT window, count(*) AS n FROM s WHERE sid = 2 GROUP BY window(ts, '1 minute')) b"
+    " ON a.window.start = b.window.start",
+    "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts, '604800 seconds')",
+]
+
+
+def rows_of(directory: Path) -> list[tuple[str | None, ...]]:
+    found = []
+    for path in sorted(directory.glob("slice-*.xml")):
+        items = [item for item in etree.parse(path).getroot() if not str(item.tag).startswith("{")]
+        found += [tuple(leaf.text for leaf in item.iter() if len(leaf) == 0) for item in items]
+    return found
+
+
+def written(value: Any) -> str:
+    return (
+        f"{value.isoformat(timespec='microseconds').removesuffix('+00:00')}" if hasattr(value, "hour") else str(value)
+    )
+
+
+def flat(row: Any) -> tuple[str, ...]:
+    values: list[str] = []
+    for value in row:
+        values += flat(value) if isinstance(value, tuple) else [] if value is None else [written(value)]
+    return tuple(values)
+
+
+@pytest.fixture(scope="module")
+def answers(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[list[Any], list[Any]]]:
+    """What a query writes, and what Spark makes of it over the same tuples; all of them in one run."""
+    directory = tmp_path_factory.mktemp("windows")
+    (directory / "in").mkdir()
+    for part in range(3):
+        items = "".join(READINGS[part * 30 : part * 30 + 30])
+        (directory / "in" / f"{part}.xml").write_text(ROOT.format(items), encoding="utf-8")
+
+    @cache
+    def run() -> dict[str, tuple[list[Any], list[Any]]]:
+        table = TABLE.format(COLUMNS, directory / "in")
+        inserts = [xs.from_sql(spark, table + query).insert_into(directory / str(i)) for i, query in enumerate(QUERIES)]
+        xs.run(inserts)
+        frame = spark.read.format("xml").option("rowTag", "r").schema(COLUMNS).load(str(directory / "in"))
+        frame.createOrReplaceTempView("s")
+        found = {}
+        for i, query in enumerate(QUERIES):
+            batch = spark.sql(query)
+            found[query] = rows_of(directory / str(i)), [flat(row) for row in batch.collect()]
+        spark.catalog.dropTempView("s")
+        return found
+
+    return lambda query: run()[query]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("query", QUERIES)
+def test_spark_answers_the_same(query: str, answers: Callable[[str], tuple[list[Any], list[Any]]]) -> None:
+    found, expected = answers(query)
+    plain = [tuple(str(value).removesuffix("Z") for value in row) for row in found]
+    assert sorted(plain) == sorted(expected)
+    assert expected
