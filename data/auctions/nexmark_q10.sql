@@ -2,6 +2,7 @@
 -- NEXMark, Query 10, as nexmark/nexmark puts it for Flink, which writes a directory for each minute.
 -- Nothing is kept, and every punctuation goes on; heartbeats (bid.dateTime) say of which minutes no bid follows, so that
 -- the file of a minute is complete.
+-- Verdict, followed: answers at once, keeps nothing.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

@@ -1,6 +1,7 @@
 -- How many bids there are on each day, how many of them low, middle and high; of how many bidders, on how many auctions.
 -- NEXMark, Query 15, as nexmark/nexmark puts it for Flink.
 -- Heartbeats (bid.dateTime) close a day.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

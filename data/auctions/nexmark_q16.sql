@@ -2,6 +2,7 @@
 -- NEXMark, Query 16, as nexmark/nexmark puts it for Flink.
 -- Flink's also says when the last bid of a channel came; here it is the last minute, as text.
 -- Heartbeats (bid.dateTime) close a day.
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING

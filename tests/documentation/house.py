@@ -34,6 +34,7 @@ CAPTIONS = {
         "session": "Spark and its processes",
     },
     "operators": {
+        "aggregation": "partial and whole",
         "punctuators": "rules of punctuate",
         "joins": "equality, purge, chains",
         "expressions": "what is known of SQL",
