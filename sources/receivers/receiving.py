@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +35,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     lines: bool = False,
     apart: bool = False,
     settings: Mapping[str, str] | None = None,
+    is_asked_to_end: Callable[[], bool] = lambda: False,
 ) -> Receiving:
     """Begin to write what a live feed sends into documents, each message once, acknowledged once it is on disk.
 
@@ -54,6 +55,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
         lines: Whether each line is a message, rather than each element; of TCP and standard input.
         apart: Whether each MQTT topic, each partition of Kafka gets a directory of its own.
         settings: Settings of Kafka's client.
+        is_asked_to_end: Looked at while it begins, which may take as long as a broker takes to answer.
 
     Returns:
         What receives, in threads of its own, until it is stopped.
@@ -66,15 +68,13 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
     feed = Feed(row_tag, lines, client_id, id_property, longest, dict(settings or {}), apart)
     receiver, reader = receiver_of(address, feed), MessageReader(row_tag, key, longest)
     rotation = Rotation(size("rotate_size", rotate_size), seconds("rotate_after", rotate_after))
-    return Receiving(receiver, Spool(Path(into), reader, root=root_tag, rotation=rotation, remembered=remember))
+    begun = Receiving(receiver, Spool(Path(into), reader, root=root_tag, rotation=rotation, remembered=remember))
+    begun.wait_until_ready(is_asked_to_end)
+    return begun
 
 
 class Receiving:
-    """A receiver that runs until it is stopped, or until its feed ends; leaving a `with` stops it.
-
-    Raises:
-        XmlStreamError: It cannot begin.
-    """
+    """A receiver that runs until it is stopped, or until its feed ends; leaving a `with` stops it."""
 
     def __init__(self, receiver: Receiver, spool: Spool) -> None:
         self._receiver, self._spool = receiver, spool
@@ -83,9 +83,16 @@ class Receiving:
         self._commit = GroupCommit(spool)
         self._thread = threading.Thread(target=self._run, name="xmlstream-receiver", daemon=True)
         self._thread.start()
-        while not self._ready.wait(_LOOK_SECONDS) and self._thread.is_alive():
+
+    def wait_until_ready(self, is_asked_to_end: Callable[[], bool] = lambda: False) -> None:
+        """Wait until messages can come, or someone asks to end.
+
+        Raises:
+            XmlStreamError: They cannot.
+        """
+        while not self._ready.wait(_LOOK_SECONDS) and self._thread.is_alive() and not is_asked_to_end():
             pass
-        if not self._ready.is_set():
+        if not self._ready.is_set() and not is_asked_to_end():
             self.stop()
 
     @property

@@ -187,6 +187,9 @@ def killed_now_and_then(receiver: KilledReceiver, send: Callable[[int], None], m
         while not failed and (number < messages or receiver.kills < kills):
             send(number)
             number += 1
+            if number > messages:
+                # So many are enough; the rest is for the kills to come.
+                time.sleep(0.02)
     finally:
         done.set()
         killer.join()

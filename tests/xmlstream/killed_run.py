@@ -14,14 +14,14 @@ from typing import Any
 from operators.state import segments
 from xmlstream.cli.commands import main
 from xmlstream.runtime import commit_log, execution
-from xmlstream.sink import xml_sink
+from xmlstream.sink import directory_sink
 
 POINTS = {
     "while the operators work": (execution, "advance"),
     "after a segment is written": (segments.SegmentStore, "record"),
-    "before the document is drafted": (xml_sink.DirectorySink, "draft"),
+    "before the document is drafted": (directory_sink.DirectorySink, "draft"),
     "before the commit": (commit_log.CommitLog, "commit"),
-    "after the commit": (xml_sink.DirectorySink, "publish"),
+    "after the commit": (directory_sink.DirectorySink, "publish"),
     "after the document is published": (segments.SegmentStore, "retain"),
 }
 

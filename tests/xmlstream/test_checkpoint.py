@@ -18,7 +18,7 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.commit_log import CommitLog
 from xmlstream.runtime.directory_locks import DirectoryLocks
 from xmlstream.runtime.published_output import PublishedOutput
-from xmlstream.sink.xml_sink import Draft
+from xmlstream.sink.sink import Draft
 
 
 def record(number: int, *, whole: bool = False, outputs: list[Any] | None = None) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.sink.xml_sink import DirectorySink, DocumentForm
+from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.document_form import DocumentForm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

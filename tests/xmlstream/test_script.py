@@ -16,8 +16,9 @@ from punct_ns.errors import InputError, QueryError, StateError, UsageError
 from sources.generators.sensors import write_sensors
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import plain
+from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.sink import Draft
 from xmlstream.sink.target import Target
-from xmlstream.sink.xml_sink import DirectorySink, Draft
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from xml.parsers import expat
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.sink.directory_sink import slice_of
 from xmlstream.sink.exactness import INEXACT
 from xmlstream.sink.standard_output import Written
 
@@ -27,6 +28,10 @@ def concatenate(directory: Path, out: Written) -> int:
     if not directory.is_dir():
         raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
     paths = sorted(directory.glob("slice-*.xml"))
+    if not paths and (
+        others := sorted({path.suffix[1:] for path in directory.iterdir() if slice_of(path.name) is not None})
+    ):
+        raise UsageError(f"{directory} holds {' and '.join(others)}, no XML", hint="any program reads it as it is")
     if not paths:
         raise UsageError(
             f"there is no document in {directory}",

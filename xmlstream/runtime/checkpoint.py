@@ -30,7 +30,7 @@ from punct_ns.errors import StateError
 from xmlstream.runtime.append_only_file import EMPTY_SEAL, AppendOnlyFile
 from xmlstream.runtime.commit_log import CommitLog, made_whole
 from xmlstream.runtime.spark_log import SparkLog
-from xmlstream.sink.xml_sink import Draft
+from xmlstream.sink.sink import Draft
 
 
 @dataclass(frozen=True, slots=True)

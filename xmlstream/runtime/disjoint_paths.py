@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from punct_ns.errors import UsageError
 from sources.xml.options.local_paths import local_path, split_glob
+from xmlstream.sink.directory_sink import slice_of
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
 _IN_CHECKPOINT = (
@@ -67,7 +67,7 @@ def _reads(path: str, place: Path, files: Sequence[str]) -> bool:
     if known.is_dir():
         return known in (place, *place.parents)
     # A document of an earlier query in the output; --overwrite would remove it.
-    return known.parent == place and re.fullmatch(r"slice-\d+\.xml", known.name) is not None
+    return known.parent == place and slice_of(known.name) is not None
 
 
 def _matches(pattern: Sequence[str], names: Sequence[str]) -> bool:

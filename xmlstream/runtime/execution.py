@@ -33,7 +33,7 @@ from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.xml_sink import Draft, Sink
+from xmlstream.sink.sink import Draft, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

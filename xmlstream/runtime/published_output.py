@@ -8,6 +8,7 @@ from pathlib import Path
 
 from operators.state.durable import checksum
 from punct_ns.errors import StateError
+from xmlstream.sink.directory_sink import slice_of
 
 READ = 256 << 20
 """Bytes of the last documents that are read to compare their checksums; of those before them the size must do."""
@@ -23,7 +24,7 @@ class PublishedOutput:
 
     def __init__(self, directory: Path, documents: Mapping[str, str], since: int = 0) -> None:
         self._directory, self._documents = directory, documents
-        self._wanted = {name: sum_ for name, sum_ in documents.items() if slice_of(name) >= since}
+        self._wanted = {name: sum_ for name, sum_ in documents.items() if (slice_of(name) or 0) >= since}
         self._there = {entry.name: entry.stat().st_size for entry in _entries(directory)}
 
     @property
@@ -83,19 +84,10 @@ class PublishedOutput:
             (self._directory / name).unlink()
 
 
-def slice_of(name: str) -> int:
-    """The slice of a document.
-
-    >>> slice_of("slice-000000007.xml")
-    7
-    """
-    return int(name.removeprefix("slice-").removesuffix(".xml"))
-
-
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
     """Documents and drafts."""
     if not directory.is_dir():
         return []
     with os.scandir(directory) as entries:
-        found = [entry for entry in entries if entry.name.removeprefix(".").startswith("slice-")]
-    return sorted((entry for entry in found if entry.name.endswith(".xml")), key=lambda entry: entry.name)
+        found = [entry for entry in entries if slice_of(entry.name.removeprefix(".")) is not None]
+    return sorted(found, key=lambda entry: entry.name)

@@ -10,9 +10,10 @@ from operators.state.durable import make_directory
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.directory_locks import DirectoryLocks
-from xmlstream.runtime.published_output import PublishedOutput, slice_of
+from xmlstream.runtime.published_output import PublishedOutput
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
+from xmlstream.sink.directory_sink import slice_of
 from xmlstream.sink.target import Target, require_fresh
 
 
@@ -90,7 +91,7 @@ def _settle(
     """An output as what was committed makes it."""
     output = PublishedOutput(place, documents, same.since(result))
     if moved and output.missing:
-        last = max(map(slice_of, documents))
+        last = max(slice_of(name) or 0 for name in documents)
         same.forget(result, last + 1)
         output = PublishedOutput(place, documents, last + 1)
     if overwrite:

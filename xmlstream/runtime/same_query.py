@@ -20,7 +20,7 @@ from sources.xml.options.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.plan_text import described
 from xmlstream.runtime.sealed_json import seal, unseal
-from xmlstream.sink.target import Target
+from xmlstream.sink.target import XML, Target
 
 CHECKPOINT_FORMAT = 2
 """Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
@@ -38,7 +38,7 @@ class SameQuery:
             "format": CHECKPOINT_FORMAT,
             "timeZone": time_zone,
             "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
-            "outputs": [{**asdict(target), "since": 0} for target in targets],
+            "outputs": [{**asdict(target), "form": target.form_name, "since": 0} for target in targets],
         }
         for output in self._mine["outputs"]:
             output["output"] = _canonical(output["output"])
@@ -165,9 +165,9 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
     if len(found["outputs"]) != len(mine["outputs"]):
         yield f"it has {len(found['outputs'])} results, not {len(mine['outputs'])}"
     for before, now in zip(found["outputs"], mine["outputs"], strict=False):
-        for tag, called in (("row_tag", "row tag"), ("root_tag", "root tag")):
-            if before[tag] != now[tag]:
-                yield f"the {called} in {before['output']} is {before[tag]}, not {now[tag]}"
+        for tag, called in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
+            if (written := before.get(tag, XML)) != now[tag]:
+                yield f"the {called} in {before['output']} is {written}, not {now[tag]}"
 
 
 def _of_part(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

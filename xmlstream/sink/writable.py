@@ -75,12 +75,22 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
             reason = None
         if reason is not None:
             raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
+    require_text_types(schema)
+
+
+def require_text_types(schema: Schema) -> None:
+    """Makes sure that all values of a result can be written as text.
+
+    Raises:
+        QueryError: A column has a type that has none.
+    """
+    for attribute in schema:
         try:
             arrow_type(attribute.domain)
         except KeyError:
             raise QueryError(
-                f"the result's column {name!r} of type {attribute.domain.type} cannot be written as text",
-                hint=f"write {_as_text(attribute.domain.sql).format(name)} AS {name}",
+                f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
+                hint=f"write {_as_text(attribute.domain.sql).format(attribute.name)} AS {attribute.name}",
             ) from None
 
 

@@ -12,7 +12,7 @@ from punct_ns.slices import quoted
 from punct_ns.window_attributes import flattened
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.projection import projected
-from xmlstream.sink.target import Target
+from xmlstream.sink.target import TABLE_FORMS, Target
 from xmlstream.sql.declaration import FORMAT, Declaration
 from xmlstream.sql.query_text import QueryText
 
@@ -34,19 +34,21 @@ class SinkTable:
         Raises:
             QueryError: It is of another format, or an option is unknown or missing.
         """
-        if declaration.using.lower() != FORMAT:
+        form = declaration.using.lower()
+        if form != FORMAT and form not in TABLE_FORMS:
             what = f"a sink USING {declaration.using} is not supported"
-            raise declaration.error(what, f"what is inserted is written USING {FORMAT}")
+            raise declaration.error(what, f"what is inserted is written USING {FORMAT}, {', '.join(TABLE_FORMS)}")
+        known = _OPTIONS if form == FORMAT else {"path": "path"}
         given: dict[str, str] = {}
         for option, value in declaration.options.items():
-            if option.lower() not in _OPTIONS:
-                near = difflib.get_close_matches(option.lower(), _OPTIONS, n=1)
-                hint = f"did you mean {_OPTIONS[near[0]]}?" if near else f"it has {', '.join(_OPTIONS.values())}"
+            if option.lower() not in known:
+                near = difflib.get_close_matches(option.lower(), known, n=1)
+                hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(known.values())}"
                 raise declaration.error(f"a sink has no option {option}", hint)
             given[option.lower()] = value
         if not given.get("path"):
             raise declaration.error("there is no path", "path names a directory: it gets one document per slice")
-        target = Target(given["path"], given.get("rowtag", "row"), given.get("roottag", "rows"))
+        target = Target(given["path"], given.get("rowtag", "row"), given.get("roottag", "rows"), form)
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
         return SinkTable(declaration.name, target, columns)
 

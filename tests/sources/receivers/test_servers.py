@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +42,7 @@ def receiving(address: str, into: Path, key: str = "@id", **feed: Any) -> Iterat
     """A receiver in this process."""
     into.mkdir(exist_ok=True)
     with Receiving(receiver_of(address, Feed("a", **feed)), Spool(into, MessageReader("a", [key]))) as begun:
+        begun.wait_until_ready()
         yield begun
 
 
@@ -85,6 +90,17 @@ def test_kafka_loses_nothing_and_repeats_nothing_without_ids(tmp_path: Path) -> 
         _lost_nothing(receiver, sent)
 
 
+def test_an_interrupt_ends_a_receiver_whose_broker_does_not_answer(tmp_path: Path) -> None:
+    with socket.create_server((HOST, 0)) as silent:
+        command = ["-m", "xmlstream", "receive", f"mqtt://{HOST}:{silent.getsockname()[1]}/t", "--row-tag", "a"]
+        with subprocess.Popen(
+            [sys.executable, *command, "--into", tmp_path], stderr=subprocess.PIPE, text=True
+        ) as process:
+            silent.accept()[0].detach()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+
+
 def test_topics_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path) -> None:
     into = tmp_path / "into"
     with broker(tmp_path) as port, receiving(f"mqtt://{HOST}:{port}/%23", into, apart=True):
@@ -130,8 +146,6 @@ def test_http_refuses_for_now_where_there_is_no_room(tmp_path: Path, monkeypatch
 
 
 def test_a_tcp_sender_hears_what_became_of_its_messages(tmp_path: Path) -> None:
-    import socket
-
     with receiving(f"tcp://{HOST}:0", tmp_path / "into", lines=True) as begun:
         port = int(begun.place.rpartition(":")[2])
         answers = []

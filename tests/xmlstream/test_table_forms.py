@@ -1,0 +1,235 @@
+"""Results as tables: Spark reads the same tuples from them, and what is final from Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import xmlstream as xs
+from punct_ns.errors import QueryError, StateError, UsageError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.xml_form import PUNCT_NS
+from xmlstream.cli.concatenation import concatenate
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.json_text import objects_text
+from xmlstream.sink.standard_output import StandardOutput
+from xmlstream.sink.table_forms import CsvForm, JsonForm, ParquetForm
+from xmlstream.sink.target import Target
+from xmlstream.sql import script
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+ALL = (
+    """sid STRING, i INT, d DOUBLE, f FLOAT, m DECIMAL(10,2), b BOOLEAN, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ"""
+)
+FORMS = ("parquet", "csv", "json")
+
+
+def _bytes(parts: Sequence[Any]) -> bytes:
+    return b"".join(map(bytes, parts))
+
+
+@given(
+    rows=st.lists(st.tuples(st.none() | st.text(max_size=8), st.none() | st.integers(-9, 9), st.booleans()), min_size=1)
+)
+def test_json_objects_are_what_pythons_own_reader_reads(rows: list[tuple[str | None, int | None, bool]]) -> None:
+    rows = [row for row in rows if row[0] is None or row[0].isprintable() or "\ud800" not in row[0]]
+    columns = ("s", "i", 'b"x')
+    table = pa.table(
+        {
+            name: pa.array([row[at] for row in rows], kind)
+            for at, (name, kind) in enumerate(zip(columns, (pa.string(), pa.int32(), pa.bool_()), strict=True))
+        }
+    )
+    lines = objects_text(table).decode().split("\n")[:-1]
+    assert [json.loads(line) for line in lines] == [
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows
+    ]
+
+
+def test_parquet_says_what_is_final_beside_its_rows() -> None:
+    schema = Schema.parse("sid STRING, hour INT")
+    closed = [Punctuation.parse("<*, [,17]>", schema), Punctuation.parse('<"é", *>', schema)]
+    form = ParquetForm(schema)
+    table = pa.table({"sid": ["b", "a"], "hour": pa.array([1, 2], pa.int32())})
+    document = pq.read_table(pa.BufferReader(_bytes(form.document(table, closed, Exactness.EXACT))))
+    assert document.to_pylist() == [{"sid": "a", "hour": 2}, {"sid": "b", "hour": 1}]
+    assert [Punctuation.parse(text, schema) for text in json.loads(document.schema.metadata[b"punctuations"])] == closed
+    alone = pq.read_table(pa.BufferReader(_bytes(form.document(None, closed, Exactness.INEXACT))))
+    assert (alone.num_rows, alone.schema.metadata[b"exact"]) == (0, b"false")
+    assert form.document(None, [], Exactness.EXACT) == ()
+
+
+def test_what_csv_and_json_cannot_carry_is_refused() -> None:
+    with pytest.raises(QueryError, match="'a' of type ARRAY<INT> cannot be written as text"):
+        JsonForm(Schema.parse("a ARRAY<INT>"))
+    form = CsvForm(Schema.parse("s STRING"))
+    with pytest.raises(QueryError, match="a value of s has a line break"):
+        form.document(pa.table({"s": ["a", "b\nc"]}), [], Exactness.EXACT)
+    assert form.document(None, [], Exactness.EXACT) == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "form", "name"),
+    [
+        ("out", None, "punctuated_xml"),
+        ("out.parquet", None, "parquet"),
+        ("out.json/", None, "json"),
+        ("out.parquet", "csv", "csv"),
+        ("out.xml", None, "punctuated_xml"),
+        ("-", None, "punctuated_xml"),
+    ],
+)
+def test_the_name_of_an_output_says_its_form_unless_it_is_said(output: str, form: str | None, name: str) -> None:
+    assert Target(output, form=form).form_name == name
+
+
+def test_sinks_of_these_forms_have_a_path_and_no_tags() -> None:
+    tables = "CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path 'in', rowTag 'r', schemes 'a');"
+    insert = "INSERT INTO t SELECT a FROM s"
+    read = script.read(f"{tables} CREATE TABLE t USING parquet OPTIONS (path 'out'); {insert}")
+    (answer,) = read.answers
+    assert answer.sink is not None
+    assert answer.sink.target == Target("out", form="parquet")
+    with pytest.raises(QueryError, match="a sink has no option rowTag"):
+        script.read(f"{tables} CREATE TABLE t USING csv OPTIONS (path 'out', rowTag 'x'); {insert}")
+    with pytest.raises(QueryError, match="a sink USING orc is not supported"):
+        script.read(f"{tables} CREATE TABLE t USING orc OPTIONS (path 'out'); {insert}")
+
+
+ROWS = [
+    (
+        'é "q" \\ \t, ',
+        1,
+        0.1,
+        0.5,
+        Decimal("1.50"),
+        True,
+        date(2026, 1, 1),
+        datetime(2026, 1, 1, 12, 0, 0, 1, UTC),
+        datetime(1970, 1, 1),
+    ),
+    (
+        "",
+        -1,
+        -0.0,
+        -1.5,
+        Decimal("-2.25"),
+        False,
+        date(1, 1, 1),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(1, 1, 1),
+    ),
+    (None, None, None, None, None, None, None, None, None),
+    (
+        "x",
+        2**31 - 1,
+        1e300,
+        3.0,
+        Decimal("0.00"),
+        True,
+        date(9999, 12, 31),
+        datetime(1960, 2, 29, tzinfo=UTC),
+        datetime(2026, 7, 1, 1, 2, 3),
+    ),
+    ("y", 0, float("inf"), float("-inf"), None, True, None, None, None),
+]
+
+
+def _document(rows: Sequence[Sequence[Any]], closed: Sequence[int] = ()) -> str:
+    names = Schema.parse(ALL).names
+
+    def text(value: Any) -> str:
+        shown = {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value) if isinstance(value, float) else None
+        plain = shown or (
+            str(value).lower()
+            if isinstance(value, bool)
+            else value.isoformat()
+            if hasattr(value, "isoformat")
+            else str(value)
+        )
+        return plain.replace("&", "&amp;").replace("<", "&lt;")
+
+    def element(row: Sequence[Any]) -> str:
+        return "".join(f"<{n}>{text(v)}</{n}>" for n, v in zip(names, row, strict=True) if v is not None)
+
+    said = "".join(f"<p:r><i>{each}</i></p:r>" for each in closed)
+    return f"<s xmlns:p='{PUNCT_NS}'>{''.join(f'<r>{element(row)}</r>' for row in rows)}{said}</s>"
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same_tuples_from_every_form_and_follows_them(spark: SparkSession, tmp_path: Path) -> None:
+    nights = tmp_path / "nights"
+    nights.mkdir()
+    source = xs.read(spark, nights, ALL, rowTag="r", schemes="i", ignoreSurroundingSpaces="false", name="s")
+    inserts = [source.insert_into(tmp_path / f"out.{form}") for form in FORMS]
+    (nights / "1.xml").write_text(_document(ROWS[:3], [1]))
+    xs.run(inserts, tmp_path / "checkpoint", keep_open=True)
+    schema = spark.read.parquet(str(tmp_path / "out.parquet")).schema
+    seen: dict[int, list[Row]] = {}
+    for night, rows in (("2.xml", ROWS[3:]), ("3.xml", [])):
+        (nights / night).write_text(_document(rows, [2]))
+        xs.run(inserts, tmp_path / "checkpoint", keep_open=True)
+        stream = spark.readStream.schema(schema).parquet(str(tmp_path / "out.parquet")).writeStream
+        query = (
+            stream.foreachBatch(lambda frame, number: seen.update({number: frame.collect()}))
+            .option("checkpointLocation", str(tmp_path / "downstream"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    assert sorted(str(row["i"]) for rows in seen.values() for row in rows) == sorted(str(row[1]) for row in ROWS)
+
+    def read(form: str) -> list[str]:
+        reader = (
+            spark.read.schema(schema).option("escape", '"').option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X")
+        )
+        frame = reader.load(str(tmp_path / f"out.{form}"), format=form)
+        return sorted(str(row.asDict()) for row in frame.collect())
+
+    parquet = read("parquet")
+    assert len(parquet) == len(ROWS)
+    assert read("json") == parquet
+    assert read("csv") == parquet
+    final = [
+        json.loads(pq.read_schema(path).metadata[b"punctuations"])
+        for path in sorted((tmp_path / "out.parquet").glob("*.parquet"))
+    ]
+    assert [len(said) for said in final] == [1, 1]
+
+
+@pytest.mark.spark
+def test_tables_are_published_once_their_slice_is_committed_and_guarded_as_documents(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in.xml").write_text(_document(ROWS[:2], [1]))
+    query = xs.read(spark, tmp_path / "in.xml", ALL, rowTag="r", schemes="i").select("sid", "i")
+    query.run(output=tmp_path / "out.parquet", checkpoint=tmp_path / "checkpoint")
+    (published,) = (tmp_path / "out.parquet").glob("slice-*.parquet")
+    # What was drafted and committed, and not published when the process ended, is published by the next run.
+    published.rename(published.with_name(f".{published.name}"))
+    query.run(output=tmp_path / "out.parquet", checkpoint=tmp_path / "checkpoint")
+    assert published.exists()
+    with pytest.raises(StateError, match=r"the form in .* is parquet, not json"):
+        xs.run(
+            [xs.Insert(spark, query.root, Target(str(tmp_path / "out.parquet"), form="json"))], tmp_path / "checkpoint"
+        )
+    with pytest.raises(StateError, match="documents of an earlier query"):
+        query.run(output=tmp_path / "out.parquet", checkpoint=tmp_path / "another")
+    with pytest.raises(UsageError, match="holds parquet, no XML"):
+        concatenate(tmp_path / "out.parquet", StandardOutput())
+    published.write_bytes(b"")
+    with pytest.raises(StateError, match=r"slice-\d+\.parquet is not as it was published"):
+        query.run(output=tmp_path / "out.parquet", checkpoint=tmp_path / "checkpoint")

@@ -1,0 +1,64 @@
+"""Results as punctuated XML: one well-formed document per slice, its tuples before its punctuations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.window_attributes import leaves
+from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.sink.exactness import INEXACT, Exactness
+from xmlstream.sink.row_order import in_row_order
+from xmlstream.sink.sink import Bytes
+from xmlstream.sink.writable import leaf_of, require_writable
+from xmlstream.sink.xml_text import REPLACE, rows_text
+
+PREFIX = "punct"
+
+
+class DocumentForm:
+    """How a result is spelt: the tags, and the attributes in the schema's order."""
+
+    def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
+        require_writable(schema, row_tag, root_tag)
+        self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
+        self._leaves = [leaf_of(place) for place in leaves(schema)]
+        self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}"'.encode()
+        self.tail = f"</{root_tag}>\n".encode()
+
+    suffix = ".xml"
+
+    def document(
+        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
+    ) -> Sequence[Bytes]:
+        """A well-formed document; one without items where the result is not exact from here on."""
+        items = self.items(tuples, punctuations)
+        if not items and exactness is not Exactness.LOST:
+            return ()
+        return (self.head(exactness), *items, self.tail)
+
+    def head(self, exactness: Exactness) -> bytes:
+        """The root's start tag, and what is before it."""
+        return self._head + (b"" if exactness is Exactness.EXACT else INEXACT) + b">\n"
+
+    def items(self, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> list[Bytes]:
+        """The elements of a slice, tuples first.
+
+        Raises:
+            QueryError: A value cannot be written so that it is read again.
+        """
+        rows: list[Bytes] = []
+        if tuples is not None:
+            rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
+        rows += [self._punctuation(p) for p in punctuations]
+        return rows
+
+    def _punctuation(self, punctuation: Punctuation) -> bytes:
+        try:
+            return write_element(punctuation, self.row_tag, PREFIX, self._leaves).encode() + b"\n"
+        except ValueError as error:
+            raise QueryError(f"a punctuation of the result cannot be written: {error}", hint=REPLACE) from None

@@ -1,0 +1,70 @@
+"""One XML document on a byte stream, grown by each slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from punct_ns.punctuation import Punctuation
+from xmlstream.sink.document_form import DocumentForm
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.sink import Bytes, Draft
+from xmlstream.sink.standard_output import Written
+
+
+class StreamSink:
+    """One document on a byte stream, grown by each slice; a restart cannot unsay what was printed.
+
+    A slice is printed before its commit: what nobody got is not committed, and what was not committed is printed again.
+    """
+
+    def __init__(self, out: Written, form: DocumentForm) -> None:
+        self._out, self._form = out, form
+        self._items: list[Bytes] = []
+        self._exactness = Exactness.EXACT
+        self._open = False
+        self._broken = False
+
+    def draft(
+        self,
+        slice_id: int,
+        tuples: pa.Table | None,
+        punctuations: Sequence[Punctuation],
+        exactness: Exactness = Exactness.EXACT,
+    ) -> Draft | None:
+        """Holds the slice's elements back."""
+        self._items, self._exactness = self._form.items(tuples, punctuations), exactness
+        if self._open and exactness is Exactness.LOST:
+            self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
+        return None
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """Nothing is on a disk."""
+        return ()
+
+    def deliver(self) -> None:
+        """Prints them."""
+        self._print(self._items)
+        self._items = []
+
+    def publish(self, draft: Draft | None) -> None:
+        """Opens the document, at the latest."""
+        self._print(())
+
+    def close(self) -> None:
+        """Ends the document, unless it cannot be written."""
+        if not self._broken:
+            self._print((self._form.tail,))
+
+    def _print(self, items: Iterable[Bytes]) -> None:
+        # Until it has succeeded.
+        self._broken = True
+        if not self._open:
+            self._out.write(self._form.head(self._exactness))
+            self._open = True
+        for item in items:
+            self._out.write(item)
+        self._out.flush()
+        self._broken = False

@@ -1,0 +1,111 @@
+"""Results as tables: Parquet, CSV, JSON; what any program reads.
+
+A Parquet document says beside its rows what is final: its metadata has the slice's punctuations. CSV and JSON have no
+place for that, and a slice without tuples has no document in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import POSITION, arrow_type
+from xmlstream.sink.column_text import plain, text_of
+from xmlstream.sink.dictionary_encoding import pc
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.json_text import objects_text
+from xmlstream.sink.row_order import in_row_order
+from xmlstream.sink.sink import Bytes
+from xmlstream.sink.writable import require_text_types
+
+PUNCTUATIONS = b"punctuations"
+"""Where a Parquet document has its punctuations: a JSON list of them in their notation."""
+
+EXACT = b"exact"
+"""Where it says `false` once kept tuples were overdue."""
+
+
+def _rows(tuples: pa.Table) -> pa.Table:
+    """The tuples in their order, as their attributes' values alone."""
+    ordered = in_row_order(tuples)
+    names = [name for name in ordered.column_names if name != POSITION]
+    return pa.table({name: plain(ordered[name]) for name in names})
+
+
+class ParquetForm:
+    """Parquet, with the punctuations of the slice and their notation in its metadata."""
+
+    suffix = ".parquet"
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def document(
+        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
+    ) -> Sequence[Bytes]:
+        """A file; one without rows where there are punctuations only."""
+        if tuples is None or not tuples.num_rows:
+            if not punctuations and exactness is not Exactness.LOST:
+                return ()
+            fields = [pa.field(a.name, arrow_type(a.domain)) for a in self._schema] if tuples is None else tuples.schema
+            tuples = pa.schema(fields).empty_table()
+        said = {PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False)}
+        if exactness is not Exactness.EXACT:
+            said[EXACT] = "false"
+        out = pa.BufferOutputStream()
+        pq.write_table(_rows(tuples).replace_schema_metadata(said), out)
+        return (out.getvalue(),)
+
+
+class CsvForm:
+    """CSV with a line of names; null is nothing between two commas, the empty string is two quotes."""
+
+    suffix = ".csv"
+
+    def __init__(self, schema: Schema) -> None:
+        require_text_types(schema)
+
+    def document(
+        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
+    ) -> Sequence[Bytes]:
+        """A file; none without tuples."""
+        if tuples is None or not tuples.num_rows:
+            return ()
+        rows = _rows(tuples)
+        text = pa.table({name: text_of(rows[name]) for name in rows.column_names})
+        for name in text.column_names:
+            _require_whole(text, name)
+        out = pa.BufferOutputStream()
+        pa.csv.write_csv(text, out)
+        return (out.getvalue(),)
+
+
+def _require_whole(text: pa.Table, name: str) -> None:
+    """Spark ends a row at a line break, be it quoted, unless it is told otherwise."""
+    if pc.any(pc.match_substring_regex(text[name], "[\r\n]")).as_py():
+        raise QueryError(
+            f"a value of {name} has a line break, which most readers of CSV take for the end of a row",
+            hint=rf"write JSON or Parquet, or regexp_replace({name}, '[\r\n]', ' ') AS {name}",
+        )
+
+
+class JsonForm:
+    """JSON, an object a line; an attribute that is null is left out, as Spark does."""
+
+    suffix = ".json"
+
+    def __init__(self, schema: Schema) -> None:
+        require_text_types(schema)
+
+    def document(
+        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
+    ) -> Sequence[Bytes]:
+        """A file; none without tuples."""
+        return (objects_text(_rows(tuples)),) if tuples is not None and tuples.num_rows else ()
