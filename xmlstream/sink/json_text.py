@@ -23,7 +23,7 @@ def objects_text(table: pa.Table) -> bytes:
     members = [_members(name, table[name]) for name in table.column_names]
     if not members:
         return b"{}\n" * table.num_rows
-    inside = pc.binary_join_element_wise(*members, ",", null_handling="skip")
+    inside = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*members, ""), start=1)
     lines = pc.binary_join_element_wise("{", inside, "}\n", "")
     return b"".join(map(_text, lines.chunks if isinstance(lines, pa.ChunkedArray) else [lines]))
 
@@ -35,7 +35,7 @@ def _text(chunk: ArrowColumn) -> bytes:
 
 
 def _members(name: str, column: ArrowColumn) -> ArrowColumn:
-    """`"name":value` of each tuple, null where the value is."""
+    """`,"name":value` of each tuple, nothing where the value is null."""
     kind, text = column.type, text_of(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = _escaped(text)
@@ -46,7 +46,8 @@ def _members(name: str, column: ArrowColumn) -> ArrowColumn:
         text = pc.if_else(pc.is_finite(column), text, quoted)
         is_bare = True
     quote = "" if is_bare else '"'
-    return pc.binary_join_element_wise(f"{json.dumps(name, ensure_ascii=False)}:{quote}", text, quote, "")
+    before = f",{json.dumps(name, ensure_ascii=False)}:{quote}"
+    return pc.fill_null(pc.binary_join_element_wise(before, text, quote, ""), "")
 
 
 def _escaped(text: ArrowColumn) -> ArrowColumn:

@@ -65,7 +65,7 @@ class ParquetForm:
 
 
 class CsvForm:
-    """CSV with a line of names; null is nothing between two commas, the empty string is two quotes."""
+    """CSV with a line of names; null is nothing between commas, an empty string two quotes: to Spark both are null."""
 
     suffix = ".csv"
 
