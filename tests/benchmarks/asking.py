@@ -40,7 +40,9 @@ class Run:
         return float(sum(one["seconds"] for one in self.slices))
 
 
-def run(query: xs.Query, output: Path, row_tag: str = "row", *, as_written: bool = False) -> Run:
+def run(
+    query: xs.Query, output: Path, row_tag: str = "row", *, as_written: bool = False, monitor: bool | str = False
+) -> Run:
     """Runs a query to the end of its input, made cheaper or `as_written`; what is in the output goes first."""
     shutil.rmtree(output, ignore_errors=True)
     slices: list[dict[str, Any]] = []
@@ -51,7 +53,7 @@ def run(query: xs.Query, output: Path, row_tag: str = "row", *, as_written: bool
         commits.append(time.perf_counter() - began)
 
     began = time.perf_counter()
-    query.run(output, row_tag=row_tag, on_slice=note, as_written=as_written)
+    query.run(output, row_tag=row_tag, on_slice=note, as_written=as_written, monitor=monitor)
     return Run(time.perf_counter() - began, slices, commits)
 
 

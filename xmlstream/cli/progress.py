@@ -1,4 +1,4 @@
-"""Progress of a running query on standard error: a live line, or a plain line now and then."""
+"""Progress of a running query on standard error: plain lines now and then, and what is noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from xmlstream.runtime.metrics import counted
 
@@ -76,33 +75,8 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
         say()
 
 
-@contextmanager
-def shown(console: Console, *, verbose: bool) -> Iterator[Callable[[ReportJson], None]]:
-    """Yields what is to be called with the report of each committed slice."""
-    if console.is_terminal:
-        with _live(console) as on_slice:
-            yield on_slice
-    elif verbose:
-        yield _lines(console)
-    else:
-        yield lambda report: None
-
-
-@contextmanager
-def _live(console: Console) -> Iterator[Callable[[ReportJson], None]]:
-    totals = Totals()
-    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-
-        def on_slice(report: ReportJson) -> None:
-            totals.add(report)
-            progress.update(task, description=str(totals))
-
-        yield on_slice
-
-
-def _lines(console: Console) -> Callable[[ReportJson], None]:
+def lines(console: Console) -> Callable[[ReportJson], None]:
+    """What is to be called with the report of each committed slice, so that it is said now and then what was done."""
     totals = Totals()
     told = 0.0
 

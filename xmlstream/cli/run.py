@@ -22,7 +22,10 @@ from rich.console import Console
 
 from punct_ns.errors import UsageError
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
-from xmlstream.cli.progress import noticed, shown
+from xmlstream.cli.live_table import shown
+from xmlstream.cli.progress import noticed
+from xmlstream.monitor.monitor import Monitor
+from xmlstream.monitor.run_view import RunView
 from xmlstream.optimizer.rules import optimized
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.launched import Launched
@@ -151,8 +154,13 @@ class _Run:
             warm_up(spark)
             written = self._script.plan(spark)
             root = written if self._as_written else optimized(written)
-            on_slice = stack.enter_context(shown(self._console, verbose=self._environment.verbose))
-            launched = launch(spark, root, replace(self._settings, on_slice=on_slice))
+            settings = self._settings
+            view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
+            told = {"verbose": self._environment.verbose, "follow": settings.follow}
+            on_slice = stack.enter_context(shown(self._console, view, **told))
+            if settings.watcher is None and self._console.is_terminal:
+                settings = replace(settings, watcher=view)
+            launched = launch(spark, root, replace(settings, on_slice=on_slice))
             stack.enter_context(noticed(self._console, launched.findings))
             self._has_begun = True
             return self._wait(launched)

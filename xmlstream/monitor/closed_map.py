@@ -6,6 +6,7 @@ on, from slice to slice, and of one that is over, from its checkpoint.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -197,7 +198,10 @@ class _Scale:
         low, high = self.whole
         firsts = [self.at(row.cuts[1]) if len(row.cuts) > 1 else low for row in rows]
         first = min(firsts, default=low)
-        return [max(low, first - 0.15 * (high - first) - 1e-9), high] if first < high else [low, high]
+        if first >= high:
+            return [low, high]
+        before = first - 0.15 * (high - first)
+        return [max(low, float(math.floor(before)) if isinstance(self._domain.sql, IntegerType) else before), high]
 
 
 def _gap(before: Sequence[float | None], after: Sequence[float | None]) -> float:

@@ -15,14 +15,14 @@ from xmlstream.monitor.run_view import RunView
 
 def page(view: RunView, nonce: str) -> str:
     """The page as HTML; `nonce` is what its policy knows its scripts and style sheets by."""
-    wide = re.search(r'width="([\d.]+)"', view.drawing)
+    drawing = view.drawing()
+    wide = re.search(r'width="([\d.]+)"', drawing)
     looks = [COLOURS, f".xs{{--wide:{wide[1] if wide else 900}px}}", SHAPES, PAGE_LOOKS, _asset("uPlot.min.css")]
-    title = str(view.plan.get("query", "query"))
     return Template(_asset("page.html")).substitute(
         nonce=nonce,
-        title=escape(title),
+        title=escape(view.name),
         looks="\n".join([*looks, _asset("monitor.css")]),
-        drawing=view.drawing or "<p>The plan comes once Spark has started. This page shows it then.</p>",
+        drawing=drawing or "<p>The plan comes once Spark has started. This page shows it then.</p>",
         scripts=f"{_asset('uPlot.iife.min.js')}\n{_asset('monitor.js')}",
     )
 

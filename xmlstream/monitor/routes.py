@@ -48,10 +48,11 @@ class Routes:
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        return HTMLResponse(page(self._view, nonce), headers={"Content-Security-Policy": policy})
+        shown = await asyncio.to_thread(page, self._view, nonce)
+        return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 
     async def _plan(self, request: Request) -> Response:
-        return JSONResponse(self._view.plan)
+        return JSONResponse(await asyncio.to_thread(self._view.plan))
 
     async def _closed(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.closed))

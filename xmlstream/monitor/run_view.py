@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from punct_ns.errors import XmlStreamError
@@ -20,8 +20,8 @@ from xmlstream.plan.nodes import Node, Scan, names, topological
 from xmlstream.runtime.watching import Watched
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
-from xmlstream.safety.remedies import remedies
-from xmlstream.safety.verdicts import judged
+from xmlstream.safety.remedies import Remedy, remedies
+from xmlstream.safety.verdicts import QueryVerdict, judged
 
 CLOSED_EVERY_SECONDS = 0.25
 """How often the closed map is made at the most, and only while somebody looks."""
@@ -38,19 +38,17 @@ class RunView:
         history: Its slices, and the last of each other kind of event.
         totals: What it did.
         state: `starting`, `running`, `ended` or `failed`.
-        plan: The plan with its verdicts, as JSON.
-        drawing: The plan as SVG, with room for numbers; its looks are the page's.
     """
+
+    where = ""
 
     def __init__(self) -> None:
         self.identity = secrets.token_hex(4)
         self.history = History()
         self.totals = Totals()
         self.state = "starting"
-        self.plan: dict[str, Any] = {"operators": []}
-        self.drawing = ""
+        self._run: Watched | None = None
         self._closed: ClosedMap | None = None
-        self._letters: Path | None = None
         self._is_stale = False
         self._made = 0.0
         self._making = threading.Lock()
@@ -58,14 +56,34 @@ class RunView:
 
     def begun(self, run: Watched) -> None:
         """A run begins."""
-        verdict = judged(run.root, follow=run.follow)
-        mending = remedies(run.root, follow=run.follow)
-        self.plan = {"query": run.name or "query", "follow": run.follow, **as_json(verdict, mending)}
-        self.drawing = picture(verdict, mending, told=False, live=True, styled=False)
+        self._run = run
         self._closed = closed_map(run.root)
-        self._letters = run.dead_letters
         self.state = "running"
         self._tell_state()
+
+    @property
+    def name(self) -> str:
+        """What the query is called."""
+        return (self._run and self._run.name) or "query"
+
+    @cached_property
+    def _judged(self) -> tuple[QueryVerdict, list[Remedy]]:
+        """Its verdicts and remedies: of a run that nobody looks at they are not asked for."""
+        assert self._run is not None
+        root, follow = self._run.root, self._run.follow
+        return judged(root, follow=follow), remedies(root, follow=follow)
+
+    def plan(self) -> dict[str, Any]:
+        """The plan with its verdicts, as JSON."""
+        if self._run is None:
+            return {"operators": []}
+        return {"query": self.name, "follow": self._run.follow, **as_json(*self._judged)}
+
+    def drawing(self) -> str:
+        """The plan as SVG, with room for numbers; its looks are the page's. Empty before it is known."""
+        if self._run is None:
+            return ""
+        return picture(*self._judged, told=False, live=True, styled=False)
 
     def restored(self, record: Mapping[str, Any]) -> None:
         """An earlier run left this."""
@@ -121,7 +139,8 @@ class RunView:
     def letters(self) -> list[dict[str, Any]]:
         """The last items that were set aside to be kept, the newest first."""
         found: list[dict[str, Any]] = []
-        paths = sorted(self._letters.glob("*.jsonl"), key=lambda path: path.stem[-9:]) if self._letters else []
+        letters = self._run.dead_letters.glob("*.jsonl") if self._run is not None else ()
+        paths = sorted(letters, key=lambda path: path.stem[-9:])
         for path in reversed(paths):
             lines = path.read_text(encoding="utf-8").splitlines()
             found += [json.loads(line) for line in reversed(lines)]

@@ -37,7 +37,7 @@ def record(number: int, **sets: str) -> dict[str, Any]:
         "slice": number,
         "time": "2026-01-01T00:00:00+00:00",
         "operators": {name: {"sets": {"said": [text]}} for name, text in sets.items()},
-        "report": {**report, "closed": False, "findings": []},
+        "report": {**report, "closed": False, "exact": True, "findings": []},
     }
 
 

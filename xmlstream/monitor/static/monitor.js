@@ -148,7 +148,7 @@
   function showClosed() {
     if (!run.closed.length) return;
     const value = (axis, x) => axis.scale === "time" ? new Date(x).toISOString().replace(".000Z", "Z")
-      : x.toLocaleString("en", { maximumSignificantDigits: 12 });
+      : x.toLocaleString("en", { maximumFractionDigits: axis.whole[1] - axis.whole[0] > 20 ? 0 : 3 });
     at("axes").replaceChildren(...run.closed.map((axis, i) => {
       const key = `${axis.attribute} ${i}`;
       const extent = run.whole.has(key) ? axis.whole : axis.edge;

@@ -1,0 +1,76 @@
+"""What a terminal shows of a run: inputs with what they have closed and lack, and what is waited for."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.xmlstream.monitor.test_monitor import ROOT, record
+from xmlstream.cli import live_table
+from xmlstream.cli.live_table import LiveTable, shown, waited_for
+from xmlstream.monitor.run_view import RunView
+from xmlstream.runtime.watching import Watched
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> RunView:
+    found = RunView()
+    found.begun(Watched(ROOT, True, tmp_path, tmp_path))
+    return found
+
+
+def seen(table: LiveTable) -> list[str]:
+    out = StringIO()
+    Console(file=out, width=120).print(table)
+    return [" ".join(line.split()) for line in out.getvalue().splitlines()]
+
+
+def test_it_shows_inputs_with_what_they_have_closed_and_lack(view: RunView) -> None:
+    table = LiveTable(view, follow=False)
+    assert "no slice yet" in seen(table)[0]
+    slice_ = record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>")
+    view.committed(slice_)
+    table.slice(slice_["report"])
+    assert seen(table)[:3] == ["input tuples closed lacks", "sensor1 2 hour ≤ 17", "sensor2 2 hour ≤ 16 17"]
+    assert "1 slice, 7 items" in seen(table)[3]
+
+
+def test_a_run_that_follows_says_what_it_waits_for_once_nothing_moves(
+    view: RunView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, silent = LiveTable(view, follow=True), LiveTable(view, follow=False)
+    slice_ = record(0, sensor1="<*, 17, *, *>")
+    view.committed(slice_)
+    table.slice(slice_["report"])
+    silent.slice(slice_["report"])
+    assert not any("no slice for" in line for line in seen(table))
+    monkeypatch.setattr(live_table, "IDLE_SECONDS", 0.0)
+    assert seen(table)[-1] == "no slice for 0 s; waits for sensor2: hour 17"
+    assert not any("no slice for" in line for line in seen(silent))
+
+
+def test_what_is_waited_for_where_nobody_lags() -> None:
+    assert waited_for([]) == "waits for more input"
+    row = {"input": "s1", "attribute": "hour", "closed": "nothing yet", "lacks": ""}
+    assert waited_for([{"rows": [row]}]) == "waits for s1, which has closed no hour yet"
+
+
+def test_markup_in_a_value_is_text(view: RunView) -> None:
+    table = LiveTable(view, follow=False)
+    slice_ = record(0, sensor1="<*, 1, *, *>")
+    view.committed(slice_)
+    table.slice(slice_["report"])
+    table._axes = [{"rows": [{"input": "[bold]s", "attribute": "a", "closed": "[red]x", "lacks": "[/]"}]}]
+    table._made_of = table._totals.slices
+    assert "[bold]s a [red]x [/]" in seen(table)
+
+
+def test_on_no_terminal_it_speaks_only_if_asked(view: RunView) -> None:
+    for verbose in (True, False):
+        out = StringIO()
+        with shown(Console(file=out), view, verbose=verbose, follow=True) as on_slice:
+            on_slice(record(0)["report"])
+        assert bool(out.getvalue()) == verbose
