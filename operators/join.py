@@ -124,6 +124,12 @@ class Join(Operator):
         return replace(self, residual=residual)
 
     @property
+    def combines(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
+        """Of an inner join its equalities."""
+        pairs = zip(self.left_on, self.right_on, strict=True)
+        return [((0, mine), (1, theirs)) for mine, theirs in pairs] if self.kind == "inner" else None
+
+    @property
     def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual)

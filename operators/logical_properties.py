@@ -110,6 +110,17 @@ class LogicalProperties(Protocol):
         """The operator that says so, too."""
         return self
 
+    # Joining at once, or one after the other.
+
+    @property
+    def combines(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
+        """The pairs of attributes that are equal, by their inputs' numbers and their names.
+
+        That, and `residual`, must be all: its output are the combinations of one tuple of each input of which these
+        are true, with the attributes of all inputs in their order. None if it is anything else.
+        """
+        return None
+
     # Flattening.
 
     @property

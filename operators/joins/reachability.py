@@ -36,6 +36,26 @@ class Reachability:
         """The classes whose values the chains from one input make known."""
         return self._found[root][1]
 
+    def rounds(self, root: int) -> int:
+        """How many punctuations a tuple of an input waits for, one after the other, until all others are reached.
+
+        In each round all inputs are reached that can be by what is known then.
+        """
+        graph, reached, number = self.graph, {root}, 0
+        while len(reached) < graph.inputs:
+            known = {key for i in reached for key in graph.keys(i)}
+            more = {
+                i
+                for key in known
+                for i in graph.classes[key]
+                if i not in reached and any(shape <= known for shape in self.shapes.get(i, ()))
+            }
+            if not more:
+                raise ValueError(f"from input {root} not all others are reached")
+            reached |= more
+            number += 1
+        return number
+
     @cached_property
     def steps(self) -> int:
         """How often a class became known, from all inputs together: what it takes to find all of this."""

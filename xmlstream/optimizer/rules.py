@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
 from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.column_pruning import prune_columns
 from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
@@ -22,6 +23,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     push_predicates,
     collapse_projections,
     flatten_merges,
+    choose_joins,
     prune_columns,
     punctuate_selects,
     describe_keys,
@@ -33,3 +35,10 @@ def optimized(root: Node) -> Node:
     for rule in RULES:
         root = rule(root)
     return root
+
+
+def join_choices(root: Node) -> list[Choice]:
+    """What there is to choose from for the joins of a plan, when it comes to that."""
+    for rule in RULES[: RULES.index(choose_joins)]:
+        root = rule(root)
+    return list(choices(root))

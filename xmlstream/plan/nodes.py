@@ -107,7 +107,7 @@ class Node:
         if isinstance(self.operator, Scan):
             schema, schemes = self.operator.options.schema, self.operator.options.schemes
         elif isinstance(self.operator, Static):
-            schema, schemes = self.operator.schema, ()
+            schema, schemes = self.operator.schema, (Scheme(()),)  # it is closed from the start
         elif isinstance(self.operator, Results):
             schema, schemes = Schema(()), ()
         else:

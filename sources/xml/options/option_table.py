@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.values import choice, count, date_pattern, flag, name_list, seconds, size, text
+from sources.xml.options.values import choice, count, date_pattern, flag, name_list, rate, seconds, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
@@ -95,6 +95,7 @@ _TABLE = (
     Option("maxBytesPerPartition", size, default=16 << 20, may_change=True),
     Option("maxFilesPerSlice", count, may_change=True),
     Option("maxItemBytes", size, default=64 << 20, may_change=True),
+    Option("rate", rate, default=1.0, may_change=True),
     Option("follow", flag, True, "reader", "run the query with --follow, or by start", may_change=True),
     Option("keepOpen", flag, False, "reader", "run the query with --keep-open, or keep_open=True", may_change=True),
     Option("close", flag, False, "reader", may_change=True),

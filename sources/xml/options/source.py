@@ -56,6 +56,7 @@ class SourceOptions:
         max_bytes_per_partition: About how much of it one task parses.
         max_files_per_slice: How many documents of a directory may end in one slice; any number if None.
         max_item_bytes: The longest item; a longer one is malformed.
+        rate: How many tuples come, in the unit of those of other sources: by it a way to join them is chosen.
         follow: Whether more may come: an unfinished document is waited for.
         keep_open: Not following, whether an unfinished document is no error.
         close: Not following, whether the end of what was found closes the source (all wildcards).
@@ -94,6 +95,7 @@ class SourceOptions:
     max_bytes_per_partition: int
     max_files_per_slice: int | None
     max_item_bytes: int
+    rate: float
     follow: bool
     keep_open: bool
     close: bool

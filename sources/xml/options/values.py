@@ -63,6 +63,17 @@ def seconds(name: str, given: str) -> float:
     return float(match[1]) * _SECONDS[match[2].lower()]
 
 
+def rate(name: str, given: str) -> float:
+    """How much comes in a time.
+
+    >>> rate("rate", "0.5"), rate("rate", "2000")
+    (0.5, 2000.0)
+    """
+    if not re.fullmatch(r"\s*\d+(\.\d+)?\s*", given, re.ASCII) or float(given) == 0:
+        raise UsageError(f"{name} '{given}' is no number above 0", hint="tuples a second, or any other unit of all")
+    return float(given)
+
+
 def count(name: str, given: str) -> int:
     """A number above 0."""
     if not re.fullmatch(r"\s*0*[1-9]\d*\s*", given, re.ASCII):

@@ -1,0 +1,93 @@
+"""All plans for joins of three and four streams answer alike: what was written, what is chosen, and all others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from punct_ns.punctuation import Punctuation
+from tests.harness.running import tuples_of
+from tests.properties.test_random_plans import SPACE, TABLES, Example, examples, tuples_in, walked
+from xmlstream.optimizer.choose_joins import choices, choose_joins
+from xmlstream.optimizer.rewrite import bottom_up, over
+from xmlstream.optimizer.rules import RULES
+from xmlstream.plan.nodes import Node
+from xmlstream.plan.projection import narrowed
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Joined:
+    """A join of several of two streams, what comes of them, and which of its plans is looked at."""
+
+    query: str
+    example: Example
+    which: int
+
+
+@st.composite
+def joins(draw: st.DrawFn) -> Joined:
+    """Each stream but the first is equal to one before it; perhaps more is equal, or compared."""
+    count = draw(st.integers(3, 4))
+    attributes = st.sampled_from("abc")
+    conditions = [
+        f"p{i}.{draw(attributes)} = p{draw(st.integers(0, i - 1))}.{draw(attributes)}" for i in range(1, count)
+    ]
+    for _ in range(draw(st.integers(0, 2))):
+        one, other = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=2, unique=True))
+        compared = draw(st.sampled_from(["=", "=", "<=", "<>"]))
+        conditions.append(f"p{one}.{draw(attributes)} {compared} p{other}.{draw(attributes)}")
+    tables = ", ".join(f"{draw(st.sampled_from('rs'))} AS p{i}" for i in range(count))
+    columns = ", ".join(f"p{i}.{name} AS {name}{i}" for i in range(count) for name in "ab")
+    query = f"SELECT {columns} FROM {tables} WHERE {' AND '.join(conditions)}"
+    return Joined(query, draw(examples()), draw(st.integers(0, 8)))
+
+
+def one_of_its_plans(written: Node, which: int) -> Node:
+    """The plan with another way to join, where there are several; with what is chosen for 0."""
+    root = written
+    for rule in RULES[: RULES.index(choose_joins)]:
+        root = rule(root)
+    found = [choice for choice in choices(root) if choice.safe]
+    if which == 0 or not found:
+        root = choose_joins(root)
+    else:
+        region = found[0].region.root
+        other = found[0].safe[which % len(found[0].safe)]
+        instead = narrowed(other.node, region.schema.names)
+        root = bottom_up(root, lambda node, inputs: instead if node == region else over(node, inputs))
+    for rule in RULES[RULES.index(choose_joins) + 1 :]:
+        root = rule(root)
+    return root
+
+
+def test_each_plan_answers_as_spark_does(spark: SparkSession) -> None:
+    @settings(
+        max_examples=max(8, settings().max_examples // 25),
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(joins())
+    def holds(drawn: Joined) -> None:
+        for name, slices in zip("rs", drawn.example.streams, strict=True):
+            rows = [item for slice_ in slices for item in slice_ if not isinstance(item, Punctuation)]
+            tuples = tuples_of(spark, rows, SPACE.schema)
+            empty = spark.createDataFrame([], SPACE.schema.ddl())
+            (empty if tuples is None else tuples.frame).createOrReplaceTempView(name)
+        expected = Counter(tuple(row) for row in spark.sql(drawn.query).collect())
+        root = one_of_its_plans(read(TABLES + drawn.query).plan(spark), drawn.which)
+        before, after = walked(spark, root, drawn.example)
+        assert Counter(tuples_in(before + after)) == expected, drawn.query
+
+    holds()

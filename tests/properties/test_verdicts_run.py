@@ -1,0 +1,142 @@
+"""Verdicts against runs: of random plans under random schemes, what was said is what happens.
+
+Sources promise of endless domains. A run has tuples of some values, and every promised punctuation on these and on more
+to either side. A query that is said to be cleansed keeps nothing then; one that is said to answer has put out all, and
+its inputs go on. One that is said not to be cleansed keeps something of one of a few inputs: tuples of one source, or
+of both, of which the others do not speak (as in the proof of Theorem 1 of Li et al. 2006).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from punct_ns.pattern import Constant, Pattern, Range, canonical
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
+from tests.harness.running import Done, tuples_of
+from tests.harness.walking import Walk
+from tests.properties.test_random_plans import queries
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node, Scan, topological
+from xmlstream.safety.verdicts import judged
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+TABLE = (
+    "CREATE TABLE {} (a INT, b INT NOT NULL, c INT) USING punctuated_xml"
+    " OPTIONS (path '{}.xml', rowTag 'r', schemes '{}');\n"
+)
+SCHEMES = ["", "a", "b", "c", "a; b", "b; c", "a, b", "a prefix", "b prefix", "a; b prefix", "b, a prefix", "a, b; c"]
+VALUES = (0, 1, 2, 3)
+SAID = (-50, 50)
+"""The values that punctuations speak of: those of tuples, and what expressions make of them."""
+
+DEEPEST = 3 if settings().max_examples > 50 else 2
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Judged:
+    """A query, what its sources promise, their tuples, and whether it runs as it was written."""
+
+    query: str
+    schemes: tuple[str, str]
+    tuples: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
+    as_written: bool
+
+
+@st.composite
+def promising(draw: st.DrawFn) -> Judged:
+    schemes = draw(st.sampled_from(SCHEMES)), draw(st.sampled_from(SCHEMES))
+    query = draw(queries(draw(st.integers(0, DEEPEST))))
+    drawn: list[list[tuple[Any, ...]]] = []
+    for said in schemes:
+        a = st.sampled_from(VALUES if "a prefix" in said else (*VALUES, None))
+        whole = st.tuples(a, st.sampled_from(VALUES), st.sampled_from((*VALUES, None)))
+        drawn.append(draw(st.lists(whole, min_size=2, max_size=5)))
+    return Judged(query, schemes, (drawn[0], drawn[1]), draw(st.integers(0, 3)) == 0)
+
+
+def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
+    @settings(
+        max_examples=max(10, settings().max_examples // 10),
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(promising())
+    def holds(drawn: Judged) -> None:
+        tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
+        written = read(tables + drawn.query).plan(spark)
+        root = written if drawn.as_written else optimized(written)
+        verdict = judged(root, follow=True)
+        told = f"{drawn.query} under {drawn.schemes}"
+        done = ran(spark, root, drawn.tuples)
+        if verdict.is_cleansed:
+            assert done.kept == 0, told
+        elif done.kept == 0:
+            assert any(ran(spark, root, tuples).kept for tuples in grown()), told
+        if verdict.is_enabled:
+            assert Counter(done.tuples) == answered(spark, drawn), told
+
+    holds()
+
+
+def grown() -> list[tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
+    """Inputs in which tuples of one source, or of both, find no partner, or all; of one source, too."""
+    every = [tuple(whole) for whole in product(VALUES, VALUES, VALUES)]
+    few = [whole for whole in every if whole[0] == whole[1]]
+    return [(every, []), ([], every), (every, every), (every, few), (few, every)]
+
+
+def ran(spark: SparkSession, root: Node, tuples: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]) -> Done:
+    """One slice of the tuples, and of all that is promised of their values."""
+    sources = {node.operator.name: node.operator for node in topological(root) if isinstance(node.operator, Scan)}
+    given_ = {}
+    for name, whole in zip("rs", tuples, strict=True):
+        if name in sources:
+            options = sources[name].options
+            said = [p for scheme in options.schemes for p in promised(scheme, options.schema)]
+            given_[name] = (whole, PunctuationSet(options.schema).add_all(said))
+    with tempfile.TemporaryDirectory() as directory:
+        return Walk(spark, Path(directory), root).slice(given_)
+
+
+def promised(scheme: Scheme, schema: Schema) -> list[Punctuation]:
+    """All punctuations of a scheme on the values that are spoken of, coalesced."""
+    places = [schema.index(term.attribute) for term in scheme.terms]
+    patterns = [of_term(term, schema) for term in scheme.terms]
+    return [Punctuation.at(schema, dict(zip(places, chosen, strict=True))) for chosen in product(*patterns)]
+
+
+def of_term(term: Term, schema: Schema) -> list[Pattern]:
+    domain = schema.attribute(term.attribute).domain
+    low, high = SAID
+    if term.kind == "prefix":
+        return [canonical(Range(None, high, high_closed=True), domain)]
+    values = canonical(Range(low, high, True, True), domain)
+    return [values, Constant(None)] if domain.nullable else [values]
+
+
+def answered(spark: SparkSession, drawn: Judged) -> Counter[tuple[Any, ...]]:
+    """Spark's own answer over the tuples."""
+    schema = Schema.parse("a INT, b INT NOT NULL, c INT")
+    for name, rows in zip("rs", drawn.tuples, strict=True):
+        found = tuples_of(spark, rows, schema)
+        frame = spark.createDataFrame([], schema.ddl()) if found is None else found.frame
+        frame.createOrReplaceTempView(name)
+    return Counter(tuple(row) for row in spark.sql(drawn.query).collect())

@@ -1,0 +1,132 @@
+"""Which joins are put together: what is safe only as one, what keeps less as one, and what stays as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from operators.join import Join
+from operators.multiway_join import MultiwayJoin
+from xmlstream.cli.commands import app
+from xmlstream.optimizer.choose_joins import choose_joins
+from xmlstream.optimizer.rules import join_choices, optimized
+from xmlstream.plan.nodes import Node, topological
+from xmlstream.safety.verdicts import judged
+from xmlstream.sql.script import read
+
+TABLE = "CREATE TABLE {} ({}) USING punctuated_xml OPTIONS (path '{}.xml', rowTag 'r', schemes '{}');\n"
+CYCLE = {"s1": ("a INT, b INT", "b"), "s2": ("b INT, c INT", "c"), "s3": ("a INT, c INT", "a")}
+"""The streams of Li et al. 2006, Fig. 5, with their schemes."""
+
+PATH = {"s1": ("a INT, b INT", "b"), "s2": ("b INT, c INT", "b; c"), "s3": ("a INT, c INT", "c")}
+KEY = dict.fromkeys(("s1", "s2", "s3"), ("k INT, n INT", "k"))
+
+
+def text(streams: dict[str, tuple[str, str]], query: str) -> str:
+    return "".join(TABLE.format(name, ddl, name, said) for name, (ddl, said) in streams.items()) + query
+
+
+def plan(streams: dict[str, tuple[str, str]], query: str) -> Node:
+    return read(text(streams, query)).sketch()
+
+
+def joins(root: Node) -> list[str]:
+    return [node.label for node in topological(root) if isinstance(node.operator, Join | MultiwayJoin)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s1.a, s2.c FROM s1, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a",
+        "SELECT s1.a, s2.c FROM s3, s1, s2 WHERE s3.a = s1.a AND s1.b = s2.b AND s2.c = s3.c",
+        "SELECT s1.a, s2.c FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c AND s3.a = s1.a",
+        "SELECT a, c FROM s1 JOIN s2 USING (b) JOIN s3 USING (a, c)",
+        "SELECT s1.a, s2.c FROM s1 JOIN s2 ON s1.b = s2.b AND s1.a < s2.c JOIN s3 ON s2.c = s3.c AND s3.a = s1.a",
+    ],
+)
+def test_what_is_safe_only_as_one_join_runs_as_one(query: str) -> None:
+    """Li et al. 2006, Fig. 5 and 7."""
+    written = plan(CYCLE, query)
+    assert joins(written) == ["join", "join"]
+    assert not judged(written, follow=True).is_safe
+    assert joins(optimized(written)) == ["multiway_join"]
+    assert judged(optimized(written), follow=True).is_cleansed
+    assert optimized(written).schema == written.schema
+
+
+def test_of_what_is_safe_either_way_that_runs_which_keeps_less() -> None:
+    """One key is known to all at once; along a path, tuples at its ends would wait for one stream after the other."""
+    star = "SELECT s1.n, s2.n AS m FROM s1 JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k"
+    assert joins(optimized(plan(KEY, star))) == ["multiway_join"]
+    path = "SELECT s1.a, s3.a AS e FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c"
+    assert joins(optimized(plan(PATH, path))) == ["join", "join"]
+
+
+def test_streams_of_many_tuples_are_not_kept_twice() -> None:
+    """The join of two is one more input that is kept, at the rate of the faster one."""
+    streams = {**PATH, "s1": ("a INT, b INT", "b', rate '10")}
+    query = "SELECT s1.a, s3.a AS e FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c"
+    (choice,) = join_choices(plan(streams, query))
+    assert [(str(one.text), one.kept) for one in choice.safe] == [
+        ("join(s1, join(s2, s3))", 13),
+        ("join(join(s1, s2), s3)", 22),
+        ("multiway_join(s1, s2, s3)", 23),
+    ]
+    assert choice.chosen is choice.safe[0]
+
+
+def test_some_may_be_joined_at_once_and_others_after_them() -> None:
+    streams = {**CYCLE, "s3": ("a INT, c INT, d INT", "a; d"), "s4": ("d INT, e INT", "d")}
+    query = "SELECT s1.a, e FROM s1, s4, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a AND s4.d = s3.d"
+    (choice,) = join_choices(plan(streams, query))
+    assert choice.chosen.text == "join(multiway_join(s1, s2, s3), s4)"
+    assert not choice.written.is_safe
+    assert choice.safe[-1].text == "multiway_join(s1, s2, s3, s4)"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s1.n FROM s1 LEFT JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k",
+        "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k AND s1.n / s2.n > 1 JOIN s3 ON s3.k = s1.k",
+        "SELECT p.n FROM (SELECT DISTINCT s1.k, s1.n FROM s1 JOIN s2 ON s1.k = s2.k) AS p JOIN s3 ON s3.k = p.k",
+        "WITH p AS (SELECT s1.k, s1.n FROM s1 JOIN s2 ON s1.k = s2.k) SELECT p.n FROM p JOIN s3 ON s3.k = p.k"
+        " UNION ALL SELECT n FROM p",
+        "SELECT s1.n FROM s1, s2, s3 WHERE s1.k = s2.k AND s1.k = s3.k AND s2.k = s3.n",
+    ],
+)
+def test_what_is_no_join_of_inner_joins_alone_stays_as_it_was_written(query: str) -> None:
+    """An outer join; a condition that may be an error; a distinct between; two readers; two keys of one stream."""
+    written = plan(KEY, query)
+    assert joins(choose_joins(written)) == joins(written)
+
+
+def test_where_no_plan_is_safe_that_runs_which_was_written() -> None:
+    streams = {name: (ddl, "") for name, (ddl, _) in KEY.items()}
+    written = plan(streams, "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k")
+    assert choose_joins(written) == written
+
+
+def test_a_second_time_changes_nothing() -> None:
+    root = optimized(plan(CYCLE, "SELECT s1.a FROM s1, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a"))
+    assert choose_joins(root) == root
+
+
+def test_the_plans_are_listed_with_what_they_keep(tmp_path: Path) -> None:
+    def listed(streams: dict[str, tuple[str, str]], query: str) -> str:
+        (tmp_path / "query.sql").write_text(text(streams, query))
+        return CliRunner().invoke(app, ["explain", str(tmp_path / "query.sql"), "--plans"]).output
+
+    query = "SELECT s1.a, s2.c FROM s1, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a"
+    assert listed(CYCLE, query) == (
+        "multiway_join(s1, s2, s3): keeps 6 (chosen)\njoin(join(s1, s2), s3): keeps tuples for ever (as written)\n"
+    )
+    path = "SELECT s1.a, s3.a AS e FROM s1 JOIN s2 ON s1.b = s2.b JOIN s3 ON s2.c = s3.c"
+    assert listed(PATH, path) == (
+        "join(join(s1, s2), s3): keeps 4 (as written, chosen)\n"
+        "join(s1, join(s2, s3)): keeps 4\n"
+        "multiway_join(s1, s2, s3): keeps 5\n"
+    )
+    assert listed(KEY, "SELECT s1.n FROM s1 JOIN s2 ON s1.k = s2.k") == "It joins no more than two streams at a time.\n"

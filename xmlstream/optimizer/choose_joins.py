@@ -1,0 +1,75 @@
+"""Choice of joins: whether several streams are joined at once, one after the other, or some at once.
+
+A query can be safe as one join of all inputs, and as no tree of binary joins (Li et al. 2006, Fig. 5 and 7); or both
+may be, and one keeps fewer tuples. What was written stays unless another plan keeps less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xmlstream.optimizer.join_plans import JoinPlan, safe_plans, written
+from xmlstream.optimizer.join_regions import JoinRegion, is_join, region
+from xmlstream.optimizer.rewrite import bottom_up, over, readers
+from xmlstream.plan.nodes import Node, topological
+from xmlstream.plan.projection import narrowed
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The plans for a region of joins: what was written, and all safe ones, the cheapest first."""
+
+    region: JoinRegion
+    written: JoinPlan
+    safe: tuple[JoinPlan, ...]
+
+    @property
+    def chosen(self) -> JoinPlan:
+        """What runs."""
+        return self.safe[0] if self.safe and self.safe[0].kept < self.written.kept else self.written
+
+    def __str__(self) -> str:
+        """All of them, one a line: what each keeps, in tuples for one that each source sends while a value is open."""
+        others = [plan for plan in self.safe if plan.text != self.written.text]
+        return "\n".join(self._line(plan) for plan in sorted([self.written, *others], key=lambda plan: plan.kept))
+
+    def _line(self, plan: JoinPlan) -> str:
+        known = {"as written": plan is self.written, "chosen": plan.text == self.chosen.text}
+        marks = ", ".join(mark for mark, holds in known.items() if holds)
+        keeps = f"keeps {plan.kept:g}" if plan.is_safe else "keeps tuples for ever"
+        return f"{plan.text}: {keeps}" + (f" ({marks})" if marks else "")
+
+
+def choose_joins(root: Node) -> Node:
+    """The plan with each region of three inputs or more joined so that it keeps least."""
+    return _rewritten(root, [])
+
+
+def choices(root: Node) -> Iterator[Choice]:
+    """What there is to choose from, region by region, those of inputs before those that read them."""
+    found: list[Choice] = []
+    _rewritten(root, found)
+    yield from found
+
+
+def _rewritten(root: Node, found: list[Choice]) -> Node:
+    uses = readers(root)
+    joins = {node for node in topological(root) if is_join(node)}
+    inner = {below for node in joins for below in node.inputs if below in joins and uses[below] == 1}
+    now: set[Node] = set()
+
+    def chosen(node: Node, inputs: tuple[Node, ...]) -> Node:
+        new = over(node, inputs)
+        if node in inner:
+            now.add(new)
+        if node in inner or node not in joins:
+            return new
+        of = region(new, now)
+        if len(of.inputs) < 3:
+            return new
+        choice = Choice(of, written(of), tuple(safe_plans(of)))
+        found.append(choice)
+        return new if choice.chosen is choice.written else narrowed(choice.chosen.node, new.schema.names)
+
+    return bottom_up(root, chosen)

@@ -1,0 +1,183 @@
+"""Plans for a region of inner joins: all at once, one after the other, or some at once, and what each keeps.
+
+Safe plans alone are made, from below: one join of inputs whose punctuation graph is strongly connected, over inputs
+that are sources or such joins themselves. What a plan costs is what it keeps: of each input of each join its rate, for
+as many punctuations as a tuple waits for, one after the other. What a join puts out comes at the greatest rate of its
+inputs, as where each tuple finds one partner.
+
+Source: Li et al. 2006, §5.2. Theorems 2 and 4: if any plan is safe, so is the one join of all inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+from operators.expressions.conjuncts import conjoined
+from operators.expressions.dialect import expression, render
+from operators.expressions.references import attributes_in
+from operators.join import Join
+from operators.joins.punctuation_graph import Equality, PunctuationGraph
+from operators.joins.reachability import promised
+from operators.multiway_join import MultiwayJoin
+from punct_ns.errors import QueryError
+from punct_ns.scheme import Scheme
+from xmlstream.optimizer.join_regions import InputAttribute, JoinRegion
+from xmlstream.plan.nodes import Node, Results, Scan, Static
+
+MOST = 6
+"""Inputs of a region for which all safe plans are looked at; of more, the join of all at once alone."""
+
+_END = Scheme(())
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """A plan for some inputs of a region.
+
+    Attributes:
+        inputs: Which, by their numbers.
+        node: The plan.
+        text: What it joins, in a line.
+        rate: How many tuples it puts out, relative to others.
+        kept: What it keeps: infinitely much if it is not safe.
+    """
+
+    inputs: frozenset[int]
+    node: Node
+    text: str
+    rate: float = 1.0
+    kept: float = 0.0
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether all that it keeps is purged, or of inputs that end."""
+        return self.kept < math.inf
+
+
+def written(region: JoinRegion) -> JoinPlan:
+    """The region as it is."""
+    leaves = {id(leaf.node): leaf for leaf in _leaves(region)}
+
+    def plan(node: Node) -> JoinPlan:
+        leaf = leaves.get(id(node))
+        return leaf or _judged(node, [plan(below) for below in node.inputs], node.operator.combines or ())
+
+    return plan(region.root)
+
+
+def safe_plans(region: JoinRegion) -> list[JoinPlan]:
+    """The safe plans for a region, the cheapest first; of each part of it the cheapest one alone is looked at."""
+    leaves = _leaves(region)
+    if region.classes is None:
+        return []
+    everything = frozenset(range(len(leaves)))
+    best = {leaf.inputs: leaf for leaf in leaves}
+    if len(leaves) > MOST:
+        return [plan for plan in (_joined(region, leaves),) if plan is not None and plan.is_safe]
+    for size in range(2, len(leaves)):
+        for some in map(frozenset, combinations(everything, size)):
+            if found := _over(region, some, best):
+                best[some] = found[0]
+    return _over(region, everything, best)
+
+
+def _leaves(region: JoinRegion) -> list[JoinPlan]:
+    found = []
+    for i, node in enumerate(region.inputs):
+        sources = sorted(_sources(node))
+        text = sources[0] if len(sources) == 1 else node.label
+        found.append(JoinPlan(frozenset([i]), node, text, _rate(node)))
+    return found
+
+
+def _rate(node: Node) -> float:
+    """That of a source; of what is made of several the greatest, of a table none."""
+    if isinstance(node.operator, Scan):
+        return node.operator.options.rate
+    return max(map(_rate, node.inputs), default=0.0)
+
+
+def _sources(node: Node) -> set[str]:
+    return {name for below in node.inputs for name in _sources(below)} if node.inputs else {node.label}
+
+
+def _over(region: JoinRegion, some: AbstractSet[int], best: Mapping[frozenset[int], JoinPlan]) -> list[JoinPlan]:
+    """The safe joins of some of the inputs, the cheapest first; of those that cost the same, the one of fewer joins."""
+    found = []
+    for parts in _partitions(sorted(some)):
+        blocks = [best[part] for part in parts if part in best]
+        if 1 < len(blocks) == len(parts) and (plan := _joined(region, blocks)) is not None and plan.is_safe:
+            found.append(plan)
+    return sorted(found, key=lambda plan: (plan.kept, plan.text.count("("), plan.text))
+
+
+def _partitions(items: Sequence[int]) -> Iterator[list[frozenset[int]]]:
+    """All ways to divide items, each part and all parts in the order of their first ones."""
+    if not items:
+        yield []
+        return
+    first, *others = items
+    for size in range(len(others) + 1):
+        for beside in combinations(others, size):
+            rest = [item for item in others if item not in beside]
+            for parts in _partitions(rest):
+                yield [frozenset([first, *beside]), *parts]
+
+
+def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
+    """One join of blocks; None where nothing connects them, or nothing that a join can be made of."""
+    equalities = tuple(_between(region, blocks))
+    names = [set(block.node.schema.names) for block in blocks]
+    here = frozenset[str]().union(*names)
+    conditions = [
+        part
+        for part in region.residual
+        if (used := {*attributes_in(part)}) <= here and not any(used <= known for known in names)
+    ]
+    whole = conjoined(map(expression, conditions))
+    residual = None if whole is None else render(whole)
+    nodes = tuple(block.node for block in blocks)
+    try:
+        PunctuationGraph(len(blocks), equalities)
+        if len(blocks) == 2:
+            on = tuple(name for (_, name), _ in equalities), tuple(name for _, (_, name) in equalities)
+            node = Node(Join("inner", *on, residual), nodes, "join")
+        else:
+            node = Node(MultiwayJoin(len(blocks), equalities, residual), nodes, "multiway_join")
+    except QueryError:
+        return None
+    return _judged(node, blocks, equalities)
+
+
+def _between(region: JoinRegion, blocks: Sequence[JoinPlan]) -> Iterator[Equality]:
+    """What is equal between blocks; what is equal within one it sees to itself."""
+    block_of = {i: number for number, block in enumerate(blocks) for i in block.inputs}
+    for places in region.classes or ():
+        one_each: dict[int, InputAttribute] = {}
+        for i, name in sorted(places.items()):
+            if i in block_of:
+                one_each.setdefault(block_of[i], (block_of[i], name))
+        met = [one_each[number] for number in sorted(one_each)]
+        yield from pairwise(met)
+
+
+def _judged(node: Node, blocks: Sequence[JoinPlan], equalities: Sequence[Equality]) -> JoinPlan:
+    """The join of blocks with what it keeps."""
+    promises = [(block.node.schema, block.node.schemes) for block in blocks]
+    assert not isinstance(node.operator, Scan | Static | Results)
+    models = node.operator.state_models(*(schema for schema, _ in promises))
+    kept = sum(block.kept for block in blocks)
+    purged = {model.input for model in models if model.until.holds(promises)}
+    reachability = promised(PunctuationGraph(len(blocks), tuple(equalities)), [schemes for _, schemes in promises])
+    for i, block in enumerate(blocks):
+        if i in purged:
+            kept += block.rate * (reachability.rounds(i) if reachability.reaches_all(i) else 1)
+        elif _END not in block.node.schemes:
+            kept = math.inf
+    text = f"{node.label}({', '.join(block.text for block in blocks)})"
+    inputs = frozenset[int]().union(*(block.inputs for block in blocks))
+    return JoinPlan(inputs, node, text, max(block.rate for block in blocks), kept)
