@@ -68,6 +68,25 @@ def test_it_is_judged_as_it_runs(options: list[str], runs: bool, started: list[A
     assert bool(started) == runs
 
 
+CYCLE = "".join(
+    f"CREATE TABLE {name} ({ddl}) USING punctuated_xml OPTIONS (path '{name}.xml', rowTag 'r', schemes '{said}');"
+    for name, ddl, said in [("s1", "a INT, b INT", "b"), ("s2", "b INT, c INT", "c"), ("s3", "a INT, c INT", "a")]
+) + "SELECT s1.a FROM s1, s2, s3 WHERE s1.b = s2.b AND s2.c = s3.c AND s3.a = s1.a;"  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "runs"), [([], True), (["--as-written"], False)])
+def test_what_is_safe_as_one_join_is_not_refused(
+    options: list[str], runs: bool, started: list[Any], tmp_path: Path
+) -> None:
+    """Li et al. 2006, Fig. 5 and 7."""
+    (tmp_path / "query.sql").write_text(CYCLE)
+    done = CliRunner().invoke(
+        app, ["run", str(tmp_path / "query.sql"), "-o", str(tmp_path / "out"), "--follow", *options]
+    )
+    assert bool(started) == runs
+    assert isinstance(done.exception, UnsafeQuery) != runs
+
+
 @pytest.mark.spark
 def test_start_refuses_it_unless_it_may_be(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
