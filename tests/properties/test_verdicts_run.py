@@ -73,7 +73,7 @@ def promising(draw: st.DrawFn) -> Judged:
 
 def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @settings(
-        max_examples=max(10, settings().max_examples // 10),
+        max_examples=max(10, settings().max_examples // 5),
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
