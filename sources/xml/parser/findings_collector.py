@@ -44,7 +44,7 @@ class FindingsCollector:
     def findings(self, ranges: Sequence[ByteRange], said: Counter[str]) -> Findings:
         """What was noticed in ranges, their punctuations having been such (`restriction_counts`)."""
         found = Findings(
-            bytes=sum(range_.end - range_.start for range_ in ranges),
+            bytes=sum(range_.length for range_ in ranges),
             tuples=self._tuples,
             read=self._parser.batches.read,
             had=frozenset(self._had),

@@ -11,6 +11,7 @@ from lxml import etree
 from punct_ns.errors import InputError
 from sources.xml.options.leaf_tree import local_tag
 from sources.xml.splits.byte_ranges import ByteRange
+from sources.xml.splits.charset import FlawError
 from sources.xml.splits.documents import open_document
 
 MUCH, LITTLE = 1 << 16, 1 << 13
@@ -57,7 +58,7 @@ def _events(
         with open_document(path) as file:
             file.seek(start)
             parser.feed(b"".join(tag.encode() for tag in open_ if start) + file.read(end - start))
-    except (InputError, etree.XMLSyntaxError):
+    except (InputError, FlawError, etree.XMLSyntaxError):
         pass  # what came before it shows what there is
     try:
         yield from parser.read_events()

@@ -32,7 +32,7 @@ class ReadTask(InputPartition):
         tasks: list[list[ByteRange]] = [[]]
         taken = 0
         for range_ in ranges:
-            length = range_.end - range_.start
+            length = range_.length
             if tasks[-1] and taken + length > size:
                 tasks.append([])
                 taken = 0
@@ -67,7 +67,7 @@ class MicroBatches:
 
     def _is_short(self, start: Offset, after: Offset, ranges: Sequence[ByteRange], budget: int | None) -> bool:
         """Whether a slice takes less than it might, there being no more."""
-        left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+        left = None if budget is None else budget - sum(range_.length for range_ in ranges)
         if after.document - start.document == self._options.max_files_per_slice:
             return False
         return left is None or left >= SMALLEST_WINDOW

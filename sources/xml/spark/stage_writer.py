@@ -119,7 +119,7 @@ class _Stream:
             "source": self._options.source,
             "path": self._file.close(),
             "tuples": self._file.tuples,
-            "bytes": sum(range_.end - range_.start for range_ in ranges),
+            "bytes": sum(range_.length for range_ in ranges),
             "first_position": min(positions, default=None),
             "last_position": max(positions, default=None),
             "part": self._part.text(),

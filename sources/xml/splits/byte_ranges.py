@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Literal
 
 from sources.xml.options.option_table import WhenDoctype
 from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.compression import RATIO, WHOLE
 from sources.xml.splits.prolog import prolog_of
 from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
 
@@ -41,6 +43,14 @@ class ByteRange:
     ends: RangeEnd = "split"
     close: bool = False
     namespaces: tuple[str | None, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many bytes it has; about so many if it is a compressed document, none if that has gone since."""
+        if self.end != WHOLE:
+            return self.end - self.start
+        path = Path(self.path)
+        return RATIO * path.stat().st_size if path.exists() else 0
 
 
 @dataclass(frozen=True, slots=True)

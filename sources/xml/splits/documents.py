@@ -11,11 +11,12 @@ import os
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.local_paths import glob_of, local_path, split_glob
 from sources.xml.options.source import SourceOptions, structure_of_many
+from sources.xml.splits.compression import decompressed
 
 DOCUMENT_LOG = "documents.jsonl"
 
@@ -78,13 +79,13 @@ class Documents:
 
 
 def open_document(path: str) -> BinaryIO:
-    """The bytes of a document.
+    """The bytes of a document, of what it holds if it is compressed.
 
     Raises:
         InputError: It cannot be opened.
     """
     try:
-        return Path(path).open("rb")
+        return cast("BinaryIO", decompressed(path) or Path(path).open("rb"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 

@@ -88,7 +88,7 @@ class Planner:
             if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
                 at = self._passed(at, passed, ranges)
                 continue
-            left = None if budget is None else budget - sum(range_.end - range_.start for range_ in ranges)
+            left = None if budget is None else budget - sum(range_.length for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
             found = scan_splits(

@@ -113,11 +113,7 @@ def _after_declaration(text: bytes) -> int:
 
 
 _NO_XML = (
-    (b"\x1f\x8b", "the document is compressed: unpack it, for instance with gunzip"),
     (b"PK\x03\x04", "the document is a ZIP archive: unpack it"),
-    (b"BZh", "the document is compressed: unpack it, for instance with bunzip2"),
-    (b"\xfd7zXZ", "the document is compressed: unpack it, for instance with unxz"),
-    (b"\x28\xb5\x2f\xfd", "the document is compressed: unpack it, for instance with unzstd"),
     (codecs.BOM_UTF8, "the document begins with two byte order marks: take one of them away"),
 )
 """How files begin that hold no XML as they are, and what to do."""

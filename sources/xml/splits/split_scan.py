@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal
@@ -12,6 +13,7 @@ from punct_ns.errors import InputError
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.compression import WHOLE, is_compressed
 from sources.xml.splits.documents import open_document
 from sources.xml.splits.namespaces import TupleNamespaces
 from sources.xml.splits.prolog import Prolog, prolog_of
@@ -91,6 +93,8 @@ def _scan(
     nothing = SplitScan([], origin.byte, origin.open, "more")
     if size == origin.byte and not settled:
         return nothing
+    if is_compressed(origin.path):
+        return _compressed(origin, options, first)
     with open_document(origin.path) as file:
         try:
             prolog = prolog_of(file, size, complete=settled, encoding=options.encoding, doctype=options.doctype)
@@ -221,6 +225,17 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
     except (etree.XMLSyntaxError, FlawError):
         return True
     return False
+
+
+def _compressed(origin: ScanOrigin, options: SourceOptions, first: TupleNamespaces) -> SplitScan:
+    """A compressed document: one range, for one task; it is there as a whole, since nobody could tell otherwise."""
+    with contextlib.suppress(FlawError), open_document(origin.path) as file:
+        prolog = prolog_of(file, WHOLE, complete=True, encoding=options.encoding, doctype=options.doctype)
+        if prolog is not None and prolog.charset.splittable:
+            file.seek(prolog.content)
+            point = _first(origin, prolog)
+            first.look(file.read(SCAN_WINDOW), point, prolog.charset)
+    return SplitScan([ByteRange(origin.path, origin.base, 0, WHOLE, ends="root")], WHOLE, (), "ended")
 
 
 def _whole(

@@ -79,7 +79,6 @@ def test_a_long_document_type_declaration_is_read_in_linear_time() -> None:
     [
         (b"<!DOCTYPE r><!DOCTYPE r><r/>", "invalid element name"),
         (b"<!DOCTYPE r [<!ELEMENT>]><r/>", "Space required after"),
-        (b"\x1f\x8b\x08\x00abc", "gunzip"),
         (b"PK\x03\x04abc", "unpack"),
         (b"\xef\xbb\xbf\xef\xbb\xbf<r/>", "two byte order marks"),
         (b"text", "begin with an element"),
