@@ -25,6 +25,7 @@ from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way, on
 from punct_ns.errors import UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.pattern import WILDCARD
@@ -100,6 +101,10 @@ class Describe(Operator):
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """Yes."""
         return True
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of the attributes."""
+        return [((0, on(self.attributes, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """With attributes to watch, what describes both kinds, and what was made of it."""

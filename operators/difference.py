@@ -26,6 +26,7 @@ from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Want, Way, constants, like, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -68,6 +69,25 @@ class Difference(Operator):
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """Yes: δ(R) − S = R − S, and so for S."""
         return True
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The undecided, and what may decide."""
+        names = self.attributes.names
+        deciding = [Waiting("second", "tuples of the second input", names, blocks=False)]
+        return [Waiting("undecided", "undecided tuples", names), *deciding,
+                Waiting("emitted", "emitted tuples", names, blocks=False)]  # fmt: skip
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That the other input does not have it; of what may decide, that the first does not have it again."""
+        return [(self._same(row, 1 if log == "undecided" else 0, inputs),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The first input's, and what decides its tuples."""
+        undecided = held.rows("undecided", self.attributes.names, like(p))
+        return [without((0, recast(p, inputs[0])), undecided, lambda row: self._same(row, 1, inputs), *inputs)]
+
+    def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
+        return side, constants(self.attributes.names, row, inputs[side], inputs[side].names)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Three logs of tuples, what each input has said, what went out of it, and what waits."""

@@ -21,6 +21,7 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Way, constants
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -56,6 +57,18 @@ class Distinct(Operator):
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """Yes: δ(δ(R)) = δ(R)."""
         return True
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """What may come again."""
+        return [Waiting("tuples", "tuples", inputs[0].names, blocks=False)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That it does not come again."""
+        return [((0, constants(inputs[0].names, row, inputs[0])),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The same of the input."""
+        return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that may come again."""

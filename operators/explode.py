@@ -23,6 +23,7 @@ from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way, on
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -81,6 +82,10 @@ class Explode(Operator):
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         """The same names: no punctuation speaks of the element."""
         return [tuple(among(names, inputs[0]))]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of the input's attributes; of elements nothing is said."""
+        return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Nothing is kept."""

@@ -25,6 +25,7 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Way, constants, on
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -90,6 +91,18 @@ class GroupBy(Operator):
         """Where each aggregate that is needed is MIN, MAX or of DISTINCT values, or there is none."""
         asked = self.pruned(needed).aggregates
         return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in asked)
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The groups."""
+        return [Waiting("groups", "groups", self.keys)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That its group is closed."""
+        return [((0, constants(self.keys, row, inputs[0])),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of groups."""
+        return [((0, on(self.keys, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The groups that are not complete, and what is said of groups."""

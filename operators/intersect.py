@@ -25,6 +25,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
+from operators.wants import Held, Row, Waiting, Want, Way, constants, like, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -67,6 +68,31 @@ class Intersect(Operator):
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
         """Yes: δ(R) ∩ S = R ∩ S, and so for S."""
         return True
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """What waits for its like, and what may come again: it never goes out for a punctuation."""
+        logs = {
+            "side-0": "tuples of the first input",
+            "side-1": "tuples of the second input",
+            "emitted": "emitted tuples",
+        }
+        return [Waiting(log, what, self.attributes.names, blocks=False) for log, what in logs.items()]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That the other input does not have it; of what went out, that one of them does not have it again."""
+        sides = {"side-0": (1,), "side-1": (0,), "emitted": (0, 1)}[log]
+        return [(self._same(row, side, inputs),) for side in sides]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """Either input's, and what purges its tuples."""
+        return [self._wanted_of(side, p, held, inputs) for side in range(2)]
+
+    def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
+        kept = held.rows(f"side-{side}", self.attributes.names, like(p))
+        return without((side, recast(p, inputs[side])), kept, lambda row: self._same(row, 1 - side, inputs), *inputs)
+
+    def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
+        return side, constants(self.attributes.names, row, inputs[side], inputs[side].names)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of one input alone, and those that went out; what each input has said, and what waits."""

@@ -33,7 +33,8 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
+from operators.wants import Held, Row, Waiting, Way, like, whole, without
+from punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -137,6 +138,48 @@ class Join(Operator):
     def _is_equivalent(self, side: int) -> bool:
         """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
         return 1 - side not in _PRESERVED[self.kind]
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The tuples of both sides; those without a partner so far, of a preserved side, go out in the end."""
+        found = []
+        for side, name in enumerate(("left", "right")):
+            alone, partnered = _log_names(side)
+            preserved, keys = side in _PRESERVED[self.kind], self.equi_join.on[side]
+            found.append(Waiting(alone, f"tuples of the {name} side", keys, blocks=preserved))
+            if preserved:
+                found.append(Waiting(partnered, f"tuples of the {name} side with a partner", keys, blocks=False))
+        return found
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That no more partner of it comes."""
+        side = next(side for side in range(2) if log in _log_names(side))
+        return [(self.equi_join.partner_of(side, row, inputs),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """Either side's, as far as it is the output's, and what purges the side's tuples."""
+        ways = [self._wanted_of(side, p, held, inputs) for side in range(2)]
+        found = [way for way in ways if way is not None]
+        return found or [whole(*inputs)]
+
+    def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
+        """The way by what one side says; None where that is not said of the output."""
+        begin = 0 if side == 0 else len(inputs[0])
+        own = dict(enumerate(p.patterns[begin : begin + len(inputs[side])]))
+        is_preserved = side in _PRESERVED[self.kind] or self.kind == "inner"
+        if not is_preserved and all(matches(pattern, None) for pattern in own.values()):
+            return None  # of a tuple of nulls it does not speak
+        if self._is_equivalent(side):
+            for mine, theirs in zip(*(self.equi_join.on[i] for i in (side, 1 - side)), strict=True):
+                at, other = inputs[side].index(mine), p.patterns[p.schema.index(theirs)]
+                if other != WILDCARD:
+                    own[at] = meet(own[at], meet(other, NOT_NULL, inputs[side][at].domain), inputs[side][at].domain)
+        said = Punctuation.at(inputs[side], own)
+        rows: list[Row] = []
+        for log in _log_names(side):
+            if (some := held.rows(log, self.equi_join.on[side], like(said))) is None:
+                return whole(*inputs)
+            rows += some
+        return without((side, said), rows, lambda row: self.equi_join.partner_of(side, row, inputs), *inputs)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""

@@ -19,6 +19,7 @@ from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -71,6 +72,10 @@ class Merge(Operator):
     def is_associative(self) -> bool:
         """Yes."""
         return True
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The same of every input."""
+        return [tuple((i, recast(p, schema)) for i, schema in enumerate(inputs))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What each input has said, and what all of them."""

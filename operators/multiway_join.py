@@ -36,7 +36,9 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
+from operators.wants import Held, Row, Waiting, Way, like, whole
 from punct_ns.errors import QueryError
+from punct_ns.pattern import Constant, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
@@ -120,6 +122,42 @@ class MultiwayJoin(Operator):
             name: [other for i, other in self.graph.classes[key].items() if i != input_]
             for key, name in self.graph.keys(input_).items()
         }
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The tuples of each input, for their partners in all others."""
+        return [
+            Waiting(f"input-{i}", f"tuples of input {i + 1}", tuple(self.graph.keys(i).values()), blocks=False)
+            for i in range(self.inputs)
+        ]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That no more partner of it comes; where another input is not joined with its own, none at all."""
+        return [self._partners(int(log.removeprefix("input-")), row, inputs)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """Any input's, as far as it is the output's, and what purges the input's tuples."""
+        ways = []
+        for i, schema in enumerate(inputs):
+            own = {at: p.patterns[p.schema.index(name)] for at, name in enumerate(schema.names)}
+            for name, others in self._equal_to(i).items():
+                at = schema.index(name)
+                for other in others:
+                    own[at] = meet(own[at], p.patterns[p.schema.index(other)], schema[at].domain)
+            said = Punctuation.at(schema, own)
+            rows = held.rows(f"input-{i}", tuple(self.graph.keys(i).values()), like(said))
+            if rows is not None:
+                wants = (want for row in rows for want in self._partners(i, row, inputs))
+                ways.append(tuple(dict.fromkeys([(i, said), *wants])))
+        return ways or [whole(*inputs)]
+
+    def _partners(self, i: int, row: Row, inputs: Sequence[Schema]) -> Way:
+        """Of each other input, by what it has equal to a row's attributes."""
+        mine = self.graph.keys(i)
+        return tuple(
+            (j, Punctuation.of(inputs[j], {name: Constant(row[mine[key]])
+                                           for key, name in self.graph.keys(j).items() if key in mine}))
+            for j in range(self.inputs) if j != i
+        )  # fmt: skip
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due."""

@@ -28,14 +28,17 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way
 from punct_ns.image import image
 from punct_ns.isolated import isolated
-from punct_ns.pattern import WILDCARD, Pattern
+from punct_ns.pattern import WILDCARD, Pattern, patterns, values
+from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_pattern
+from punct_ns.recast import narrowed, recast_pattern
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, quoted
+from punct_ns.value_set import ValueSet
 
 CHOICES = 16
 """Ways to write a punctuation where attributes are both copied and computed with, beyond which the rest is left out."""
@@ -151,6 +154,26 @@ class Project(Operator):
         folded = {name.lower() for name in names}
         sources = [column.source for column in self.columns if column.attribute.name.lower() in folded]
         return [tuple(dict.fromkeys(inputs[0].attribute(name).name for name in sources if name))]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of copies, and of monotone columns' preimages: of other columns nothing is said."""
+        schema, own = inputs[0], dict[int, ValueSet]()
+        for i in p.restricted:
+            column = self.columns[i]
+            if column.source is None:
+                continue
+            at = schema.index(column.source)
+            of = schema[at].domain
+            if column.monotone is None:
+                found: ValueSet | None = values(narrowed(p.patterns[i], p.schema[i].domain, of), of)
+            else:
+                f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
+                closed = values(p.patterns[i], p.schema[i].domain)
+                found = f and preimage(closed, of, f, falling=column.monotone.falling)
+            if found is not None:
+                own[at] = found.intersection(own.get(at, found))
+        choices = (patterns(found) for found in own.values())
+        return [tuple((0, Punctuation.at(schema, dict(zip(own, chosen, strict=True)))) for chosen in product(*choices))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What was said of the attributes that are there in some form; where f is monotone, of each f(x), too."""

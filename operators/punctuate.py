@@ -27,6 +27,7 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -77,6 +78,10 @@ class Punctuate(Operator):
     def parameters(self, output: Schema) -> str:
         """The rule."""
         return str(self.rule)
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The same of the input, if the rule does not say it."""
+        return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What the rule needs, what punctuate has said, and what went out."""

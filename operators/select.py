@@ -23,7 +23,10 @@ from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 
@@ -82,6 +85,10 @@ class Select(Operator):
     def punctuating(self) -> Select:
         """With punctuations for what is excluded."""
         return replace(self, punctuates=True)
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The same of the input, without what is excluded and said to be."""
+        return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.says(*inputs))))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """On request, what was said."""

@@ -29,7 +29,8 @@ from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.pattern import EMPTY, NOT_NULL, meet
+from operators.wants import Held, Row, Waiting, Way, like, on, without
+from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -112,6 +113,27 @@ class SemiJoin(Operator):
     def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual)
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The undecided, which an anti join puts out in the end, and what may decide."""
+        undecided = Waiting("undecided", "undecided tuples of the left side", self.left_on, blocks=self.anti)
+        return [undecided, Waiting("right", "keys of the right side", self.right_on, blocks=False)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That no more partner of it comes."""
+        return [(self.equi_join.partner_of(0 if log == "undecided" else 1, row, inputs),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
+        undecided, equi_join = held.rows("undecided", self.left_on, like(p)), self.equi_join
+        ways = [without((0, p), undecided, lambda row: equi_join.partner_of(0, row, inputs), *inputs)]
+        keys = on(self.left_on, p, equi_join.keys(0, inputs))
+        if not self.anti and any(not matches(keys.patterns[i], None) for i in keys.restricted):
+            theirs = recast(keys, equi_join.keys(1, inputs))
+            kept = held.rows("right", self.right_on, like(theirs))
+            first = 1, on(self.right_on, theirs, inputs[1])
+            ways.append(without(first, kept, lambda row: equi_join.partner_of(1, row, inputs), *inputs))
+        return ways
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided and what decides, what is said of keys, what went out of it, and what waits."""

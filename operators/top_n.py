@@ -30,6 +30,7 @@ from operators.state.completion import completed, completion_sets, forget_comple
 from operators.state.operator_state import OperatorState
 from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Way, constants, on
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -103,6 +104,18 @@ class TopN(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The groups: what looks at them alone selects whole ones."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The first tuples, by their groups."""
+        return [Waiting("tuples", "first tuples", self.groups)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That its group is closed."""
+        return [((0, constants(self.groups, row, inputs[0])),)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of groups."""
+        return [((0, on(self.groups, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Of the groups that are not complete the first tuples, and what is said of groups."""

@@ -6,8 +6,11 @@ stands, and only its values change their type.
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from punct_ns.domain import Domain, Value
-from punct_ns.pattern import Constant, List, Pattern, Range, canonical
+from punct_ns.notation import format_pattern, parse_pattern
+from punct_ns.pattern import WILDCARD, Constant, List, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
@@ -23,6 +26,30 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
         return punctuation
     pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
     return Punctuation(schema, tuple(recast_pattern(p, old.domain, new.domain) for p, old, new in pairs))
+
+
+def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
+    """The pattern over a domain of which the old one is wider, as far as it is of its values; the wildcard at worst.
+
+    >>> wide, narrow = Domain("DOUBLE"), Domain("INT")
+    >>> narrowed(Constant(5.0), wide, narrow)
+    Constant(value=5)
+    >>> narrowed(Range(1.5, None), wide, narrow)
+    Range(low=2, high=None, low_closed=True, high_closed=False)
+    """
+    if old == new:
+        return pattern
+    if isinstance(pattern, Constant | List):
+        listed = pattern.values if isinstance(pattern, List) else (pattern.value,)
+        whole = (int(v) if isinstance(v, float | Decimal) and v == v // 1 else v for v in listed)
+        try:
+            return canonical(List(tuple(None if v is None else new.normal(v) for v in whole)), new)
+        except ValueError:
+            return WILDCARD
+    try:
+        return parse_pattern(format_pattern(pattern, old), new)
+    except ValueError:
+        return WILDCARD
 
 
 def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:

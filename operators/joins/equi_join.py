@@ -16,6 +16,7 @@ from operators.state.behaviour import Slice, Tuples, bag_union
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
+from operators.wants import Row, Want, constants
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -67,6 +68,10 @@ class EquiJoin:
             (state.inputs[side].index(mine), state.inputs[1 - side].index(theirs))
             for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
         ]
+
+    def partner_of(self, side: int, row: Row, inputs: Sequence[Schema]) -> Want:
+        """That no more partner of a side's row comes."""
+        return 1 - side, constants(self.on[side], row, inputs[1 - side], self.on[1 - side])
 
     def equivalents(self, side: int) -> dict[str, tuple[str]]:
         """For a side's join attributes, in lower case, those equal to them."""

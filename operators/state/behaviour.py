@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from operators.groupings import Benefits
 from operators.logical_properties import LogicalProperties
+from operators.wants import Wants
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 
@@ -47,7 +48,7 @@ class Slice:
     punctuations: tuple[Punctuation, ...] = ()
 
 
-class Operator(LogicalProperties, Benefits, Protocol):
+class Operator(LogicalProperties, Benefits, Wants, Protocol):
     """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
 
     What one behaviour finds for the next ones of its slice has a name in the scratch of the state. What the optimizer

@@ -14,6 +14,7 @@ from punct_ns.slices import quoted
 from tests.harness.running import Done, Items, Row, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.waiting.kept_rows import KeptRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,13 @@ class Walk:
         assert not isinstance(node.operator, Scan | Static | Results)
         inputs = tuple(n.schema for n in node.inputs)
         return OperatorState(self._stores[node], inputs, node.operator.state_schema(*inputs), self._records[node])
+
+    def kept(self, node: Node) -> KeptRows:
+        """What an operator keeps, read from what the last slice recorded."""
+        assert not isinstance(node.operator, Scan | Static | Results)
+        logs = node.operator.state_schema(*(n.schema for n in node.inputs)).logs
+        record = self._records[node]
+        return KeptRows(self.directory / self.names[node], logs, {} if record is None else record["kept"])
 
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""

@@ -1,13 +1,23 @@
-"""`xmlstream explain`: what is known of a query before it runs."""
+"""`xmlstream explain`: what is known of a query before it runs, and what one that has begun waits for."""
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from punct_ns.errors import UsageError
 from xmlstream.cli.command_arguments import name_values, query_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from punct_ns.domain import Domain
+    from punct_ns.image import Function
+    from punct_ns.schema import Attribute
 
 
 class Format(StrEnum):
@@ -20,7 +30,9 @@ class Format(StrEnum):
 
 
 def explain(
-    query: Annotated[str, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")],
+    query: Annotated[
+        str | None, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")
+    ] = None,
     define: Annotated[
         list[str] | None,
         typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
@@ -34,15 +46,44 @@ def explain(
     plans: Annotated[
         bool, typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps.")
     ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="What the query of this checkpoint waits for, and of whom.")
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key",
+            help="With --checkpoint, whether these results are out, and else what is missing.",
+            metavar="NAME=PATTERN",
+        ),
+    ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
     ] = Format.TEXT,
 ) -> None:
-    """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks."""
+    """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks.
+
+    With --checkpoint: say of a query that runs, was stopped or has died what it waits for, and who must say it.
+    """
+    if (query is None) == (checkpoint is None):
+        raise UsageError(
+            "a query to be judged, or a checkpoint to be looked into, is wanted, and not both",
+            hint="xmlstream explain QUERY.sql, or xmlstream explain --checkpoint DIR",
+        )
+    if checkpoint is not None:
+        if define or follow or as_written or plans:
+            raise UsageError("--define, --follow, --as-written and --plans are of a query's text, and no checkpoint's")
+        if format_ not in (Format.TEXT, Format.JSON):
+            raise UsageError(f"what a checkpoint waits for is no {format_.value}", hint="--format text or json")
+        typer.echo(_waiting(checkpoint, name_values(key, "--key", "NAME=PATTERN"), as_json=format_ is Format.JSON))
+        return
+    if key:
+        raise UsageError("--key asks of a query that has begun", hint="name its --checkpoint")
     from xmlstream.optimizer.rules import join_choices, optimized
     from xmlstream.safety.explanation import explained
     from xmlstream.sql import script as scripts
 
+    assert query is not None
     text, called = query_text(query)
     root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
     if plans:
@@ -51,3 +92,34 @@ def explain(
         return
     root = root if as_written else optimized(root)
     typer.echo(explained(root, follow=follow, format_=format_.value, title=called, query=text))
+
+
+def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
+    from xmlstream.waiting.inspection import inspect
+    from xmlstream.waiting.words import in_words
+
+    report = inspect(checkpoint, key, functions=_BySpark(checkpoint))
+    return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
+
+
+class _BySpark:
+    """Expressions computed by Spark, which is started when the first of them is asked for."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+        self._session: SparkSession | None = None
+
+    def __call__(self, expression: str, x: Attribute, y: Domain, local: bool) -> Function | None:
+        from operators.expressions.constant_evaluation import evaluated
+
+        return evaluated(expression, x, y, self._spark(), local=local)
+
+    def _spark(self) -> Any:
+        if self._session is None:
+            from xmlstream.runtime.sealed_json import unseal
+            from xmlstream.session.spark_session import open_session
+
+            self._session = open_session("local[1]")
+            zone = unseal(self._checkpoint / "query.json")["timeZone"]
+            self._session.conf.set("spark.sql.session.timeZone", zone)
+        return self._session

@@ -1,6 +1,7 @@
 """The checkpoint: the directory in which a query's state lives, and what of it counts.
 
     query.json        which query it is, and where its results go (`xmlstream.runtime.same_query`)
+    plan.json         the plan that runs, for who looks at it (`xmlstream.plan.plan_json`)
     commits/          a record for each of the last slices (`xmlstream.runtime.commit_log`)
     state/            the kept tuples of the operators (`operators.state.segments`)
     published.jsonl   the documents that went out, those in the last records excepted

@@ -27,7 +27,7 @@ from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.findings import OVERDUE, Noticed
-from xmlstream.runtime.metrics import OperatorReport, SliceReport
+from xmlstream.runtime.metrics import OperatorReport, SliceReport, waiting_since
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
@@ -68,6 +68,7 @@ class Execution:
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
+        self._waiting: dict[str, Any] = (latest or {}).get("waiting", {})
         operators = latest["operators"] if latest else {}
         self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
@@ -148,13 +149,14 @@ class Execution:
             "report": report.json(),
             "noticed": noticed.record(),
         }
+        waiting = record["waiting"] = waiting_since(self._waiting, operators, [slice_id, now.isoformat()])
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed = now, noticed
+        self._time, self.noticed, self._waiting = now, noticed, waiting
         self._committed(record, drafts)
 
     def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:

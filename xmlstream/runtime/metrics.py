@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,25 @@ class SliceReport:
     def json(self) -> dict[str, Any]:
         """As a JSON object."""
         return asdict(self)
+
+
+def waiting_since(
+    before: Mapping[str, Any], operators: Iterable[OperatorReport], now: Sequence[Any]
+) -> dict[str, dict[str, Any]]:
+    """Of each operator that keeps tuples, from which slice on it has never been without any, and when some left last.
+
+    Args:
+        before: The same as of the slice before.
+        operators: The reports of this slice.
+        now: Its number and its recorded time.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in operators:
+        known = before.get(one.name, {})
+        progress = now if one.purged else known.get("progress")
+        if one.kept or progress:
+            found[one.name] = {"since": (known.get("since") or now) if one.kept else None, "progress": progress}
+    return found
 
 
 class MetricsFile:

@@ -23,6 +23,7 @@ from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_o
 from sources.xml.spark.shared_scan import shared_scans
 from xmlstream.plan.nodes import Node, Scan, Static, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.plan.plan_json import PLAN_FILE, encoded
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.launched import Handle, Launched
@@ -30,6 +31,7 @@ from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import MetricsFile
 from xmlstream.runtime.preflight import require_documents
 from xmlstream.runtime.recovery import Recovered, recover
+from xmlstream.runtime.sealed_json import seal
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
@@ -106,6 +108,7 @@ def _launched(
 ) -> Launched:
     checkpoint = recovered.checkpoint
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
+    seal(checkpoint.directory / PLAN_FILE, encoded(root))
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
     watcher = settings.watcher or Nobody()

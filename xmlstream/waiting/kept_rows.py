@@ -1,0 +1,120 @@
+"""Kept rows of an operator, read from the segments of a checkpoint without Spark, and without touching them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from operators.state.durable import data_files
+from operators.state.state_schema import LogSchema
+from operators.wants import Row
+from punct_ns.domain import Value
+from punct_ns.pattern import Pattern, matches
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import in_utc
+
+MOST = 1000
+"""Rows up to which it is told of each what it waits for, where another punctuation waits for all of them."""
+
+
+class KeptRows:
+    """The rows of one operator's logs, as a commit has them.
+
+    Raises:
+        OSError, pa.ArrowException: A segment is gone, as where the query has gone on.
+    """
+
+    def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, Any]) -> None:
+        """Take up what a commit recorded.
+
+        Args:
+            directory: Where the operator's segments lie.
+            declared: Its logs.
+            record: What the commit recorded of them, by name.
+        """
+        self._directory, self._declared, self._record = directory, declared, record
+
+    def count(self, log: str) -> int:
+        """How many rows are kept."""
+        return int(self._record[log]["rows"]) if log in self._record else 0
+
+    def rows(self, log: str, attributes: Sequence[Attribute], like: Mapping[str, Pattern]) -> list[Row] | None:
+        """The different rows over these attributes that match the patterns; None where they are too many."""
+        found: list[Row] = []
+        for row in self.each(log, attributes):
+            if all(matches(pattern, row[name]) for name, pattern in like.items()):
+                found.append(row)
+                if len(found) > MOST:
+                    return None
+        return found
+
+    def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
+        """The different rows over these attributes, in their order, null first."""
+        if not self.count(log):
+            return
+        known: dict[tuple[Value | None, ...], None] = {}
+        for part in self._record[log]["segments"]:
+            known |= dict.fromkeys(self._of(part, log, attributes))
+        for values in sorted(known, key=lambda values: [(v is not None, v) for v in values]):
+            yield {a.name: value for a, value in zip(attributes, values, strict=True)}
+
+    def _of(self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a segment that were neither purged nor removed since."""
+        purging = self._declared[log].purging
+        purged = PunctuationSet(purging)
+        purged.add_all(Punctuation.parse(text, purging) for text in self._record[log]["purging"][part["since"] :])
+        removed = [self._removed(one) for one in part["removed"]]
+        gone = [name for names, _ in removed for name in names]
+        names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
+        table = self._table(part["name"], names)
+        if not table.num_columns:
+            yield ()
+            return
+        # Different rows alone: groups of many tuples are told once.
+        table = in_utc(table.group_by(table.column_names).aggregate([]))
+        domains = {a.name.lower(): a for a in (*attributes, *purging)}
+        columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
+        for i in range(table.num_rows):
+            here = {name: column[i] for name, column in columns.items()}
+            if purged and purged.matches([here[name.lower()] for name in purging.names]):
+                continue
+            if any(tuple(here[name] for name in of) in rows for of, rows in removed):
+                continue
+            yield tuple(here[a.name.lower()] for a in attributes)
+
+    def _removed(self, segment: Mapping[str, Any]) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
+        table = in_utc(self._table(segment["name"], None))
+        columns = [_normal(column, None) for column in table.columns]
+        return tuple(name.lower() for name in table.column_names), set(zip(*columns, strict=True))
+
+    def _table(self, segment: str, names: Sequence[str] | None) -> pa.Table:
+        """Columns of a segment, whatever their case; all without names."""
+        parts = [pq.ParquetFile(part) for part in data_files(self._directory / segment)]
+        if not parts:
+            raise FileNotFoundError(segment)
+        wanted = None if names is None else {name.lower() for name in names}
+        there = [name for name in parts[0].schema_arrow.names if wanted is None or name.lower() in wanted]
+        return pa.concat_tables([part.read(columns=there) for part in parts])
+
+
+def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
+    """The values of a column, as punctuations have them."""
+    values = column.to_pylist()
+    if attribute is None or attribute.domain.opaque:
+        return list(values)
+    return [None if value is None else attribute.domain.normal(value) for value in values]
+
+
+def attributes_of(names: Sequence[str], inputs: Sequence[Schema]) -> list[Attribute]:
+    """The attributes of these names, of whichever input has them; each under the name that is asked for."""
+    found = []
+    for name in names:
+        schema = next(schema for schema in inputs if name.lower() in map(str.lower, schema.names))
+        found.append(Attribute(name, schema.attribute(name).domain))
+    return found

@@ -1,0 +1,133 @@
+"""What a punctuation lacks: who must say what, that it comes, followed from an operator back to the sources.
+
+Each operator says which punctuations of its inputs bring about one of its output (`operators.wants`); where there are
+several ways, the one that lacks least is told. At a source, what it has said is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operators.punctuate import Punctuate
+from operators.wants import Row, Way
+from punct_ns.domain import Domain
+from punct_ns.pattern import Pattern
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.remainder import remainder
+from punct_ns.schema import Attribute
+from punct_ns.scheme import Scheme
+from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.waiting.kept_rows import KeptRows, attributes_of
+
+if TYPE_CHECKING:
+    from punct_ns.image import Function
+
+Functions = Callable[[str, Attribute, Domain, bool], "Function | None"]
+"""Computes an expression over one attribute: its text, the attribute, the domain of its values, whether it is local."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What is wanted of a source, or of a rule that punctuates it, and what of that was not said yet."""
+
+    node: Node
+    wanted: Punctuation
+    missing: tuple[Punctuation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """What one operator keeps, and what its expressions mean."""
+
+    node: Node
+    kept: KeptRows
+    functions: Functions
+
+    def rows(self, log: str, names: Sequence[str], like: Mapping[str, Pattern]) -> Iterable[Row] | None:
+        """See `operators.wants.Held`."""
+        folded = {name.lower(): name for name in names}
+        asked = {folded[name.lower()]: pattern for name, pattern in like.items() if name.lower() in folded}
+        return self.kept.rows(log, attributes_of(names, [below.schema for below in self.node.inputs]), asked)
+
+    def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
+        """See `operators.wants.Held`."""
+        return self.functions(expression, x, y, local)
+
+
+class Lacks:
+    """What parts of a plan lack, as of a commit."""
+
+    def __init__(
+        self, kept: Mapping[Node, KeptRows], said: Mapping[Node, PunctuationSet], functions: Functions
+    ) -> None:
+        """Take up what operators keep, what sources and rules have said, and who computes expressions."""
+        self._kept, self._said, self._functions = kept, said, functions
+        self._known: dict[tuple[Node, Punctuation], tuple[Lack, ...]] = {}
+
+    def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
+        """What a punctuation of a node's output lacks, of each source."""
+        if p.is_empty:
+            return ()
+        if (node, p) not in self._known:
+            self._known[node, p] = self._found(node, p)
+        return self._known[node, p]
+
+    def of_ways(self, node: Node, ways: Sequence[Way]) -> tuple[Lack, ...]:
+        """What the least of several ways lacks, by which the inputs of a node meet something."""
+        every = [self._together(lack for i, p in way for lack in self.of(node.inputs[i], p)) for way in ways]
+        return min(every, key=_burden)
+
+    def _found(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
+        operator = node.operator
+        if isinstance(operator, Scan | Static):
+            return (Lack(node, p, tuple(remainder(p, self._said[node]))),)
+        if isinstance(operator, Results):
+            return ()
+        if isinstance(operator, Punctuate):
+            left = remainder(p, self._said[node])
+            if not left:
+                return (Lack(node, p, ()),)
+            found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
+            return tuple(_by_rule(lack, node, operator) for lack in found)
+        held = HeldRows(node, self._kept[node], self._functions)
+        return self.of_ways(node, operator.wanted(p, held, *(below.schema for below in node.inputs)))
+
+    @staticmethod
+    def _together(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
+        """Of each source all that is wanted; what is missing as one set."""
+        wanted: dict[Node, PunctuationSet] = {}
+        missing: dict[Node, PunctuationSet] = {}
+        for lack in lacks:
+            wanted.setdefault(lack.node, PunctuationSet(lack.wanted.schema)).add(lack.wanted)
+            missing.setdefault(lack.node, PunctuationSet(lack.wanted.schema)).add_all(lack.missing)
+        return tuple(Lack(node, p, tuple(remainder_of(p, missing[node]))) for node, ps in wanted.items() for p in ps)
+
+
+def remainder_of(p: Punctuation, missing: PunctuationSet) -> list[Punctuation]:
+    """The missing parts that are of a punctuation."""
+    return missing.meets([p])
+
+
+def _burden(lacks: Sequence[Lack]) -> tuple[int, int, int]:
+    missing = [lack for lack in lacks if lack.missing]
+    return len(missing), sum(len(lack.missing) for lack in missing), len(lacks)
+
+
+def _by_rule(lack: Lack, node: Node, operator: Punctuate) -> Lack:
+    """The lack, as one of the rule that promises to say so where its source does not."""
+    below = node.inputs[0]
+    if lack.node != below or not lack.missing:
+        return lack
+    promised = below.operator.options.schemes if isinstance(below.operator, Scan) else ()
+    by_source, by_rule = (any(helps(which, p) for p in lack.missing) for which in (promised, operator.rule.promises()))
+    return Lack(node, lack.wanted, lack.missing) if by_rule and not by_source else lack
+
+
+def helps(schemes: Iterable[Scheme], p: Punctuation) -> bool:
+    """Whether one of the schemes promises punctuations that close this one, in the end."""
+    told = {p.schema[i].name.lower() for i in p.restricted}
+    speaking = (scheme.terms for scheme in schemes if scheme.terms)
+    return any(all(term.finite or term.attribute.lower() in told for term in terms) for terms in speaking)

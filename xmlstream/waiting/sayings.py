@@ -1,0 +1,65 @@
+"""When sources said something: by the commits since the last whole one; of what is older, by when it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTime:
+    """A slice, and the time recorded with it; `or_before` says that an earlier one may be meant."""
+
+    slice: int
+    time: datetime
+    or_before: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"slice": self.slice, "time": self.time.isoformat(), "or_before": self.or_before}
+
+    @staticmethod
+    def of(record: Mapping[str, Any], *, or_before: bool = False) -> SliceTime:
+        """That of a commit's record."""
+        return SliceTime(record["slice"], datetime.fromisoformat(record["time"]), or_before)
+
+
+class Sayings:
+    """What one source, or one rule, has said, and when: the records of commits, from a whole one on."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], name: str, schema: Schema) -> None:
+        self._schema = schema
+        self._added = [
+            (SliceTime.of(record, or_before=i == 0 and record["slice"] > 0),
+             record["operators"].get(name, {"sets": {}})["sets"].get("said", ()))
+            for i, record in enumerate(records)
+        ]  # fmt: skip
+
+    def whole(self) -> PunctuationSet:
+        """All that it has said."""
+        return PunctuationSet(self._schema, self._parsed(text for _, texts in self._added for text in texts))
+
+    def when(self, asked: Iterable[Punctuation]) -> dict[Punctuation, SliceTime]:
+        """With which slice each of these was said; absent is what was not."""
+        found: dict[Punctuation, SliceTime] = {}
+        open_, said = list(dict.fromkeys(asked)), PunctuationSet(self._schema)
+        for time, texts in self._added:
+            said.add_all(self._parsed(texts))
+            found |= {p: time for p in open_ if said.covers(p)}
+            open_ = [p for p in open_ if p not in found]
+            if not open_:
+                break
+        return found
+
+    def last(self) -> SliceTime | None:
+        """When it said something new the last time."""
+        return next((time for time, texts in reversed(self._added) if texts), None)
+
+    def _parsed(self, texts: Iterable[str]) -> Iterable[Punctuation]:
+        return (Punctuation.parse(text, self._schema) for text in texts)

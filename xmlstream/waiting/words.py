@@ -1,0 +1,107 @@
+"""What a query waits for, in words: operators, what they hold, and who must say what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from xmlstream.runtime.metrics import counted
+from xmlstream.waiting.report import Asked, Need, WaitingReport, Waits
+from xmlstream.waiting.sayings import SliceTime
+
+_UNITS = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def in_words(report: WaitingReport, now: datetime | None = None) -> str:
+    """The report in lines; `now` is the clock by which it is told how long ago something was."""
+    now = now or datetime.now(UTC)
+    lines = [f"{report.checkpoint}: {_when(report.at, now)}{', and its input has ended' if report.closed else ''}"]
+    if report.asked is not None:
+        return "\n".join([*lines, *_asked(report.asked, now)])
+    blocking = [waits for waits in report.waits if waits.blocks]
+    keeping = [waits for waits in report.waits if not waits.blocks]
+    if not blocking:
+        lines.append("Nothing waits.")
+    for waits in (*blocking, *keeping):
+        lines += _waits(waits, now)
+    return "\n".join(lines)
+
+
+def _waits(waits: Waits, now: datetime) -> Iterator[str]:
+    what = _number(waits.count, waits.what)
+    verb = "waits" if waits.count == 1 else "wait"
+    held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for others"
+    since = f", some since {_when(waits.since, now)}" if waits.since else ""
+    left = f"; the last to leave did in {_when(waits.progress, now)}" if waits.progress else "; none has left yet"
+    yield f"{waits.operator}: {held}{since}{left}"
+    for example in waits.examples:
+        key = ", ".join(f"{name}={value}" for name, value in example.key) or "the only group"
+        yield f"  {key} {_needs(example.needs, now)}"
+    if waits.count > len(waits.examples):
+        yield f"  and {waits.count - len(waits.examples):,} more"
+
+
+def _number(count: int, what: str) -> str:
+    """How many there are of something, which is named in the plural."""
+    first, space, rest = what.partition(" ")
+    if first.endswith("s"):
+        return f"{counted(count, first[:-1])}{space}{rest}"
+    second, space, more = rest.partition(" ")
+    return f"{count:,} {first} {second.removesuffix('s') if count == 1 else second}{space}{more}"
+
+
+def _needs(needs: Sequence[Need], now: datetime) -> str:
+    missing = [need for need in needs if need.missing]
+    said = [need for need in needs if not need.missing]
+    parts = [_missing(need) for need in missing]
+    parts += [f"{need.source} said it{_ago(need.said, now)}" for need in said[:3]]
+    if not missing:
+        return f"lacks nothing that is known: {'; '.join(parts) or 'no input is left'}"
+    return f"waits for {'; '.join(parts)}"
+
+
+def _missing(need: Need) -> str:
+    shown = ", ".join(need.missing[:3]) + (f" and {len(need.missing) - 3:,} more" if len(need.missing) > 3 else "")
+    if need.rule is not None:
+        return f"{need.source} ({need.rule}): {shown}"
+    promise = f"which promises {'; '.join(need.promised)}" if need.promised else "which promises nothing of the kind"
+    return f"{need.source}: {shown}, {promise}"
+
+
+def _asked(asked: Asked, now: datetime) -> Iterator[str]:
+    if asked.is_out:
+        yield f"{asked.key} is out of {asked.result}, and final{_final(asked.since, now)}."
+    else:
+        yield f"{asked.key} is not final in {asked.result}: it {_needs(asked.needs, now)}"
+    for operator, count in asked.held:
+        yield f"  {operator} holds {counted(count, 'row')} of it"
+    if not asked.is_out and not asked.held:
+        yield "  no operator holds anything of it yet"
+
+
+def _final(since: SliceTime | None, now: datetime) -> str:
+    return f" since {_when(since, now)}" if since is not None else ""
+
+
+def _when(at: SliceTime, now: datetime) -> str:
+    before = " or before" if at.or_before else ""
+    return f"slice {at.slice}{before}, {_span(now - at.time)} ago"
+
+
+def _ago(at: SliceTime | None, now: datetime) -> str:
+    if at is None:
+        return ""
+    more = " or more" if at.or_before else ""
+    return f" {_span(now - at.time)}{more} ago, in slice {at.slice}{' or before' if at.or_before else ''}"
+
+
+def _span(span: timedelta) -> str:
+    """A span of time in its largest unit.
+
+    >>> _span(timedelta(seconds=40)), _span(timedelta(minutes=90)), _span(timedelta(days=3))
+    ('40 s', '90 min', '3 days')
+    """
+    seconds = max(0, round(span.total_seconds()))
+    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= 2 * size), ("s", 1))
+    number = seconds // size
+    return f"{number} {unit}{'s' if unit == 'day' else ''}"
