@@ -84,8 +84,8 @@ class PurgeAfter:
     span: Duration | None = None
 
     @staticmethod
-    def parse(text: str) -> PurgeAfter:
-        """What the option says.
+    def parse(text: str, option: str = "purge_after") -> PurgeAfter:
+        """What an option of that name says.
 
         Raises:
             UsageError: It is neither a number of slices nor a span of time, or nothing at all.
@@ -104,9 +104,10 @@ class PurgeAfter:
                 limit = None
         hint = "say a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
         if limit is None:
-            raise UsageError(f"purge_after '{text}' is neither a number of slices nor a span of time", hint=hint)
+            raise UsageError(f"{option} '{text}' is neither a number of slices nor a span of time", hint=hint)
         if limit in (PurgeAfter(slices=0), PurgeAfter(span=Duration())):
-            raise UsageError(f"purge_after '{text}' would keep nothing from slice to slice", hint=hint)
+            nothing = "would keep nothing from slice to slice" if option == "purge_after" else "is no time at all"
+            raise UsageError(f"{option} '{text}' {nothing}", hint=hint)
         return limit
 
     def bound(self, now: Since) -> Since:

@@ -23,6 +23,8 @@ class CommonOptions(TypedDict, total=False):
         trigger: Of `start`, how often a slice begins at the most, such as `10s`.
         purge_after: How long tuples are kept at the most, such as `1000 slices`, `1 hour` or `PT1H`: older ones become
             dead letters, and from then on the result is not exact.
+        warn_after: How long nothing may come of a scheme that was promised, while tuples wait, until that is told:
+            `40 slices`, `10 minutes`, `PT10M`; by default both 40 slices and a minute.
         name: What Spark calls the query.
         on_slice: Called with the report of each committed slice.
         as_written: Run the plan that the query says, without the rules of the optimizer.
@@ -37,6 +39,7 @@ class CommonOptions(TypedDict, total=False):
     moved: bool
     trigger: str | None
     purge_after: str | None
+    warn_after: str | None
     name: str | None
     on_slice: Callable[[dict[str, Any]], None] | None
     as_written: bool

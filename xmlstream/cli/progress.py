@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,15 +51,16 @@ class Totals:
 
 @contextmanager
 def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Iterator[None]:
-    """Says what is noticed, now and then and at the end, each sentence once."""
+    """Says what is noticed, now and then, each thing once; at the end again, where numbers have changed."""
     done = threading.Event()
-    told: set[str] = set()
+    told: dict[Hashable, str] = {}
 
-    def say() -> None:
-        for finding in map(str, findings()):
-            if finding not in told:
-                told.add(finding)
-                console.print(f"noticed in {finding}", highlight=False, markup=False, soft_wrap=True)
+    def say(*, again: bool = False) -> None:
+        for finding in findings():
+            about, text = getattr(finding, "subject", str(finding)), str(finding)
+            if about not in told or (again and told[about] != text):
+                console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
+                told[about] = text
 
     def wait() -> None:
         while not done.wait(NOTICED_EVERY_SECONDS):
@@ -72,7 +73,7 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
     finally:
         done.set()
         thread.join()
-        say()
+        say(again=True)
 
 
 def lines(console: Console) -> Callable[[ReportJson], None]:

@@ -59,6 +59,13 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
             metavar="TIME",
         ),
     ] = None,
+    warn_after: Annotated[
+        str | None,
+        typer.Option(
+            help="Tell of a promised scheme of which nothing comes for so long, while tuples wait: '40 slices', PT10M.",
+            metavar="TIME",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What Spark's pages call the query.", metavar="NAME")] = None,
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
@@ -97,6 +104,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
                 "moved": moved,
                 "trigger": trigger,
                 "purge_after": purge_after,
+                "warn_after": warn_after,
                 "name": name,
             },
             {"master": master, "conf": configuration, "verbose": verbose, "keep_java_quiet": not traceback},

@@ -29,6 +29,7 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.findings import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, waiting_since
 from xmlstream.runtime.plan_state import PlanState
+from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
@@ -55,6 +56,7 @@ class Execution:
         on_commit: Callable[[dict[str, Any]], None],
         dead_letters: Path,
         purge_after: PurgeAfter | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.failure: BaseException | None = None
         self._busy = threading.Lock()
@@ -67,7 +69,7 @@ class Execution:
         self.committed: int | None = latest["slice"] if latest else None
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
-        self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}))
+        self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}), patience)
         self._waiting: dict[str, Any] = (latest or {}).get("waiting", {})
         operators = latest["operators"] if latest else {}
         self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
@@ -119,7 +121,7 @@ class Execution:
         for node in self._states:
             slices[node] = counted_later(self._advanced(node, slice_id, slices, ranges), node, observed)
         tables = {node: computed_table(slices[node], node) for node in self._results}
-        noticed = self.noticed.plus(self._found())
+        noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
             sink.draft(slice_id, tables[node], slices[node].punctuations, self._exactness(below, noticed))
             for sink, node, below in zip(self._sinks, self._results, self._below, strict=True)
@@ -158,6 +160,14 @@ class Execution:
         self._checkpoint.commit(record, unsynced)
         self._time, self.noticed, self._waiting = now, noticed, waiting
         self._committed(record, drafts)
+
+    def _kept_behind(self) -> dict[str, int]:
+        """How many tuples are kept, behind each source, by the operators that read it."""
+        behind: Counter[str] = Counter()
+        for node, state in self._states.items():
+            if state.rows and node not in self._source_inputs:
+                behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
+        return dict(behind)
 
     def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:
         """That of the result of these operators, with what was noticed in the slice in hand."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sources.xml.parser.findings import Findings
 from sources.xml.splits.unfinished import WaitingNote, waiting_note
 from xmlstream.plan.nodes import Node, Scan, names
 from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.silence import Patience, Silence
 
 OVERDUE = "overdue"
 """What kept tuples are that were purged by age (`operators.state.purge_after`)."""
@@ -33,14 +35,21 @@ class Finding:
         source: Of which source, or of which operator.
         kind: What it is, in a word, for programs.
         what: The same as a sentence, for people.
+        about: What of that kind, where the sentence's numbers change: it is told once, and again at the end.
     """
 
     source: str
     kind: str
     what: str
+    about: str = ""
 
     def __str__(self) -> str:
         return f"{self.source}: {self.what}"
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        """By what it is told from others, whatever its numbers."""
+        return self.source, self.kind, self.about or self.what
 
     def json(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -56,15 +65,21 @@ class Noticed:
         diverts: Of its operators that set tuples aside, whether these go to the dead letters.
         logs: Where the sources' document logs are, each in a directory of the source's name.
         found: What was counted, by source and operator.
+        silences: Of each source and each scheme that it promises, how long nothing of it has come.
+        patience: How long that may be.
+        kept: How many tuples are kept behind each source.
     """
 
     sources: Mapping[str, SourceOptions]
     diverts: Mapping[str, bool]
     logs: Path
     found: Mapping[str, Findings] = field(default_factory=dict)
+    silences: Mapping[str, Mapping[str, Silence]] = field(default_factory=dict)
+    patience: Patience = field(default_factory=Patience)
+    kept: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(root: Node, logs: Path, record: Mapping[str, Any]) -> Noticed:
+    def of(root: Node, logs: Path, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
         """What a commit recorded of this plan."""
         called = names(root)
         sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
@@ -73,16 +88,41 @@ class Noticed:
             for node, name in called.items()
             if isinstance(node.operator, Punctuate)
         }
-        return Noticed(sources, diverts, logs, {name: Findings.of(json) for name, json in record.items()})
+        counted_, silences = {}, {}
+        for name, json in record.items():
+            counted_[name] = Findings.of(json)
+            if name in sources:
+                silences[name] = {scheme: Silence.of(one) for scheme, one in json.get("silences", {}).items()}
+        return Noticed(sources, diverts, logs, counted_, silences, patience or Patience())
 
     def record(self) -> dict[str, Any]:
         """For a commit; `of` gives it back."""
-        return {name: one.json() for name, one in self.found.items()}
+        silences = {
+            name: {"silences": {scheme: one.json() for scheme, one in each.items()}}
+            for name, each in self.silences.items()
+        }
+        return {name: {**one.json(), **silences.get(name, {})} for name, one in self.found.items()}
 
-    def plus(self, more: Mapping[str, Findings]) -> Noticed:
-        """One more slice."""
+    def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
+        """One more slice, of that recorded time, after which so many tuples are kept behind each source."""
         new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
-        return replace(self, found={**self.found, **new})
+        silences = {
+            name: {
+                str(scheme): self.silences.get(name, {})
+                .get(str(scheme), Silence(now))
+                .heard(
+                    more[name].tuples,
+                    bool(_forms(scheme, options) & more[name].said.keys()),
+                    now,
+                    self.patience,
+                    kept=kept.get(name, 0),
+                )
+                for scheme in options.schemes
+            }
+            for name, options in self.sources.items()
+            if name in more
+        }
+        return replace(self, found={**self.found, **new}, silences={**self.silences, **silences}, kept=kept)
 
     @property
     def overdue(self) -> Collection[str]:
@@ -98,7 +138,12 @@ class Noticed:
         """What there is to say."""
         said: list[Finding] = []
         for name, options in self.sources.items():
-            said += of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
+            silent = _silent(self.silences.get(name, {}), self.kept.get(name, 0))
+            told = {one.about for one in silent}
+            found = of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
+            told |= {one.about for one in found if self.patience.follow}
+            said += (one for one in found if one.kind != "broken promise" or one.about not in told)
+            said += (Finding(name, one.kind, one.what, one.about) for one in silent)
         for name, diverts in self.diverts.items():
             said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
         for name in sorted(self.overdue):
@@ -119,15 +164,27 @@ def of_source(name: str, found: Findings, options: SourceOptions, waiting: Waiti
     """
     said = [*_documents(options, waiting), *_items(found, options), *_punctuations(found, options)]
     said += _set_aside(found, options.mode == "PERMISSIVE", options.ungrammatical == "divert")
-    return [Finding(name, kind, what) for kind, what in said]
+    return [Finding(name, *each) for each in said]
+
+
+def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
+    """What there is to say of a source's silences."""
+    said = []
+    for scheme, silence in silences.items():
+        if silence.told and kept:
+            said.append(Finding("", "silent", f"the scheme '{scheme}' was promised, and {silence.words(kept)}", scheme))
+        elif silence.ended:
+            what = f"punctuations of the scheme '{scheme}' come again, after {counted(silence.ended, 'slice')} without"
+            said.append(Finding("", "speaks again", what, scheme))
+    return said
 
 
 def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
     """What there is to say of an operator that sets tuples aside."""
-    return [Finding(name, kind, what) for kind, what in _set_aside(found, diverts, diverts)]
+    return [Finding(name, *each) for each in _set_aside(found, diverts, diverts)]
 
 
-_Said = Iterator[tuple[str, str]]
+_Said = Iterator[tuple[str, str] | tuple[str, str, str]]
 
 
 def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Said:
@@ -174,12 +231,13 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
     promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
     for scheme, forms in promised.items():
         if not forms & found.said.keys():
-            yield "broken promise", f"the scheme '{scheme}' was promised, and no punctuation of it has come"
+            what = f"the scheme '{scheme}' was promised, and no punctuation of it has come"
+            yield "broken promise", what, str(scheme)
     known = {form for forms in promised.values() for form in forms}
     for kind, count in sorted(found.said.items()):
         if kind not in known:
             what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
-            yield "no promise", f"{what}, which is not promised"
+            yield "no promise", f"{what}, which is not promised", kind
 
 
 def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:

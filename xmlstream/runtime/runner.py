@@ -33,6 +33,7 @@ from xmlstream.runtime.preflight import require_documents
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.sealed_json import seal
 from xmlstream.runtime.settings import Settings
+from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
 from xmlstream.session.java_logging import quiet_failures
@@ -78,7 +79,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
 def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     if not any(isinstance(node.operator, Scan) for node in topological(root)):
         raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
-    pace, limit = settings.pace, settings.limit
+    pace, limit, patience = settings.pace, settings.limit, settings.patience
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()
     if not settings.follow and not (directory / "query.json").exists():
@@ -92,7 +93,7 @@ def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
         moved=settings.moved,
     )
     try:
-        return _launched(spark, root, settings, pace, limit, recovered)
+        return _launched(spark, root, settings, pace, (limit, patience), recovered)
     except BaseException:
         recovered.end()
         raise
@@ -103,7 +104,7 @@ def _launched(
     root: Node,
     settings: Settings,
     pace: dict[str, Any],
-    limit: PurgeAfter | None,
+    bounds: tuple[PurgeAfter | None, Patience],
     recovered: Recovered,
 ) -> Launched:
     checkpoint = recovered.checkpoint
@@ -118,7 +119,7 @@ def _launched(
         tally.slice(record["report"])
         (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
 
-    execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, limit)
+    execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
     tally.begin()
 
     def process(batch: DataFrame, batch_id: int) -> None:

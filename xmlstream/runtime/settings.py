@@ -12,6 +12,7 @@ from typing import Any
 from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import UsageError
 from sources.xml.options.values import seconds
+from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
 
@@ -30,6 +31,7 @@ class Settings:
         moved: inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
         trigger: following, how often a slice begins at the most, such as `10s`.
         purge_after: how long tuples are kept at the most, such as `1000 slices`; None for as long as it takes.
+        warn_after: how long nothing may come of a scheme that was promised, until it is told; None for a while.
         name: what Spark calls the query.
         on_slice: called with the report of each committed slice.
         watcher: who watches it.
@@ -44,6 +46,7 @@ class Settings:
     moved: bool = False
     trigger: str | None = None
     purge_after: str | None = None
+    warn_after: str | None = None
     name: str | None = None
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
@@ -71,6 +74,16 @@ class Settings:
             UsageError: `purge_after` says nothing that can be understood.
         """
         return None if self.purge_after is None else PurgeAfter.parse(self.purge_after)
+
+    @property
+    def patience(self) -> Patience:
+        """How long nothing may come of a scheme that was promised.
+
+        Raises:
+            UsageError: `warn_after` says nothing that can be understood.
+        """
+        limit = None if self.warn_after is None else PurgeAfter.parse(self.warn_after, "warn_after")
+        return Patience(limit, self.follow)
 
     @property
     def outputs(self) -> list[str]:

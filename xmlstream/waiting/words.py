@@ -70,9 +70,9 @@ def _missing(need: Need) -> str:
 
 def _asked(asked: Asked, now: datetime) -> Iterator[str]:
     if asked.is_out:
-        yield f"{asked.key} is out of {asked.result}, and final{_final(asked.since, now)}."
+        yield f"{asked.key} is out, and final{_final(asked.since, now)}."
     else:
-        yield f"{asked.key} is not final in {asked.result}: it {_needs(asked.needs, now)}"
+        yield f"{asked.key} is not final: it {_needs(asked.needs, now)}"
     for operator, count in asked.held:
         yield f"  {operator} holds {counted(count, 'row')} of it"
     if not asked.is_out and not asked.held:
