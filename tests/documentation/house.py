@@ -26,6 +26,7 @@ CAPTIONS = {
         "secret": "simulator",
         "sql": "from text",
         "optimizer": "rewrites",
+        "waiting": "what a query that has begun waits for, and of whom",
         "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
         "sink": "results as XML",
@@ -39,8 +40,9 @@ CAPTIONS = {
         "joins": "equality, purge, chains",
         "expressions": "what is known of SQL",
         "state": "kept between slices",
-        "groupings": "what is waited for",
+        "groupings": "what closes",
         "logical_properties": "what rules may ask",
+        "wants": "who must say",
     },
     "sources": {
         "xmark": "streams",
@@ -67,7 +69,7 @@ TUPLE, PUNCTUATION = "#1f63b5", "#d0651b"
 STOREY, LINE, SHAFT, ASIDE = 46.0, 28.0, 56.0, 84.0
 """Heights of a storey and of a line of modules; widths of the shaft between packages and of paths beside rooms."""
 
-ROOF = Box(70, 12, 860, 288)
+ROOF = Box(70, 12, 860, 346)
 WING = (ROOF.width - SHAFT) / 2
 """The width of a package that stands beside another."""
 
