@@ -240,10 +240,12 @@ class Query:
             options: See `RunOptions`.
 
         Raises:
+            UnsafeQuery: It is to be `strict`, and only the end of its input would let it answer, or forget.
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
         root = self.root if options.get("as_written") else self.plan
+        require_safe(root, options, follow=False)
         return runner.run(self.spark, root, settings(output, checkpoint, follow=False, **options))
 
     def start(self, output: str | Path, checkpoint: str | Path, **options: Unpack[RunOptions]) -> StreamingQuery:

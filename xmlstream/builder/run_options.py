@@ -31,6 +31,7 @@ class CommonOptions(TypedDict, total=False):
         monitor: Serve a live page of the run: at this port, or `HOST:PORT`, or with True at a free port. The handle's
             `monitor` is its URL. Needs the extra `xmlstream[monitor]`.
         allow_unsafe: Of `start`, run a query, too, that never answers or keeps tuples without bound.
+        strict: Of `run`, refuse it, too, where only the end of its input would let it answer, or forget.
     """
 
     keep_open: bool
@@ -45,6 +46,7 @@ class CommonOptions(TypedDict, total=False):
     as_written: bool
     monitor: bool | int | str
     allow_unsafe: bool
+    strict: bool
 
 
 class RunOptions(CommonOptions, total=False):
@@ -72,7 +74,7 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
         from xmlstream.monitor.monitor import Monitor
 
         options["watcher"] = Monitor("0" if monitor is True else str(monitor))
-    for which_plan in ("as_written", "allow_unsafe"):  # how it runs they do not say
+    for which_plan in ("as_written", "allow_unsafe", "strict"):  # how it runs they do not say
         options.pop(which_plan, None)
     return Settings(
         targets=tuple(targets),
@@ -83,11 +85,12 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
     )
 
 
-def require_safe(root: Node, options: CommonOptions) -> None:
-    """Refuses a query over inputs that go on, unless it may be unsafe.
+def require_safe(root: Node, options: CommonOptions, *, follow: bool = True) -> None:
+    """Refuses a query over inputs that go on, unless it may be unsafe; over others, where it is to be `strict`.
 
     Raises:
         UnsafeQuery: It would never answer, or keep tuples without bound.
     """
-    if not options.get("allow_unsafe") and (found := unsafe(root)) is not None:
+    asked = not options.get("allow_unsafe") if follow else options.get("strict")
+    if asked and (found := unsafe(root, strict=not follow)) is not None:
         raise found

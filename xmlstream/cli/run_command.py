@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from punct_ns.errors import XmlStreamError, format_error
+from punct_ns.errors import UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values, query_text
 
@@ -77,6 +77,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
     ] = None,
     conf: Annotated[list[str] | None, typer.Option(help="Spark's configuration.", metavar="KEY=VALUE")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse, without --follow, too, what only the end of its input would end.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what was done.")] = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where in the program an error was raised, and Spark's log.")
@@ -90,8 +93,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     text, called = query_text(query)
     try:
         script = scripts.read(text, variables, called)
-        if follow:
-            _require_safe(script, allowed=allow_unsafe, as_written=as_written)
+        _require_safe(script, follow=follow, allowed=allow_unsafe, strict=strict, as_written=as_written)
         _run(
             script,
             {
@@ -122,16 +124,23 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise XmlStreamError(what, hint="--traceback shows more") from None
 
 
-def _require_safe(script: Any, *, allowed: bool, as_written: bool) -> None:
+def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_written: bool) -> None:
     """Refuses what would wait or grow for ever, or says so once."""
     from xmlstream.optimizer.rules import optimized
-    from xmlstream.safety.requirement import unsafe
+    from xmlstream.safety.requirement import caution, unsafe
 
-    if (found := unsafe(script.sketch() if as_written else optimized(script.sketch()))) is None:
-        return
-    if not allowed:
-        raise found
-    Console(stderr=True, highlight=False).print(Text(f"unsafe: {found.what}\n  {found.where}"), soft_wrap=True)
+    if strict and allowed:
+        raise UsageError("--strict and --allow-unsafe", hint="say one of them")
+    root = script.sketch() if as_written else optimized(script.sketch())
+    if follow or strict:
+        found = unsafe(root, strict=not follow)
+        if found is not None and not allowed:
+            raise found
+        said = found and f"unsafe: {found.what}\n  {found.where}"
+    else:
+        said = None if allowed else caution(root)
+    if said:
+        Console(stderr=True, highlight=False).print(Text(said), soft_wrap=True)
 
 
 @contextmanager
