@@ -26,7 +26,7 @@ from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Want, Way, constants, like, without
+from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -83,7 +83,7 @@ class Difference(Operator):
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The first input's, and what decides its tuples."""
-        undecided = held.rows("undecided", self.attributes.names, like(p))
+        undecided = held.rows("undecided", self.attributes.names, recast(p, self.attributes), "waiting")
         return [without((0, recast(p, inputs[0])), undecided, lambda row: self._same(row, 1, inputs), *inputs)]
 
     def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:

@@ -25,7 +25,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Want, Way, constants, like, without
+from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -88,7 +88,8 @@ class Intersect(Operator):
         return [self._wanted_of(side, p, held, inputs) for side in range(2)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
-        kept = held.rows(f"side-{side}", self.attributes.names, like(p))
+        said = recast(p, self.attributes)
+        kept = held.rows(f"side-{side}", self.attributes.names, said, f"waiting-{side}")
         return without((side, recast(p, inputs[side])), kept, lambda row: self._same(row, 1 - side, inputs), *inputs)
 
     def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operators.groupings import Condition, Every, StateModel
-from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
+from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
 from operators.joins.predicate_terms import equal_terms_of_two
@@ -33,8 +33,8 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Way, like, whole, without
-from punct_ns.pattern import EMPTY, NOT_NULL, WILDCARD, matches, meet
+from operators.wants import Held, Row, Waiting, Way, whole, without
+from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -171,12 +171,11 @@ class Join(Operator):
         if self._is_equivalent(side):
             for mine, theirs in zip(*(self.equi_join.on[i] for i in (side, 1 - side)), strict=True):
                 at, other = inputs[side].index(mine), p.patterns[p.schema.index(theirs)]
-                if other != WILDCARD:
-                    own[at] = meet(own[at], meet(other, NOT_NULL, inputs[side][at].domain), inputs[side][at].domain)
+                own[at] = narrower(own[at], other, inputs[side][at].domain)
         said = Punctuation.at(inputs[side], own)
         rows: list[Row] = []
         for log in _log_names(side):
-            if (some := held.rows(log, self.equi_join.on[side], like(said))) is None:
+            if (some := held.rows(log, self.equi_join.on[side], said, f"waiting-{side}")) is None:
                 return whole(*inputs)
             rows += some
         return without((side, said), rows, lambda row: self.equi_join.partner_of(side, row, inputs), *inputs)

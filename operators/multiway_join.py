@@ -22,7 +22,7 @@ from typing import Literal
 
 from operators.expressions.references import attributes_in
 from operators.groupings import StateModel
-from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
+from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.forgetting_classes import due_sets, forget_classes
 from operators.joins.predicate_terms import equal_terms
@@ -36,9 +36,9 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Way, like, whole
+from operators.wants import Held, Row, Waiting, Way, whole
 from punct_ns.errors import QueryError
-from punct_ns.pattern import Constant, meet
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
@@ -142,9 +142,9 @@ class MultiwayJoin(Operator):
             for name, others in self._equal_to(i).items():
                 at = schema.index(name)
                 for other in others:
-                    own[at] = meet(own[at], p.patterns[p.schema.index(other)], schema[at].domain)
+                    own[at] = narrower(own[at], p.patterns[p.schema.index(other)], schema[at].domain)
             said = Punctuation.at(schema, own)
-            rows = held.rows(f"input-{i}", tuple(self.graph.keys(i).values()), like(said))
+            rows = held.rows(f"input-{i}", tuple(self.graph.keys(i).values()), said, f"waiting-{i}")
             if rows is not None:
                 wants = (want for row in rows for want in self._partners(i, row, inputs))
                 ways.append(tuple(dict.fromkeys([(i, said), *wants])))

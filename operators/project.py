@@ -170,7 +170,7 @@ class Project(Operator):
                 f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
                 closed = values(p.patterns[i], p.schema[i].domain)
                 found = f and preimage(closed, of, f, falling=column.monotone.falling)
-            if found is not None:
+            if found is not None and not found.is_empty:  # of what no value gives, nothing is said either
                 own[at] = found.intersection(own.get(at, found))
         choices = (patterns(found) for found in own.values())
         return [tuple((0, Punctuation.at(schema, dict(zip(own, chosen, strict=True)))) for chosen in product(*choices))]

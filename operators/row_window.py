@@ -18,7 +18,7 @@ first, as in sort, so that the answer does not depend on how tuples come.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -32,9 +32,10 @@ from operators.state.operator_state import OperatorState
 from operators.state.row_joins import semi_join
 from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Way, on
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.pattern import WILDCARD
-from punct_ns.prefix import covered_prefixes
+from punct_ns.pattern import WILDCARD, Constant, Pattern
+from punct_ns.prefix import covered_prefixes, prefix_until
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -186,6 +187,36 @@ class RowWindow(Operator):
     def looks_back(self) -> int:
         """How many rows of each group are kept: as far as functions look back; the last one tells its number."""
         return max([1, *(over.first for over in self.functions if over.first is not None)])
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The tuples that are not out, and the rows that are looked back at."""
+        names = (*self.groups, *(key.attribute for key in self._own_keys))
+        waiting = [Waiting("tuples", "tuples", names)] if self.keys else []
+        return [*waiting, Waiting("rows", "last tuples", self.groups, blocks=False)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That what is before it in its group does not come, nor its like; of last rows, that their group is closed."""
+        group = {name: Constant(row[name]) for name in self.groups}
+        ending = self._own_keys[:1] if log == "tuples" else ()
+        return [self._up_to(group, {key: Constant(row[key.attribute]) for key in ending}, inputs[0])]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of the input, in the order of arrival; else the prefixes of groups that end with it."""
+        if not self.keys:
+            return [((0, on(inputs[0].names, p, inputs[0])),)]
+        said = {name.lower(): pattern for name, pattern in zip(p.schema.names, p.patterns, strict=True)}
+        group = {name: said[name.lower()] for name in self.groups}
+        ending = {key: said[key.attribute.lower()] for key in self._own_keys[:1]}
+        return [self._up_to(group, ending, inputs[0])]
+
+    @staticmethod
+    def _up_to(group: Mapping[str, Pattern], ending: Mapping[SortKey, Pattern], schema: Schema) -> Way:
+        """The prefixes of groups that end with these values of the first key; whole groups without."""
+        found: list[Punctuation] = [] if ending else [Punctuation.of(schema, group)]
+        for key, pattern in ending.items():
+            prefix = prefix_until(pattern, schema.attribute(key.attribute).domain, key.direction)
+            found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
+        return tuple((0, p) for p in found)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not out, the last rows of each group, what is said of both, and the prefixes."""

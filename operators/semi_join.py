@@ -29,7 +29,7 @@ from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, like, on, without
+from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
@@ -125,12 +125,12 @@ class SemiJoin(Operator):
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
-        undecided, equi_join = held.rows("undecided", self.left_on, like(p)), self.equi_join
+        undecided, equi_join = held.rows("undecided", self.left_on, p, "waiting-0"), self.equi_join
         ways = [without((0, p), undecided, lambda row: equi_join.partner_of(0, row, inputs), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
-        if not self.anti and any(not matches(keys.patterns[i], None) for i in keys.restricted):
+        if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
             theirs = recast(keys, equi_join.keys(1, inputs))
-            kept = held.rows("right", self.right_on, like(theirs))
+            kept = held.rows("right", self.right_on, theirs, "waiting-1")
             first = 1, on(self.right_on, theirs, inputs[1])
             ways.append(without(first, kept, lambda row: equi_join.partner_of(1, row, inputs), *inputs))
         return ways

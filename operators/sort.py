@@ -28,13 +28,12 @@ from operators.state.sort_key import SortKey, keys_line, once, total
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Way
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.pattern import Constant, Pattern, patterns, values
-from punct_ns.prefix import covered_prefix
+from punct_ns.pattern import Constant, Pattern
+from punct_ns.prefix import covered_prefix, prefix_until
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, quoted
-from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -112,20 +111,10 @@ class Sort(Operator):
 
     def _up_to(self, pattern: Pattern, schema: Schema) -> Way:
         """The prefix of the order that ends with values of the first key."""
-        key, place = self.keys[0], schema.index(self.keys[0].attribute)
-        domain = schema[place].domain
-        ending = values(pattern, domain)
-        last_is_null = ending.null and not key.direction.nulls_first
-        if last_is_null or not ending.cuts:
-            prefix = ValueSet.everything(domain) if last_is_null else ending
-        elif key.direction.descending:
-            prefix = ValueSet.of_intervals(domain, [(ending.cuts[0], domain.top)])
-        else:
-            end = domain.top if len(ending.cuts) % 2 else ending.cuts[-1]
-            prefix = ValueSet.of_intervals(domain, [(domain.bottom, end)])
-        if domain.nullable and key.direction.nulls_first:
-            prefix = prefix.union(ValueSet(domain, (), True))
-        return tuple((0, Punctuation.at(schema, {place: part})) for part in patterns(prefix))
+        key = self.keys[0]
+        place = schema.index(key.attribute)
+        prefix = prefix_until(pattern, schema[place].domain, key.direction)
+        return tuple((0, Punctuation.at(schema, {place: part})) for part in prefix)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not in the prefix, what is said of keys, the prefix, and how many tuples have left."""

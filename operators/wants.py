@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from punct_ns.domain import Domain, Value
-from punct_ns.pattern import WILDCARD, Constant, Pattern
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 
@@ -53,8 +53,12 @@ class Waiting:
 class Held(Protocol):
     """What is kept by the operator that is asked, and what its expressions mean."""
 
-    def rows(self, log: str, names: Sequence[str], like: Mapping[str, Pattern]) -> Iterable[Row] | None:
-        """The different rows of a log over these attributes that match the patterns; None where they are too many."""
+    def rows(self, log: str, names: Sequence[str], like: Punctuation, note: str | None = None) -> Iterable[Row] | None:
+        """The different rows of a log over these attributes that hold a punctuation back; None where they are too many.
+
+        They match it; or, where a note tells of punctuations that were said and wait for kept rows, one of these that
+        speaks of the same.
+        """
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
         """An expression over one attribute as a function; None where nobody computes it."""
@@ -91,12 +95,6 @@ def constants(names: Sequence[str], row: Row, schema: Schema, called: Sequence[s
 def on(names: Sequence[str], p: Punctuation, schema: Schema) -> Punctuation:
     """What a punctuation says of these attributes alone, over a schema that has them: more than it says."""
     return Punctuation.of(schema, {name: p.patterns[p.schema.index(name)] for name in names})
-
-
-def like(p: Punctuation, names: Sequence[str] | None = None) -> dict[str, Pattern]:
-    """The patterns of a punctuation by attributes, or by other names for them in order, without wildcards."""
-    called = p.schema.names if names is None else names
-    return {name: pattern for name, pattern in zip(called, p.patterns, strict=True) if pattern != WILDCARD}
 
 
 def without(first: Want, rows: Iterable[Row] | None, want: Callable[[Row], Want], *inputs: Schema) -> Way:

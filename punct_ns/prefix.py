@@ -123,6 +123,26 @@ def _parts(here: ValueSet, i: int, said: _Said) -> list[tuple[ValueSet, _Said]]:
     return parts
 
 
+def prefix_until(pattern: Pattern, domain: Domain, direction: Direction) -> tuple[Pattern, ...]:
+    """The prefix of an attribute's order that ends with the last of some values: null by itself, where it is in it.
+
+    >>> prefix_until(Constant(5), Domain("INT"), Direction())
+    (Range(low=None, high=5, low_closed=False, high_closed=True), Constant(value=None))
+    >>> prefix_until(Constant(5), Domain("INT"), Direction(descending=True, nulls_first=False))
+    (Range(low=5, high=None, low_closed=True, high_closed=False),)
+    """
+    ending = values(pattern, domain)
+    if ending.null and not direction.nulls_first:
+        return (WILDCARD,)
+    if not ending.cuts:
+        pairs = []
+    elif direction.descending:
+        pairs = [(ending.cuts[0], domain.top)]
+    else:
+        pairs = [(domain.bottom, domain.top if len(ending.cuts) % 2 else ending.cuts[-1])]
+    return patterns(ValueSet.of_intervals(domain, pairs, null=domain.nullable and direction.nulls_first))
+
+
 def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator[tuple[Pattern, ...]]:
     """What of the first attribute is closed from its first value on; then, within its next value, of the others."""
     first, others = closed.schema[0], Schema(closed.schema.attributes[1:])

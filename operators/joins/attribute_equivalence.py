@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, meet
+from punct_ns.domain import Domain
+from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
@@ -43,6 +44,15 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
         options.append(found)
     for choice in _choices(options):
         yield Punctuation.at(output, dict(choice))
+
+
+def narrower(own: Pattern, other: Pattern, domain: Domain) -> Pattern:
+    """What is to be said of an attribute, that patterns on it and on one that is equal to it hold: of one of them.
+
+    Moved to the other place it does not speak of null.
+    """
+    both = meet(own, other, domain)
+    return both if both == own or (both == other and not matches(other, None)) else own
 
 
 def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[int, Pattern], ...]]:

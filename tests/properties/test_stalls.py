@@ -74,7 +74,9 @@ def stalls(draw: st.DrawFn) -> Stall:
     )
     parts = {name: [p for of, p in withheld if of == name] for name in "rs"}
     said = {name: [p for p in ps if p not in parts[name]] for name, ps in whole.items()}
-    return Stall(draw(queries(draw(st.integers(0, 2)))), tuples, said, parts)
+    # What is said of a computed column in pieces, does not say that it is never null, though no tuple makes it so.
+    query = draw(queries(draw(st.integers(0, 2))).filter(lambda text: "DIV" not in text))
+    return Stall(query, tuples, said, parts)
 
 
 @st.composite
@@ -112,7 +114,8 @@ class Stalled:
         kept = {each: self.walk.kept(each) for each in self.walk.nodes}
         said = {scan: self.said[self.name(scan)] for scan in self.walk.scans}
         ways = node.operator.wanted_for(waiting.log, row, *(below.schema for below in node.inputs))
-        return tuple(lack for lack in Lacks(kept, said, self._function).of_ways(node, ways) if lack.missing)
+        notes = {each: self.walk.notes(each) for each in self.walk.nodes}
+        return tuple(lack for lack in Lacks(kept, notes, said, self._function).of_ways(node, ways) if lack.missing)
 
     def name(self, scan: Node) -> str:
         assert isinstance(scan.operator, Scan)

@@ -228,6 +228,9 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
         yield "stray", f"punctuations are called {there}, and tuples {options.row_tag}: they say nothing"
     if not found.tuples:
         return
+    given = dict(options.given).get("punctuationNamespace")
+    if given is not None and not (found.said or found.void or found.stray or found.foreign):
+        yield "no punctuation", f"no element is of the namespace {given}, which is that of its punctuations"
     promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
     for scheme, forms in promised.items():
         if not forms & found.said.keys():

@@ -90,7 +90,8 @@ class _Inspection:
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
         speaking = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sayings = {node: Sayings(self._records, self._names[node], node.schema) for node in speaking}
-        self._lacks = Lacks(self._kept, {n: said.whole() for n, said in self._sayings.items()}, functions)
+        notes = {n: self._last["operators"].get(self._names[n], {}).get("notes", {}) for n in self._kept}
+        self._lacks = Lacks(self._kept, notes, {n: said.whole() for n, said in self._sayings.items()}, functions)
 
     def _kept_by(self, node: Node) -> KeptRows:
         name = self._names[node]
@@ -177,9 +178,7 @@ class _Inspection:
             named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
             if len(named) == len(key):
                 schema = Schema(tuple(attributes))
-                like = Punctuation.of(schema, named)
-                patterns = dict(zip(schema.names, like.patterns, strict=True))
-                rows = self._kept[node].rows(waiting.log, attributes, patterns)
+                rows = self._kept[node].rows(waiting.log, attributes, [Punctuation.of(schema, named)], schema)
                 found += len(rows) if rows is not None else self._kept[node].count(waiting.log)
         return found
 

@@ -13,7 +13,7 @@ from operators.state.durable import data_files
 from operators.state.state_schema import LogSchema
 from operators.wants import Row
 from punct_ns.domain import Value
-from punct_ns.pattern import Pattern, matches
+from punct_ns.pattern import matches
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
@@ -44,15 +44,39 @@ class KeptRows:
         """How many rows are kept."""
         return int(self._record[log]["rows"]) if log in self._record else 0
 
-    def rows(self, log: str, attributes: Sequence[Attribute], like: Mapping[str, Pattern]) -> list[Row] | None:
-        """The different rows over these attributes that match the patterns; None where they are too many."""
-        found: list[Row] = []
-        for row in self.each(log, attributes):
-            if all(matches(pattern, row[name]) for name, pattern in like.items()):
-                found.append(row)
+    def rows(
+        self, log: str, attributes: Sequence[Attribute], like: Sequence[Punctuation], schema: Schema
+    ) -> list[Row] | None:
+        """The different rows over these attributes that match one of the punctuations; None where they are too many.
+
+        Args:
+            log: The log.
+            attributes: What is told of each.
+            like: Over the schema; of attributes that the log does not have, what they say is passed over.
+            schema: Attributes that rows may have.
+        """
+        asked = {i for p in like for i in p.restricted}
+        there = self._columns(log)
+        looked_at = [schema[i] for i in sorted(asked) if schema[i].name.lower() in there]
+        names = {a.name.lower() for a in attributes}
+        whole = [*attributes, *(a for a in looked_at if a.name.lower() not in names)]
+        found: dict[tuple[Value | None, ...], Row] = {}
+        for row in self.each(log, whole):
+            folded = {name.lower(): value for name, value in row.items()}
+            if any(all(matches(p.patterns[i], folded[schema[i].name.lower()]) for i in p.restricted
+                       if schema[i].name.lower() in folded) for p in like):  # fmt: skip
+                told = {a.name: row[a.name] for a in attributes}
+                found[tuple(told.values())] = told
                 if len(found) > MOST:
                     return None
-        return found
+        return list(found.values())
+
+    def _columns(self, log: str) -> set[str]:
+        """The names of a log's columns, in lower case."""
+        if not self.count(log):
+            return set()
+        (path, *_) = data_files(self._directory / self._record[log]["segments"][0]["name"])
+        return {name.lower() for name in pq.ParquetFile(path).schema_arrow.names}
 
     def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
         """The different rows over these attributes, in their order, null first."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from operators.punctuate import Punctuate
 from operators.wants import Row, Way
 from punct_ns.domain import Domain
-from punct_ns.pattern import Pattern
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.remainder import remainder
@@ -44,13 +43,15 @@ class HeldRows:
 
     node: Node
     kept: KeptRows
+    notes: Mapping[Any, Any]
     functions: Functions
 
-    def rows(self, log: str, names: Sequence[str], like: Mapping[str, Pattern]) -> Iterable[Row] | None:
+    def rows(self, log: str, names: Sequence[str], like: Punctuation, note: str | None = None) -> Iterable[Row] | None:
         """See `operators.wants.Held`."""
-        folded = {name.lower(): name for name in names}
-        asked = {folded[name.lower()]: pattern for name, pattern in like.items() if name.lower() in folded}
-        return self.kept.rows(log, attributes_of(names, [below.schema for below in self.node.inputs]), asked)
+        waiting = (Punctuation.parse(text, like.schema) for text in self.notes.get(note, ()))
+        held = [like, *(p for p in waiting if p.meet(like) is not None)]
+        attributes = attributes_of(names, [below.schema for below in self.node.inputs])
+        return self.kept.rows(log, attributes, held, like.schema)
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
         """See `operators.wants.Held`."""
@@ -61,10 +62,14 @@ class Lacks:
     """What parts of a plan lack, as of a commit."""
 
     def __init__(
-        self, kept: Mapping[Node, KeptRows], said: Mapping[Node, PunctuationSet], functions: Functions
+        self,
+        kept: Mapping[Node, KeptRows],
+        notes: Mapping[Node, Mapping[Any, Any]],
+        said: Mapping[Node, PunctuationSet],
+        functions: Functions,
     ) -> None:
-        """Take up what operators keep, what sources and rules have said, and who computes expressions."""
-        self._kept, self._said, self._functions = kept, said, functions
+        """Take up what operators keep and have noted, what was said by sources and rules, and who computes."""
+        self._kept, self._notes, self._said, self._functions = kept, notes, said, functions
         self._known: dict[tuple[Node, Punctuation], tuple[Lack, ...]] = {}
 
     def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
@@ -92,7 +97,7 @@ class Lacks:
                 return (Lack(node, p, ()),)
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
             return tuple(_by_rule(lack, node, operator) for lack in found)
-        held = HeldRows(node, self._kept[node], self._functions)
+        held = HeldRows(node, self._kept[node], self._notes[node], self._functions)
         return self.of_ways(node, operator.wanted(p, held, *(below.schema for below in node.inputs)))
 
     @staticmethod
