@@ -53,11 +53,13 @@ class Waiting:
 class Held(Protocol):
     """What is kept by the operator that is asked, and what its expressions mean."""
 
-    def rows(self, log: str, names: Sequence[str], like: Punctuation, note: str | None = None) -> Iterable[Row] | None:
+    def rows(
+        self, log: str, names: Sequence[str], like: Punctuation, waiting: str | None = None
+    ) -> Iterable[Row] | None:
         """The different rows of a log over these attributes that hold a punctuation back; None where they are too many.
 
-        They match it; or, where a note tells of punctuations that were said and wait for kept rows, one of these that
-        speaks of the same.
+        They match it; or, of the declared set of those that were said and wait for kept rows, one that speaks of the
+        same.
         """
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:

@@ -50,10 +50,10 @@ class Walk:
         record = self._records[node]
         return KeptRows(self.directory / self.names[node], logs, {} if record is None else record["kept"])
 
-    def notes(self, node: Node) -> Mapping[str, Any]:
-        """What an operator noted with the last slice."""
+    def sets(self, node: Node) -> Mapping[str, Sequence[str]]:
+        """What an operator holds of punctuations after the last slice."""
         record = self._records[node]
-        return {} if record is None else record["notes"]
+        return {} if record is None else record["sets"]
 
     def slice(self, given: Mapping[str, Items]) -> Done:
         """One slice of each source, by the source's name; what the root made of it, and what all operators hold."""

@@ -114,8 +114,8 @@ class Stalled:
         kept = {each: self.walk.kept(each) for each in self.walk.nodes}
         said = {scan: self.said[self.name(scan)] for scan in self.walk.scans}
         ways = node.operator.wanted_for(waiting.log, row, *(below.schema for below in node.inputs))
-        notes = {each: self.walk.notes(each) for each in self.walk.nodes}
-        return tuple(lack for lack in Lacks(kept, notes, said, self._function).of_ways(node, ways) if lack.missing)
+        sets = {each: self.walk.sets(each) for each in self.walk.nodes}
+        return tuple(lack for lack in Lacks(kept, sets, said, self._function).of_ways(node, ways) if lack.missing)
 
     def name(self, scan: Node) -> str:
         assert isinstance(scan.operator, Scan)

@@ -90,8 +90,8 @@ class _Inspection:
         self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
         speaking = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sayings = {node: Sayings(self._records, self._names[node], node.schema) for node in speaking}
-        notes = {n: self._last["operators"].get(self._names[n], {}).get("notes", {}) for n in self._kept}
-        self._lacks = Lacks(self._kept, notes, {n: said.whole() for n, said in self._sayings.items()}, functions)
+        sets = {n: self._last["operators"].get(self._names[n], {}).get("sets", {}) for n in self._kept}
+        self._lacks = Lacks(self._kept, sets, {n: said.whole() for n, said in self._sayings.items()}, functions)
 
     def _kept_by(self, node: Node) -> KeptRows:
         name = self._names[node]

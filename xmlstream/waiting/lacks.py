@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from operators.punctuate import Punctuate
+from operators.state.waiting_punctuations import WaitingPunctuations
 from operators.wants import Row, Way
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -43,13 +44,15 @@ class HeldRows:
 
     node: Node
     kept: KeptRows
-    notes: Mapping[Any, Any]
+    sets: Mapping[str, Sequence[str]]
     functions: Functions
 
-    def rows(self, log: str, names: Sequence[str], like: Punctuation, note: str | None = None) -> Iterable[Row] | None:
+    def rows(
+        self, log: str, names: Sequence[str], like: Punctuation, waiting: str | None = None
+    ) -> Iterable[Row] | None:
         """See `operators.wants.Held`."""
-        waiting = (Punctuation.parse(text, like.schema) for text in self.notes.get(note, ()))
-        held = [like, *(p for p in waiting if p.meet(like) is not None)]
+        back = WaitingPunctuations(like.schema, self.sets.get(waiting, ()) if waiting else ())
+        held = [like, *(p for p in back if p.meet(like) is not None)]
         attributes = attributes_of(names, [below.schema for below in self.node.inputs])
         return self.kept.rows(log, attributes, held, like.schema)
 
@@ -64,12 +67,12 @@ class Lacks:
     def __init__(
         self,
         kept: Mapping[Node, KeptRows],
-        notes: Mapping[Node, Mapping[Any, Any]],
+        sets: Mapping[Node, Mapping[str, Sequence[str]]],
         said: Mapping[Node, PunctuationSet],
         functions: Functions,
     ) -> None:
-        """Take up what operators keep and have noted, what was said by sources and rules, and who computes."""
-        self._kept, self._notes, self._said, self._functions = kept, notes, said, functions
+        """Take up what operators keep, and hold of punctuations, what sources and rules have said, and who computes."""
+        self._kept, self._sets, self._said, self._functions = kept, sets, said, functions
         self._known: dict[tuple[Node, Punctuation], tuple[Lack, ...]] = {}
 
     def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
@@ -97,7 +100,7 @@ class Lacks:
                 return (Lack(node, p, ()),)
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
             return tuple(_by_rule(lack, node, operator) for lack in found)
-        held = HeldRows(node, self._kept[node], self._notes[node], self._functions)
+        held = HeldRows(node, self._kept[node], self._sets[node], self._functions)
         return self.of_ways(node, operator.wanted(p, held, *(below.schema for below in node.inputs)))
 
     @staticmethod
