@@ -22,8 +22,8 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 from sources.xml.spark.shared_scan import shared_scans
 from xmlstream.plan.nodes import Node, Scan, Static, results, topological
-from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.plan.plan_json import PLAN_FILE, encoded
+from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.launched import Handle, Launched

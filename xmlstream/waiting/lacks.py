@@ -78,7 +78,8 @@ class Lacks:
     def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
         """What a punctuation of a node's output lacks, of each source."""
         if p.is_empty:
-            return ()
+            # What cannot come of this part is not said of it, either, before its end.
+            p = Punctuation.all(p.schema)
         if (node, p) not in self._known:
             self._known[node, p] = self._found(node, p)
         return self._known[node, p]
