@@ -11,12 +11,16 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from punct_ns.isolated import isolated
+from punct_ns.pattern import List
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 
 FORGOTTEN = "-"
 """Before the text of a punctuation that was forgotten."""
+
+MOVED = "moved "
+"""Before the name of an attribute whose lone values were moved to where the commit says."""
 
 
 class HeldPunctuations:
@@ -27,9 +31,13 @@ class HeldPunctuations:
         self.set = PunctuationSet(schema)
         self._changes: list[str] = []
         self._undoable: dict[str, None] = {}
-        for gone, texts in groupby(committed, key=lambda text: text.startswith(FORGOTTEN)):
-            said = (Punctuation.parse(text.removeprefix(FORGOTTEN), schema) for text in texts)
-            if gone:
+        for mark, texts in groupby(committed, key=_mark):
+            if mark == MOVED:
+                for text in texts:
+                    self._forget_lone(schema.index(text.removeprefix(MOVED)))
+                continue
+            said = (Punctuation.parse(text.removeprefix(mark), schema) for text in texts)
+            if mark == FORGOTTEN:
                 self.set.forget(said)
             else:
                 self.set.add_all(said)
@@ -57,6 +65,17 @@ class HeldPunctuations:
         for text in undone:
             del self._undoable[text]
 
+    def move(self, i: int) -> None:
+        """Takes out the lone values of the attribute at a place, which are elsewhere from now on."""
+        self._forget_lone(i)
+        self._changes.append(f"{MOVED}{self.set.schema[i].name}")
+        self._undoable = {}
+
+    def _forget_lone(self, i: int) -> None:
+        if i in self.set.singles:
+            lone = self.set.singles[i].value_set().lone_and_longer()[0]
+            self.set.forget([Punctuation.at(self.set.schema, {i: List(tuple(lone))})])
+
     @property
     def extent(self) -> int:
         """How many ranges and single values it holds, and punctuations that restrict several attributes."""
@@ -66,3 +85,8 @@ class HeldPunctuations:
         """What this slice changed, or the whole set, in notation."""
         changes, self._changes, self._undoable = self._changes, [], {}
         return [str(p) for p in self.set] if whole else changes
+
+
+def _mark(text: str) -> str:
+    """What a recorded change begins with, if it is not something new."""
+    return next((mark for mark in (FORGOTTEN, MOVED) if text.startswith(mark)), "")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from operators.state.behaviour import Slice, Tuples
+from operators.state.heard_punctuations import HeardPunctuations
 from operators.state.held_punctuations import HeldPunctuations
 from operators.state.purge_after import PurgeAfter, Since, overdue_letter
 from operators.state.segments import Segment, SegmentStore
@@ -72,6 +73,15 @@ class OperatorState:
         self.notes: dict[str, Any] = dict(committed.get("notes", {}))
         sets, logs = committed["sets"], committed["kept"]
         self._sets = {name: HeldPunctuations(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
+        self._heard = {
+            name: HeardPunctuations(
+                schema,
+                sets.get(name, ()),
+                store,
+                {of: logs[log] for of, log in declared.runs(name).items() if log in logs},
+            )
+            for name, schema in declared.heard.items()
+        }
         self._waiting = {
             name: WaitingPunctuations(schema, sets.get(name, ())) for name, schema in declared.waiting.items()
         }
@@ -111,6 +121,10 @@ class OperatorState:
     def punctuations(self, name: str) -> HeldPunctuations:
         """The declared set of that name."""
         return self._sets[name]
+
+    def heard(self, name: str) -> HeardPunctuations:
+        """The declared set of that name, of all that a source has said."""
+        return self._heard[name]
 
     def waiting(self, name: str) -> WaitingPunctuations:
         """The declared set of that name, of punctuations that wait."""
@@ -156,8 +170,18 @@ class OperatorState:
         """What all sets hold: ranges, single values, and punctuations that restrict several attributes."""
         return sum(held.extent for held in self._all_sets().values())
 
+    def _runs(self) -> dict[str, dict[str, Any]]:
+        """The records of what lies on disk of heard punctuations, by the names of the logs."""
+        recorded = {name: heard.logs() for name, heard in self._heard.items()}
+        return {log: recorded[name][of] for name in recorded for of, log in self._declared.runs(name).items()}
+
     def _all_sets(self) -> dict[str, HeldPunctuations | WaitingPunctuations]:
-        return {**self._sets, **self._waiting}
+        return {**self._sets, **self._waiting, **self._heard}
+
+    def settle(self) -> None:
+        """Waits for what goes on beside the slices, when the query ends."""
+        for heard in self._heard.values():
+            heard.settle()
 
     def record(self, whole: bool) -> dict[str, Any]:
         """What the slice changed (`whole`: everything), for its commit.
@@ -170,6 +194,6 @@ class OperatorState:
         return {
             "format": STATE_FORMAT,
             "sets": {name: held.record(whole) for name, held in self._all_sets().items()},
-            "kept": {name: log.record() for name, log in self._logs.items()},
+            "kept": {name: log.record() for name, log in self._logs.items()} | self._runs(),
             "notes": dict(self.notes),
         }

@@ -58,6 +58,9 @@ class SegmentStore:
         self._frames: dict[str, DataFrame] = {}
         self._checksums: dict[str, str] = {}
         self._unsynced: list[str] = []
+        self._columns: dict[str, pa.Array[Any]] = {}
+        self._sums: dict[str, str] = {}
+        self._drafts: set[str] = set()
         self._prefix = ""
         self._count = 0
         # No segment has the name of another, whoever wrote it: what an earlier try of a slice left is never taken.
@@ -85,6 +88,34 @@ class SegmentStore:
         frame.write.mode("overwrite").option("compression", "none").parquet(str(path))
         rows = sum(pq.read_metadata(part).num_rows for part in path.glob("part-*.parquet"))
         return Segment(name, rows, frame.schema.json())
+
+    def draft(self) -> str:
+        """A name for a run that another thread will `put`, at its leisure; nobody removes the file before that."""
+        name = f"{self._prefix}-{uuid.uuid4().hex[:8]}.arrow"
+        self._drafts.add(name)
+        return name
+
+    def put(self, values: pa.Array[Any], draft: str | None = None) -> Segment:
+        """Writes one column of values, which are never read by Spark but by `values`."""
+        name = draft or self._name().removesuffix(".parquet") + ".arrow"
+        path = self._directory / name
+        if draft is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        hidden = path.with_suffix(".tmp")
+        batch = pa.RecordBatch.from_arrays([values], ["value"])
+        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        hidden.rename(path)
+        # Read once, where there is time for it.
+        self._sums[name] = checksum(path)
+        return Segment(name, len(values), "")
+
+    def values(self, segment: Segment) -> pa.Array[Any]:
+        """What was `put`, mapped into memory rather than read."""
+        if segment.name not in self._columns:
+            with pa.ipc.open_file(pa.memory_map(str(self._directory / segment.name))) as file:
+                self._columns[segment.name] = file.get_batch(0).column(0)
+        return self._columns[segment.name]
 
     def nothing(self, ddl: str) -> DataFrame:
         """No rows, with these columns."""
@@ -136,7 +167,9 @@ class SegmentStore:
         """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
-            known = self._checksums[segment.name] = checksum(self._directory / segment.name)
+            known = self._sums.pop(segment.name, None) or checksum(self._directory / segment.name)
+            self._checksums[segment.name] = known
+            self._drafts.discard(segment.name)
             self._unsynced.append(segment.name)
         return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
 
@@ -175,12 +208,13 @@ class SegmentStore:
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
         names = set(names)
-        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums)
+        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._columns)
         for kind in held:
             for name in [n for n in kind if n not in names]:
                 del kind[name]
+        drafts = {Path(name).stem for name in self._drafts}
         for path in self._directory.glob("*"):
-            if path.name not in names:
+            if path.name not in names and path.stem not in drafts:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import StateError
 from punct_ns.schema import Schema
+from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,6 +56,7 @@ class StateSchema:
         logs: Tuple logs, by name.
         sets: Sets of punctuations, by name: the attributes that these are over.
         waiting: The same, of punctuations that kept tuples hold back.
+        heard: The same, of all that a source has said, which is never forgotten.
         notes: Facts as JSON has them, by name; one that is not noted yet is not recorded.
     """
 
@@ -62,6 +64,7 @@ class StateSchema:
     sets: Mapping[str, Schema] = field(default_factory=dict)
     notes: Collection[str] = ()
     waiting: Mapping[str, Schema] = field(default_factory=dict)
+    heard: Mapping[str, Schema] = field(default_factory=dict)
 
     def __or__(self, other: StateSchema) -> StateSchema:
         """Both."""
@@ -70,7 +73,13 @@ class StateSchema:
             {**self.sets, **other.sets},
             (*self.notes, *other.notes),
             {**self.waiting, **other.waiting},
+            {**self.heard, **other.heard},
         )
+
+    def runs(self, heard: str) -> dict[str, str]:
+        """What the logs are called in which values of a set that is never forgotten go to disk, by attribute."""
+        strings = (a.name for a in self.heard[heard] if isinstance(a.domain.sql, StringType))
+        return {name: f"{heard} {name}" for name in strings}
 
     def require(self, record: Mapping[str, Any]) -> None:
         """Makes sure that a record is of this state.
@@ -84,8 +93,8 @@ class StateSchema:
                 f"the recorded state has format {number}, and this version of xmlstream reads {STATE_FORMAT}"
             )
         for what, key, names in (
-            ("logs", "kept", self.logs),
-            ("punctuation sets", "sets", {**self.sets, **self.waiting}),
+            ("logs", "kept", {*self.logs, *(log for name in self.heard for log in self.runs(name).values())}),
+            ("punctuation sets", "sets", {**self.sets, **self.waiting, **self.heard}),
             ("notes", "notes", self.notes),
         ):
             found = record.get(key, {}).keys()

@@ -110,7 +110,7 @@ class Execution:
         """Returns after the slice in hand; from then on none is begun."""
         self._ending = True
         with self._busy:
-            pass
+            self._states.settle()
 
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         slices: dict[Node, Slice] = {}

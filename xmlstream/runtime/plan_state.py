@@ -65,6 +65,11 @@ class PlanState(dict[Node, OperatorState]):
         """The files that the commit must find on the disk."""
         return [path for store in self._stores.values() for path in store.unsynced()]
 
+    def settle(self) -> None:
+        """Waits for what goes on beside the slices, when the query ends."""
+        for state in self.values():
+            state.settle()
+
     def retain(self, committed: Mapping[str, Any]) -> None:
         """Removes the segments that a commit does not name."""
         for node, store in self._stores.items():

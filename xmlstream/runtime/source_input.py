@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
 
 from operators.state.behaviour import Slice, Tuples
 from operators.state.durable import make_directory, sync, write_atomically
@@ -23,6 +25,7 @@ from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
+from sources.xml.grammar.closed_strings import closed_string_tuples
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations
 from sources.xml.grammar.restricted import also_restricted
 from sources.xml.grammar.violations import LateTuple, file_without, late_tuple_rows, late_tuples, missing_attributes
@@ -66,17 +69,18 @@ class SourceInput:
         self.findings = Findings()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
-        self._said = state.punctuations("said")
+        self._said = state.heard("said")
         self._dead_letters, self._called = dead_letters, called
         self._restricted, self._file = frozenset[str](), restricted
-        self._note_restricted({self._schema[i].name for p in self._said.set for i in p.restricted})
+        said = {self._schema[i].name for p in self._said.set for i in p.restricted}
+        self._note_restricted(said | {self._schema[i].name for i in self._said.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
         self._ddl = ", ".join(f"{quoted(a.name)} {a.domain.type}" for a in columns) + f", {POSITION} BIGINT"
 
     @staticmethod
     def state_schema(scan: Scan) -> StateSchema:
         """What the source has said."""
-        return StateSchema(sets={"said": scan.options.schema})
+        return StateSchema(heard={"said": scan.options.schema})
 
     @property
     def closed(self) -> bool:
@@ -146,12 +150,18 @@ class SourceInput:
         Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
         """
         assert range_.path is not None
-        path, said = Path(range_.path), list(self._said.set)
-        if not said or not may_match(path, said, self._schema):
-            return path, []
-        if names := missing_attributes(path, said, self._options):
+        path, said, on_disk = Path(range_.path), list(self._said.set), self._said.on_disk
+        if not may_match(path, said, self._schema):
+            said = []
+        there = pq.read_schema(path).names if on_disk else ()
+        unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
+        if names := unread | missing_attributes(path, said, self._options):
             path = staged_again(range_, names)
-        late = late_tuples(path, said, self._options)
+        late = late_tuples(path, said, self._options) if said else []
+        if on_disk:
+            others = closed_string_tuples(path, on_disk, self._said.closes, self._schema)
+            late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
+            late = late[:1] if self._options.ungrammatical == "fail" else late
         return (file_without(path, [one.position for one in late]) if late else path), late
 
     def _note_restricted(self, names: Collection[str]) -> None:

@@ -1,0 +1,125 @@
+"""What a source has said, in memory and on disk, is one exact set, whatever lies where, and survives a restart."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.state import constant_runs, heard_punctuations
+from operators.state.constant_runs import ConstantRuns
+from operators.state.heard_punctuations import HeardPunctuations
+from operators.state.segments import SegmentStore
+from punct_ns.errors import StateError
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from tests.samples.strategies import SMALL, SmallSchema, small_punctuations, small_schemas
+
+WORDS = [small for small in SMALL if small.domain.type in ("STRING", "BOOLEAN")]
+SESSION = Schema.parse("sid STRING")
+
+
+def store_in(directory: Path, slice_: int = 0) -> SegmentStore:
+    nobody: Any = None
+    store = SegmentStore(nobody, directory)
+    store.begin(slice_)
+    return store
+
+
+def known(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
+    on_disk = (i for i in heard.on_disk if t[i] is not None)
+    return heard.set.matches(t) or any(heard.closes(i, pa.array([t[i]], pa.string()))[0] for i in on_disk)
+
+
+def sessions(*sids: str) -> list[Punctuation]:
+    return [Punctuation.of(SESSION, sid=f'"{sid}"') for sid in sids]
+
+
+@st.composite
+def said(draw: st.DrawFn) -> tuple[SmallSchema, list[list[Punctuation]]]:
+    space = draw(small_schemas(most=2, among=WORDS))
+    return space, draw(st.lists(st.lists(small_punctuations(space), max_size=4), max_size=8))
+
+
+@given(said(), st.integers(0, 2), st.integers(1, 3))
+def test_what_lies_on_disk_counts_as_what_lies_in_memory(
+    drawn: tuple[SmallSchema, list[list[Punctuation]]], held: int, whole_every: int
+) -> None:
+    space, slices = drawn
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heard_punctuations, "HELD", held)
+        patch.setattr(constant_runs, "TOGETHER", 2)
+        oracle, changes = PunctuationSet(space.schema), list[str]()
+        store = store_in(Path(directory))
+        heard = HeardPunctuations(space.schema, (), store, {})
+        for number, ps in enumerate(slices):
+            before = oracle.copy()
+            oracle.add_all(ps)
+            new = heard.absorb(ps)
+            for t in space.universe:
+                assert known(heard, t) == oracle.matches(t), (t, list(map(str, heard.set)))
+                assert before.matches(t) or oracle.matches(t) == any(p.matches(t) for p in new)
+            assert not any(before.covers(p) for p in new), list(map(str, new))
+            assert heard.set.is_all == oracle.is_all
+            whole = number % whole_every == 0
+            changes = [*([] if whole else changes), *heard.record(whole)]
+            logs = heard.logs()
+            store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
+            heard.settle()
+            if number % 2:
+                store = store_in(Path(directory), number)
+                heard = HeardPunctuations(space.schema, changes, store, logs)
+
+
+def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    runs = ConstantRuns(store)
+    for number in range(0, 6400, 100):
+        runs.add([f"u{n * 7919 % 6400:04}" for n in range(number, number + 100)])
+        record = runs.record()
+        runs.settle()
+        store.retain(segment["name"] for segment in record["segments"])
+    record = runs.record()
+    assert record["rows"] == 6400
+    assert len(record["segments"]) < 2 * constant_runs.TOGETHER
+    asked = pa.array(["u0000", "u6399", "u6400", "", "u3000"])
+    assert runs.contained(asked).tolist() == [True, True, False, False, True]
+    again = ConstantRuns(store_in(tmp_path), record)
+    assert again.rows == 6400
+    assert again.contained(asked).tolist() == [True, True, False, False, True]
+
+
+def test_a_run_that_is_not_as_it_was_written_is_damage(tmp_path: Path) -> None:
+    runs = ConstantRuns(store_in(tmp_path))
+    runs.add(["u1", "u2"])
+    (segment,) = runs.record()["segments"]
+    path = tmp_path / segment["name"]
+    text = bytearray(path.read_bytes())
+    text[len(text) // 2] ^= 1
+    path.write_bytes(text)
+    with pytest.raises(StateError, match="the checkpoint is damaged"):
+        store_in(tmp_path).require_sound({segment["name"]: segment["checksum"]})
+
+
+def test_a_commit_of_more_strings_is_as_long_as_one_of_the_first(tmp_path: Path) -> None:
+    heard = HeardPunctuations(SESSION, (), store_in(tmp_path), {})
+    lengths, held = [], []
+    for number in range(0, 40_000, 1000):
+        heard.absorb(sessions(*(f"u{n * 7919 % 40_000:05}" for n in range(number, number + 1000))))
+        whole = number % 10_000 == 0
+        lengths.append(sum(map(len, heard.record(whole))) + len(str(heard.logs())))
+        held.append(heard.set.extent)
+        heard.settle()
+    assert heard.extent == 40_000
+    assert max(held) <= heard_punctuations.HELD
+    assert max(lengths) < 50_000
+    # Those that were said before say nothing new, of a list only the others do.
+    assert heard.absorb(sessions("u00007")) == []
+    both = heard.absorb([Punctuation.of(SESSION, sid="{u00008,new}")])
+    assert list(map(str, both)) == ["<new>"]
