@@ -141,7 +141,11 @@ class Window(Operator):
             first, last = (self._image(over[place].domain, shift, back) for back in (self.size - self.slide, 0))
             found = image(said.set, place, over, first, new, last=last)
             out += [self._placed(p, output, gone, at=at) for p in found]
-        return state.punctuations("sent").absorb(out)
+        sent = state.punctuations("sent")
+        newly = sent.absorb(out)
+        sent.forget(newly)
+        said.forget(p for p in new if place not in p.restricted)  # of no moment: it went out, and completes nothing
+        return newly
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""

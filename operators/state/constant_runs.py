@@ -60,7 +60,7 @@ class ConstantRuns:
         return found
 
     def add(self, values: Sequence[str]) -> None:
-        """Adds strings that are not among the constants, as a run of their own."""
+        """Adds strings, at least one, that are not among the constants, as a run of their own."""
         self._runs.append(self._store.put(pa.array(values, pa.string()).sort()))
 
     def record(self) -> dict[str, Any]:

@@ -49,7 +49,8 @@ class HeardPunctuations(HeldPunctuations):
         for i, runs in self.runs.items():
             if i in self.set.singles and len(lone := self._lone(i)) > HELD:
                 there = self._among(i, lone)
-                runs.add([value for value in lone if value not in there])
+                if fresh := [value for value in lone if value not in there]:
+                    runs.add(fresh)
                 self.move(i)
         return new
 
@@ -90,7 +91,8 @@ class HeardPunctuations(HeldPunctuations):
     def _among(self, i: int, values: Iterable[Any]) -> frozenset[str]:
         """Those of the values that the runs of an attribute hold."""
         asked = pa.array(list({value for value in values if value is not None}), pa.string())
-        return frozenset(asked.filter(pa.array(self.runs[i].contained(asked))).to_pylist())
+        there: list[Any] = asked.filter(pa.array(self.runs[i].contained(asked))).to_pylist()
+        return frozenset(there)
 
     def _fetch_ends(self, given: Sequence[Punctuation]) -> None:
         for i in self.on_disk:
