@@ -3,7 +3,7 @@
     query.json        which query it is, and where its results go (`xmlstream.runtime.same_query`)
     plan.json         the plan that runs, for who looks at it (`xmlstream.plan.plan_json`)
     commits/          a record for each of the last slices (`xmlstream.runtime.commit_log`)
-    state/            the kept tuples of the operators (`operators.state.segments`), and strings that sources have closed
+    state/            the kept tuples of the operators (`operators.state.segments`); strings that sources have closed
                       (`operators.state.constant_runs`)
     published.jsonl   the documents that went out, those in the last records excepted
     documents/        of each source, the order of its documents, and the like (`sources.xml.splits.documents`)
