@@ -31,9 +31,9 @@ class Query:
 
 
 def launched(failures: list[str]) -> Launched:
-    noticed = SimpleNamespace(findings=list)
+    noticed = SimpleNamespace(findings=list, exact=True)
     execution: Any = SimpleNamespace(failure=None, closed=True, noticed=noticed)
-    tally: Any = SimpleNamespace(summary=lambda closed, findings: SimpleNamespace(closed=closed))
+    tally: Any = SimpleNamespace(summary=lambda closed, findings, exact: SimpleNamespace(closed=closed))
     begin: Any = lambda: Query(failures)  # noqa: E731
     return Launched(execution, begin, tally, lambda: None)
 
