@@ -20,6 +20,7 @@ from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
+from xmlstream.cli.monitor_command import monitor
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.secret.command import secret
@@ -38,6 +39,7 @@ app.command()(secret)
 app.command()(run)
 app.command()(receive)
 app.command()(explain)
+app.command()(monitor)
 
 
 def _version(wanted: bool) -> None:

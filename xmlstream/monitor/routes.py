@@ -35,6 +35,7 @@ class Routes:
                 Route("/events", self._events),
                 Route("/plan.json", self._plan),
                 Route("/closed.json", self._closed),
+                Route("/waiting.json", self._waiting),
                 Route("/key.json", self._key),
                 Route("/aside.json", self._aside),
                 Route("/metrics", self._metrics),
@@ -56,6 +57,9 @@ class Routes:
 
     async def _closed(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.closed))
+
+    async def _waiting(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(self._view.waiting))
 
     async def _key(self, request: Request) -> Response:
         asked = [request.query_params.get(name, "")[:200] for name in ("attribute", "value")]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -22,9 +24,13 @@ from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
+from xmlstream.waiting.inspection import inspect
 
 CLOSED_EVERY_SECONDS = 0.25
 """How often the closed map is made at the most, and only while somebody looks."""
+
+WAITING_EVERY_SECONDS = 2.0
+"""How often it is looked into what waits at the most, and only while somebody looks."""
 
 LETTERS = 50
 """Items set aside that are shown."""
@@ -37,7 +43,7 @@ class RunView:
         identity: Differs between runs, so that a reader who returns does not take one for another.
         history: Its slices, and the last of each other kind of event.
         totals: What it did.
-        state: `starting`, `running`, `ended` or `failed`.
+        state: `starting`, `running`, `ended` or `failed`; `recorded` where nobody knows.
     """
 
     where = ""
@@ -52,6 +58,8 @@ class RunView:
         self._is_stale = False
         self._made = 0.0
         self._making = threading.Lock()
+        self._inspecting = threading.Lock()
+        self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": []})
         self._tell_state()
 
     def begun(self, run: Watched) -> None:
@@ -103,12 +111,17 @@ class RunView:
         what = "" if failure is None else failure.what if isinstance(failure, XmlStreamError) else str(failure)
         self._tell_state(what)
 
+    def is_recorded(self) -> None:
+        """It is read from a checkpoint: whether it runs nobody knows, unless its input has ended."""
+        self.state = "ended" if self.totals.last.get("closed", False) else "recorded"
+        self._tell_state()
+
     def refresh(self) -> bool:
         """Makes the closed map anew if a slice came since; whether it is to be asked again soon."""
         with self._making:
             if self._closed is None or not self._is_stale:
                 return False
-            if time.monotonic() - self._made < CLOSED_EVERY_SECONDS and self.state == "running":
+            if time.monotonic() - self._made < CLOSED_EVERY_SECONDS and not self.is_over:
                 return True
             self._is_stale = False
             self.history.add("closed", self._closed.json(), replaces=True)
@@ -120,12 +133,17 @@ class RunView:
         return self._closed.json() if self._closed is not None else []
 
     def asked(self, attribute: str, text: str) -> dict[str, Any]:
-        """Which inputs have closed a value of an attribute, and what the others must say."""
+        """Of a value of an attribute: whether its results are out, which inputs closed it, what others must say."""
         try:
-            rows = self._closed.asked(attribute, text) if self._closed is not None else []
+            found: dict[str, Any] = {"rows": self._closed.asked(attribute, text) if self._closed is not None else []}
         except ValueError as error:
             return {"what": f"{text!r} is no {attribute}: {error}"}
-        return {"rows": rows} if rows else {"what": f"no input closes {attribute}"}
+        if self._run is not None:
+            # Of attributes that no result has, and before anything was committed, nothing is known of results.
+            with suppress(XmlStreamError, OSError):
+                asked = inspect(self._run.checkpoint, {attribute: text}).asked
+                found["result"] = asked and asked.as_json()
+        return found if found["rows"] or "result" in found else {"what": f"no input closes {attribute}"}
 
     @property
     def is_over(self) -> bool:
@@ -135,6 +153,17 @@ class RunView:
     def lacking(self) -> list[str]:
         """Which input lacks what others have closed, in sentences."""
         return self._closed.lacking() if self._closed is not None else []
+
+    def waiting(self) -> dict[str, Any]:
+        """What operators hold, and of whom what is missing, as of the last commit; made anew every few seconds."""
+        with self._inspecting:
+            if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
+                try:
+                    found = inspect(self._run.checkpoint).as_json()
+                except (XmlStreamError, OSError) as error:
+                    found = {"waits": [], "what": error.what if isinstance(error, XmlStreamError) else str(error)}
+                self._inspected = (time.monotonic(), found)
+            return self._inspected[1]
 
     def letters(self) -> list[dict[str, Any]]:
         """The last items that were set aside to be kept, the newest first."""

@@ -61,7 +61,8 @@
     const [text, tone] = run.state === "failed" ? [`failed: ${run.what}`, "bad"]
       : run.state === "ended" ? [ends, "good"]
       : !connected ? ["no answer; trying again", "late"]
-      : run.state === "starting" ? ["starting", "late"] : ["running", "good"];
+      : run.state === "starting" ? ["starting", "late"]
+      : run.state === "recorded" ? ["read from its checkpoint", "late"] : ["running", "good"];
     if (at("state").textContent !== text) at("state").textContent = text;
     at("state").className = `state ${tone}`;
   }
@@ -123,6 +124,33 @@
       if (names.includes(chosen)) at("attribute").value = chosen;
     }
     at("ask").hidden = !names.length;
+  }
+
+  let waitingAsked = 0;
+
+  async function showHeld(again = false) {
+    // What operators hold is read from their files: every few seconds, and once more when nothing comes.
+    if (!again && Date.now() - waitingAsked < 3000) return;
+    waitingAsked = Date.now();
+    const said = await (await fetch("waiting.json")).json();
+    const needs = found => found.filter(n => n.missing.length).map(n =>
+      `${n.source} must say ${n.missing.slice(0, 3).join(", ")}${n.missing.length > 3 ? ` and ${n.missing.length - 3} more` : ""}`)
+      .join("; ") || "nothing is missing that is known";
+    at("held").replaceChildren(...said.waits.filter(w => w.count).map(w => {
+      const made = element("details", undefined, w.blocks ? { open: "" } : {});
+      const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "are kept for others";
+      made.append(element("summary", `${w.operator}: ${count(w.count)} ${w.what} ${verb}`
+        + (w.since ? `, some since slice ${w.since.slice}` : "")));
+      const items = element("ul");
+      for (const one of w.examples) {
+        const key = Object.entries(one.key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
+        items.append(element("li", `${key}: ${needs(one.needs)}`, { class: "late" }));
+      }
+      if (w.count > w.examples.length) items.append(element("li", `and ${count(w.count - w.examples.length)} more`));
+      made.append(items);
+      return made;
+    }));
+    setTimeout(() => { if (Date.now() - waitingAsked >= 3500 && !document.hidden && !over()) showHeld(true); }, 4000);
   }
 
   function bar(bars, [low, high]) {
@@ -251,6 +279,7 @@
     showPlan();
     showCharts();
     showAside();
+    showHeld();
     list("findings", run.findings.map(f => [`${f.source}: ${f.what}`, "late"]), ["Nothing was noticed in the sources.", ""]);
   }
 
@@ -265,8 +294,15 @@
     asked.preventDefault();
     const query = new URLSearchParams({ attribute: at("attribute").value, value: at("value").value });
     const said = await (await fetch(`key.json?${query}`)).json();
-    list("answer", said.what ? [[said.what, "bad"]] : said.rows.map(r => r.closed
-      ? [`${r.input} has closed it`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]), ["", ""]);
+    const out = said.result ? [said.result.out
+      ? [`it is out, and final${said.result.since ? ` since slice ${said.result.since.slice}` : ""}`, "good"]
+      : ["its results are not final yet", "late"]] : [];
+    const held = Object.entries(said.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
+    const needs = said.result ? said.result.needs.map(n => n.missing.length
+      ? [`${n.source} must still say ${n.missing.join(", ")}`, "late"]
+      : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}`, "good"])
+      : said.rows?.map(r => r.closed ? [`${r.input} has closed it`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]);
+    list("answer", said.what ? [[said.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
   });
 
   const events = new EventSource("events");

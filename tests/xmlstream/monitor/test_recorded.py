@@ -1,0 +1,97 @@
+"""A run seen from its checkpoint: what its last commits say, what it waits for, and what another process commits."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from punct_ns.errors import StateError, UsageError
+from tests.xmlstream.monitor.test_monitor import ROOT, record
+from xmlstream.cli.commands import app
+from xmlstream.monitor.recorded import keep_reading, recorded
+from xmlstream.plan.plan_json import PLAN_FILE, encoded
+from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.sealed_json import seal
+
+
+def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -> None:
+    """Commits a slice of the warehouse query, the first one whole."""
+    made: dict[str, Any] = record(number, **sets)
+    made["report"]["closed"] = closed
+    for state in made["operators"].values():
+        state["kept"] = {}
+    CommitLog(directory / "commits").commit(number, {**made, "whole": number == 3})
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    found = tmp_path / "state"
+    found.mkdir()
+    seal(found / PLAN_FILE, encoded(ROOT))
+    seal(found / "query.json", {"outputs": [{"output": "-"}, {"output": str(tmp_path / "out")}]})
+    commit(found, 3, sensor1="<*, [,5], *, *>")
+    commit(found, 4, sensor2="<*, [,4], *, *>")
+    return found
+
+
+def test_it_has_the_plan_the_last_slices_and_what_is_closed(checkpoint: Path, tmp_path: Path) -> None:
+    letters = tmp_path / "out" / "_dead_letters"
+    letters.mkdir(parents=True)
+    (letters / "sensor1-000000003.jsonl").write_text('{"n": 1}\n', encoding="utf-8")
+    view = recorded(checkpoint)
+    assert (view.state, view.name, view.totals.slices) == ("recorded", "state", 2)
+    assert [one["name"] for one in view.plan()["operators"]][:2] == ["sensor1", "project"]
+    assert view.lacking() == ["sensor2 has not closed hour 5, as others have"]
+    assert view.letters() == [{"n": 1}]
+
+
+def test_a_metrics_file_has_the_slices_from_before(checkpoint: Path, tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    metrics.write_text("".join(json.dumps(record(n)["report"]) + "\n" for n in range(5)), encoding="utf-8")
+    assert recorded(checkpoint, metrics).totals.slices == 5
+    with pytest.raises(UsageError, match="cannot be read as metrics"):
+        recorded(checkpoint, tmp_path / "none")
+
+
+def test_what_another_process_commits_is_seen(checkpoint: Path) -> None:
+    view, until = recorded(checkpoint), threading.Event()
+    reader = threading.Thread(target=keep_reading, args=(checkpoint, view, until))
+    reader.start()
+    commit(checkpoint, 5, sensor2="<*, 5, *, *>", closed=True)
+    reader.join(20)
+    until.set()
+    assert not reader.is_alive()
+    assert (view.totals.slices, view.lacking(), view.state) == (3, [], "ended")
+
+
+def test_a_run_whose_input_has_ended_is_told_as_ended(checkpoint: Path) -> None:
+    commit(checkpoint, 5, closed=True)
+    assert recorded(checkpoint).state == "ended"
+
+
+def test_nothing_is_written(checkpoint: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
+    view = recorded(checkpoint)
+    view.waiting()
+    view.asked("hour", "5")
+    time.sleep(0.01)
+    assert {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")} == before
+
+
+def test_what_is_no_checkpoint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="there is no checkpoint"):
+        recorded(tmp_path)
+    (checkpoint / PLAN_FILE).unlink()
+    with pytest.raises(StateError, match="does not say which plan"):
+        recorded(checkpoint)
+
+
+def test_the_command_refuses_the_same(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["monitor", "--checkpoint", str(tmp_path)])
+    assert isinstance(done.exception, StateError)

@@ -1,0 +1,81 @@
+"""A run as its checkpoint tells it: one that is over, that has died, or that somebody else runs.
+
+Nothing is written and nothing locked. While the query runs its records come and go: what cannot be read now is read a
+moment later.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from punct_ns.errors import StateError, UsageError
+from xmlstream.monitor.run_view import RunView
+from xmlstream.plan.plan_json import PLAN_FILE, decoded
+from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.sealed_json import unseal
+from xmlstream.runtime.watching import Watched
+
+LOOK_EVERY_SECONDS = 0.5
+"""How often it is looked whether a slice was committed."""
+
+
+def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
+    """The view of a checkpoint's run; it has the slices of the last records, or those of the run's metrics file.
+
+    Raises:
+        StateError: There is no checkpoint, or none that says its plan, or it is damaged.
+        UsageError: The metrics file cannot be read.
+    """
+    if not (checkpoint / "commits").is_dir():
+        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
+    if not (checkpoint / PLAN_FILE).exists():
+        raise StateError(
+            f"the checkpoint {checkpoint} does not say which plan it is of",
+            hint="run the query once more with this version of xmlstream",
+        )
+    records = CommitLog(checkpoint / "commits").records()
+    is_closed = bool(records and records[-1]["report"]["closed"])
+    view = RunView()
+    root = decoded(unseal(checkpoint / PLAN_FILE))
+    view.begun(Watched(root, not is_closed, checkpoint, _dead_letters(checkpoint), checkpoint.resolve().name))
+    first = records[0]["slice"] if records else 0
+    for report in _reports(metrics) if metrics is not None else ():
+        if report["slice"] < first:
+            view.committed({"report": report, "operators": {}})
+    for record in records:
+        view.committed(record)
+    view.is_recorded()
+    return view
+
+
+def keep_reading(checkpoint: Path, view: RunView, until: threading.Event) -> None:
+    """Hands on what is committed from now on, until the run ends for good or nobody wants to know."""
+    log, last = CommitLog(checkpoint / "commits"), view.totals.last.get("slice", -1)
+    while not view.totals.last.get("closed", False) and not until.wait(LOOK_EVERY_SECONDS):
+        try:
+            records: Sequence[dict[str, Any]] = log.records()
+        except (StateError, OSError):
+            continue
+        for record in records:
+            if record["slice"] > last:
+                last = record["slice"]
+                view.committed(record)
+    view.is_recorded()
+
+
+def _reports(metrics: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{metrics} cannot be read as metrics: {error}") from None
+
+
+def _dead_letters(checkpoint: Path) -> Path:
+    """Beside the first result that is a directory, as a run puts them."""
+    outputs = [output["output"] for output in unseal(checkpoint / "query.json")["outputs"]]
+    home = next((Path(output) for output in outputs if output != "-"), checkpoint)
+    return home / "_dead_letters"
