@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from operators.describe import Describe
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
+from operators.secret_window import SecretWindow
 from operators.sort import Sort
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
@@ -25,6 +26,7 @@ from xmlstream.builder.inserts import Insert
 from xmlstream.builder.joins import joined
 from xmlstream.builder.run_options import RunOptions, require_safe, settings
 from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
+from xmlstream.builder.tuple_windows import TupleWindows
 from xmlstream.builder.windows import lengths_of, text_literal
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
@@ -32,13 +34,16 @@ from xmlstream.plan.plan_text import tree
 from xmlstream.runtime import runner
 from xmlstream.runtime.tally import Summary
 from xmlstream.safety.explanation import Format, explained
+from xmlstream.secret.profile import Windows
 from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation
+from xmlstream.sql.semantics_option import in_windows
 from xmlstream.sql.statements import parse_statements
+from xmlstream.sql.tuple_windows import TupleWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -230,6 +235,37 @@ class Query:
         return Groups(self, keys)
 
     groupBy = groupby = group_by  # noqa: N815 - as PySpark spells it
+
+    def tuple_window(self, size: int, slide: int | None = None, per: str | Sequence[str] = ()) -> TupleWindows:
+        """Windows of so many tuples, in the order in which they come: `tuple_window(10, 5, per="sid").agg("avg(v)")`.
+
+        Args:
+            size: How many tuples are in a window.
+            slide: After how many tuples the next window is complete; the size, if it is not given.
+            per: Attributes for each of whose values tuples are counted by themselves.
+        """
+        names = (per,) if isinstance(per, str) else tuple(per)
+        return TupleWindows(self, TupleWindow(size, size if slide is None else slide, names))
+
+    def window_as(
+        self, engine: str, time: str, size: int, slide: int, *, batch: str | None = None, of_tuples: bool = False
+    ) -> Groups:
+        """The windows that another engine would report of this stream, to be aggregated (Botan et al. 2010).
+
+        Args:
+            engine: `stream`, `coral8`, `streambase`, or `xmlstream` itself.
+            time: The attribute with the time, a whole number that is never null; tuples come in its order.
+            size: How long a window is.
+            slide: How far apart windows are.
+            batch: The attribute with the number of the batch, for engines that react to batches.
+            of_tuples: Whether size and slide are numbers of tuples.
+
+        Raises:
+            QueryError: The tuples have no order, as above a merge or a join.
+        """
+        node = in_windows(self.root, engine, Windows(size, slide, of_tuples=of_tuples), time, batch)
+        assert isinstance(node.operator, SecretWindow)
+        return Groups(Query(self.spark, node), tuple(map(quoted, node.operator.reported)))
 
     def run(self, output: str | Path, checkpoint: str | Path | None = None, **options: Unpack[RunOptions]) -> Summary:
         """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from punct_ns.errors import UsageError
+from xmlstream.secret.figure import draw_comparison
 from xmlstream.secret.profile import PROFILES, Windows, profile
 from xmlstream.secret.stream import Element, stream
 from xmlstream.secret.trace import Step, comparison, trace
@@ -31,17 +34,25 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = None,
     tuples: Annotated[bool, typer.Option("--tuples", help="Size and slide are numbers of tuples, not times.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="All engines side by side, and in which dimension they differ.")
+        bool, typer.Option("--compare", help="All engines side by side, where they differ, and why.")
     ] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="With --compare, also a picture: a PNG, SVG or PDF.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Show how an engine answers a query over windows, by the SECRET model (Botan et al. 2010)."""
     elements, windows = _read(file, row_tag, time, value, batch), Windows(size, slide, of_tuples=tuples)
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    if figure is not None and not compare:
+        raise UsageError("--figure is a picture of engines side by side", hint="add --compare")
     if compare:
         engines = list(PROFILES.values())
-        names = ("tuple", "t", *(each.name for each in engines), "differ in")
+        names = ("tuple", "t", *(each.name for each in engines), "differ in", "why")
         lines = comparison(elements, windows, agg, engines)
-        console.print(_table(names, [(*line.cells, ", ".join(line.differs)) for line in lines], lines))
+        console.print(_table(names, [(*line.cells, ", ".join(line.differs), line.why) for line in lines], lines))
+        if figure is not None:
+            draw_comparison(elements, windows, agg, engines, figure)
+            console.print(f"As a picture: {figure}")
         return
     chosen = profile(engine)
     lines = trace(elements, windows, agg, chosen)

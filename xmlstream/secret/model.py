@@ -110,6 +110,10 @@ class Secret:
             return self.scope(t)
         return self.scope(min(bisect_right(self._apps, t), bisect_left(self._sys, tau)))
 
+    def has_begun(self, tau: int) -> bool:
+        """Whether any tuple has arrived at system time tau."""
+        return tau >= self._sys[0]
+
     def report(self, t: int, tau: int) -> Report:
         """Report(t, tau)."""
         scope, content, report = self._scope_at(t, tau), self.content(t, tau), self._engine.report

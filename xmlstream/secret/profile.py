@@ -74,22 +74,25 @@ class Profile:
     tick: Tick
 
 
-def _before_first(first: int, windows: Windows) -> int:
+def before_first(first: int, windows: Windows) -> int:
+    """By the size before the first tuple: it is in the first window alone."""
     return first - windows.size
 
 
-def _rounded(first: int, windows: Windows) -> int:
+def rounded(first: int, windows: Windows) -> int:
+    """The same, rounded up to a multiple of the slide, less one."""
     return -((windows.size - first) // windows.slide) * windows.slide - 1
 
 
-def _aligned(first: int, windows: Windows) -> int:
+def aligned(first: int, windows: Windows) -> int:
+    """Where the first window opens that the first tuple is in, of those that begin at multiples of the slide."""
     return ((first - windows.size) // windows.slide + 1) * windows.slide - 1
 
 
-STREAM = Profile("stream", _before_first, Reporting(content_change=True, window_close=True, non_empty=True), Tick.TIME)
-CORAL8 = Profile("coral8", _rounded, Reporting(content_change=True, non_empty=True), Tick.BATCH)
-STREAMBASE = Profile("streambase", _rounded, Reporting(window_close=True, non_empty=True), Tick.TUPLE)
-XMLSTREAM = Profile("xmlstream", _aligned, Reporting(window_close=True, non_empty=True), Tick.TIME)
+STREAM = Profile("stream", before_first, Reporting(content_change=True, window_close=True, non_empty=True), Tick.TIME)
+CORAL8 = Profile("coral8", rounded, Reporting(content_change=True, non_empty=True), Tick.BATCH)
+STREAMBASE = Profile("streambase", rounded, Reporting(window_close=True, non_empty=True), Tick.TUPLE)
+XMLSTREAM = Profile("xmlstream", aligned, Reporting(window_close=True, non_empty=True), Tick.TIME)
 """Ours: a window [s, s+ω) begins at a multiple of the slide, and is answered once a punctuation closes all of it; of
 data in order, that is when time goes on. Over whole instants it is (s-1, s+ω-1]."""
 

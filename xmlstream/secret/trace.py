@@ -18,10 +18,11 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a trace: its cells, and in which dimensions engines differ there, where several are compared."""
+    """One line of a trace: its cells; of engines that are compared, in which dimensions they differ there, and why."""
 
     cells: tuple[str, ...]
     differs: tuple[str, ...] = ()
+    why: str = ""
 
 
 def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Step]:
@@ -41,8 +42,27 @@ def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine:
     return found
 
 
-def comparison(elements: Sequence[Element], windows: Windows, aggregate: str, engines: Sequence[Profile]) -> list[Step]:
-    """The engines side by side: tuple, t, and for each what it answers there; and in which dimensions they differ."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One instant at one arrival: what each engine that reports there looks at, and in which dimensions they differ.
+
+    Attributes:
+        arrival: The tuple that arrives.
+        instant: The instant that is reported of.
+        reports: What each engine makes of it, by its name; without those that are not called there.
+        differs: The dimensions, `Tick`, `Scope` and `Report`.
+        why: What makes the difference, in words.
+    """
+
+    arrival: Element
+    instant: int
+    reports: Mapping[str, Report]
+    differs: tuple[str, ...]
+    why: str
+
+
+def compared(elements: Sequence[Element], windows: Windows, engines: Sequence[Profile]) -> list[Compared]:
+    """The engines' calls of Report side by side, in their order."""
     called: dict[tuple[int, int], dict[str, Report]] = {}
     for engine in engines:
         secret = Secret(elements, windows, engine)
@@ -51,10 +71,38 @@ def comparison(elements: Sequence[Element], windows: Windows, aggregate: str, en
                 called.setdefault((element.sys, instant), {})[engine.name] = secret.report(instant, element.sys)
     found = []
     for (arrival, instant), reports in sorted(called.items()):
-        answers = [_answered(reports.get(engine.name), aggregate) for engine in engines]
-        cells = (_tuple(elements[arrival - 1]), str(instant), *answers)
-        found.append(Step(cells, differences(reports, engines)))
+        differs = differences(reports, engines)
+        why = reasons(reports, engines, differs)
+        found.append(Compared(elements[arrival - 1], instant, reports, differs, why))
     return found
+
+
+def comparison(elements: Sequence[Element], windows: Windows, aggregate: str, engines: Sequence[Profile]) -> list[Step]:
+    """The engines side by side: tuple, t, what each answers there; and in which dimensions they differ, and why."""
+    found = []
+    for line in compared(elements, windows, engines):
+        answers = [_answered(line.reports.get(engine.name), aggregate) for engine in engines]
+        found.append(Step((_tuple(line.arrival), str(line.instant), *answers), line.differs, line.why))
+    return found
+
+
+def reasons(reports: Mapping[str, Report], engines: Sequence[Profile], differs: Sequence[str]) -> str:
+    """What makes engines differ at one arrival and instant, dimension by dimension, in words."""
+    names = [engine.name for engine in engines]
+    said = []
+    if "Tick" in differs:
+        said.append(f"no tick of {', '.join(name for name in names if name not in reports)}")
+    if "Scope" in differs:
+        scopes = {name: str(reports[name].scope or "none") for name in names if name in reports}
+        said.append("; ".join(f"{', '.join(_of(scopes, scope))} {scope}" for scope in dict.fromkeys(scopes.values())))
+    if "Report" in differs:
+        unmet = {name: ", ".join(reports[name].unmet) for name in names if name in reports and reports[name].unmet}
+        said += [f"{', '.join(_of(unmet, why))}: no {why}" for why in dict.fromkeys(unmet.values())]
+    return "; ".join(said)
+
+
+def _of(told: Mapping[str, str], what: str) -> list[str]:
+    return [name for name, said in told.items() if said == what]
 
 
 def differences(reports: Mapping[str, Report], engines: Sequence[Profile]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from sources import xmark
 from sources.xml.options.source import SourceOptions
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.punctuate_option import OPTION, punctuated
+from xmlstream.sql import punctuate_option, semantics_option
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 from xmlstream.sql.supported import require_type
@@ -106,10 +106,16 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    rules = [value for key, value in options.items() if key.lower() == OPTION]
-    plain = {key: value for key, value in options.items() if key.lower() != OPTION}
+    above = {key.lower(): value for key, value in options.items() if key.lower() in _ABOVE}
+    plain = {key: value for key, value in options.items() if key.lower() not in _ABOVE}
     node = source(name, SourceOptions.parse(plain, schema, giver="user"))
-    return punctuated(node, rules[0]) if rules else node
+    for option, put in _ABOVE.items():
+        node = put(node, above[option]) if option in above else node
+    return node
+
+
+_ABOVE = {punctuate_option.OPTION: punctuate_option.punctuated, semantics_option.OPTION: semantics_option.reported}
+"""Options that put an operator above a source, in this order."""
 
 
 def _column(column: exp.Expr, text: QueryText) -> str:

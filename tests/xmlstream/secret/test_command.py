@@ -40,8 +40,19 @@ def test_a_trace_has_a_line_for_each_report(document: Path) -> None:
 
 def test_engines_side_by_side_differ_where_only_one_reports(document: Path) -> None:
     heading, *lines = asked(document, "--compare")
-    assert heading == ["tuple", "t", *PROFILES, "differ", "in"]
-    assert [line[3] for line in lines if line[-1] == "Report"] == ["32", "33", "34"]
+    assert heading == ["tuple", "t", *PROFILES, "differ", "in", "why"]
+    assert [line[3] for line in lines if "Report" in line] == ["32", "33", "34"]
+    assert " ".join(lines[3][9:]) == "stream, coral8: no content change"
+
+
+def test_engines_side_by_side_are_a_picture_too(document: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "engines.svg"
+    *_, last = asked(document, "--compare", "--figure", str(picture))
+    assert last[-1] == str(picture)
+    drawn = picture.read_text(encoding="utf-8")
+    assert all(f"<!-- {word} -->" in drawn for word in ("tuples", "15  Report"))
+    with pytest.raises(UsageError, match="--figure"):
+        asked(document, "--figure", str(picture))
 
 
 def test_an_attribute_that_is_not_there_is_named(document: Path) -> None:
