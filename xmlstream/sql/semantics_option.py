@@ -40,10 +40,10 @@ def reported(node: Node, text: str) -> Node:
     if missing := [word for word in _WORDS[:3] if word not in said]:
         raise UsageError(f"semantics '{text}' does not say {' and '.join(missing)}", hint=_HINT)
     size, _, unit = said["size"].partition(" ")
-    lengths = [int(number) if number.isdecimal() else 0 for number in (size, said["slide"])]
-    if unit.strip().lower() not in ("", "tuples") or not all(lengths):
+    length, slide = (int(number) if number.isdecimal() else 0 for number in (size, said["slide"]))
+    if unit.strip().lower() not in ("", "tuples") or not (length and slide):
         raise UsageError(f"semantics '{text}' has a size or slide that is no number above 0", hint=_HINT)
-    windows = Windows(*lengths, of_tuples=bool(unit.strip()))
+    windows = Windows(length, slide, of_tuples=bool(unit.strip()))
     batch = split_name(said["batch"])[0] if "batch" in said else None
     return in_windows(node, engine, windows, split_name(said["of"])[0], batch)
 

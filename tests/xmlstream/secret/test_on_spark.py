@@ -76,8 +76,8 @@ def test_the_experiments_come_out_of_one_run_over_xml(spark: SparkSession, tmp_p
     found = {}
     for name in EXPERIMENTS:
         trees = [etree.parse(path) for path in sorted((tmp_path / name).glob("*.xml"))]
-        rows = [[float(leaf.text or "nan") for leaf in row] for tree in trees for row in tree.iter("r")]
-        found[name] = [answer for *_, answer in sorted(rows)]
+        told = [[float(leaf.text or "nan") for leaf in row] for tree in trees for row in tree.iter("r")]
+        found[name] = [answer for *_, answer in sorted(told)]
     assert found == {name: expected for name, (*_, expected) in EXPERIMENTS.items()}
 
 
@@ -90,7 +90,7 @@ def test_windows_of_the_builder_go_through_select_and_are_refused_above_a_merge(
     query = s.where("val < 40").select("val * 2 AS twice", "time").window_as("coral8", "time", 5, 1)
     query.agg("sum(twice) AS total").run(tmp_path / "out", row_tag="r")
     (tree,) = (etree.parse(each) for each in sorted((tmp_path / "out").glob("*.xml")) if b"total" in each.read_bytes())
-    totals = sorted((int(row.findtext("window_at")), int(row.findtext("total"))) for row in tree.iter("r"))
+    totals = sorted((int(row[2].text or 0), int(row[4].text or 0)) for row in tree.iter("r"))
     assert totals == [(30, 20), (31, 60), (35, 40)]
     with pytest.raises(QueryError, match="windows as coral8 has them above merge, where the order of tuples is lost"):
         s.union_all(s).window_as("coral8", "time", 5, 1)
