@@ -16,6 +16,7 @@ from sources.xml.options.values import choice, count, date_pattern, flag, name_l
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
 ManyDocuments = Literal["sequence", "merge", "directories", "one"]
+CleanSource = Literal["off", "delete", "archive"]
 WhenDoctype = Literal["skip", "refuse"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
 
@@ -87,6 +88,8 @@ _TABLE = (
     Option("timestampFormat", date_pattern),
     Option("ignoreSurroundingSpaces", flag, default=True),
     Option("documents", choice(*get_args(ManyDocuments)), default="sequence"),
+    Option("cleanSource", choice(*get_args(CleanSource)), default="off", may_change=True),
+    Option("sourceArchiveDir", default="", may_change=True),
     Option("mode", choice(*get_args(Mode)), default="FAILFAST", may_change=True),
     Option("ungrammatical", choice(*get_args(OnUngrammatical)), default="fail", may_change=True),
     Option("unfinished", choice(*get_args(WhenUnfinished)), default="wait", may_change=True),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
@@ -18,6 +20,7 @@ from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.option_table import (
     OPTIONS,
+    CleanSource,
     Giver,
     ManyDocuments,
     Mode,
@@ -69,6 +72,8 @@ class SourceOptions:
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.
         beside: Other streams of the same documents, which are read along in one pass.
+        clean_source: What becomes of a directory's documents once they are read to their end and that is committed:
+            nothing, they are deleted, or moved to `source_archive_dir`.
         documents: What many documents are: one stream, `sequence`; or an input each, `merge`, and what goes out are the
             meets; `one`: the path is that of one document, whatever characters it has.
         given: The options as they were given, under their proper names: `parse(dict(given))` is this source again.
@@ -108,6 +113,8 @@ class SourceOptions:
     columns: tuple[str, ...]
     beside: tuple[SourceOptions, ...]
     documents: ManyDocuments
+    clean_source: CleanSource
+    source_archive_dir: str
     given: tuple[tuple[str, str], ...] = field(repr=False)
 
     @staticmethod
@@ -187,6 +194,13 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
+        if (self.clean_source == "archive") != bool(self.source_archive_dir):
+            raise UsageError(
+                "cleanSource 'archive' and sourceArchiveDir belong together",
+                hint="sourceArchiveDir names the directory that documents are moved to once they are read",
+            )
+        if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
+            raise UsageError(f"what is moved to sourceArchiveDir {self.source_archive_dir} would be read again")
         if self.structural and self.documents == "directories":
             raise structure_of_many()
         if self.structural and self.documents == "sequence" and glob_of(local_path(self.path)) is not None:
@@ -200,6 +214,15 @@ class SourceOptions:
             if value is not None:
                 given[name] = value
         return SourceOptions.parse(given)
+
+
+def _would_read(path: str, directory: str) -> bool:
+    """Whether a source reads documents of a directory; to be on the safe side, where a glob is concerned."""
+    home, pattern = Path(directory).resolve(), glob_of(local_path(path))
+    if pattern is None:
+        return Path(local_path(path)).resolve() == home
+    parts = str(Path(pattern).absolute())
+    return any(fnmatchcase(str(each), parts) for each in (home, home / "1.xml"))
 
 
 def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ class MicroBatches:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._planner = Planner(options, Documents(options, log=True))
+        self.documents = Documents(options, log=True)
+        self._planner = Planner(options, self.documents)
         self._sizes: list[int] | None = None
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from punct_ns.errors import StateError, UsageError
 from sources.xml.options.source import SourceOptions
+from sources.xml.spark.clean_source import SourceCleaner
 from sources.xml.spark.error_transport import transported
 from sources.xml.spark.micro_batches import MicroBatches, ReadTask
 from sources.xml.spark.staged_rows import STAGED
@@ -76,6 +77,10 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Made where slices are planned, not where they are read.
         return tuple(MicroBatches(source) for source in self._sources)
 
+    @cached_property
+    def _cleaner(self) -> SourceCleaner:
+        return SourceCleaner(self._sources)
+
     def initialOffset(self) -> dict[str, Any]:
         """Before the first document of each."""
         return {source.source: Offset().json() for source in self._sources}
@@ -124,6 +129,11 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with transported():
             rows = stage(partition.ranges, self._sources[partition.reader])
             yield pa.RecordBatch.from_pylist(rows, to_arrow_schema(self._schema))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What was read up to there is committed: documents that are not needed any more are cleaned away."""
+        with transported():
+            self._cleaner.clean([slicing.documents for slicing in self._slicings], self._offsets(end))
 
     def _offsets(self, json: Mapping[str, Any]) -> list[Offset]:
         if json.keys() != {source.source for source in self._sources}:

@@ -1,0 +1,94 @@
+"""Documents are removed or archived once they were read to their end and that is committed, and not before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xmlstream as xs
+from punct_ns.errors import UsageError
+from sources.xml.options.source import SourceOptions
+from sources.xml.spark.clean_source import SourceCleaner
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.planner import Offset
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _source(path: Path, **options: str) -> SourceOptions:
+    given = {"path": str(path), "rowTag": "r", "schema": "a INT", "documentLog": str(path.parent / "log"), **options}
+    return SourceOptions.parse(given)
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+
+
+def _documents(directory: Path, *names: str) -> None:
+    directory.mkdir(exist_ok=True)
+    for name in names:
+        (directory / name).write_text("<s><r><a>1</a></r></s>")
+
+
+def _found(*sources: SourceOptions) -> list[Documents]:
+    found = [Documents(source, log=False) for source in sources]
+    for documents in found:
+        documents.find()
+    return found
+
+
+def test_what_was_read_goes_and_what_two_read_stays_until_both_have(tmp_path: Path) -> None:
+    home = tmp_path / "in"
+    _documents(home, "1.xml", "2.xml", "3.xml")
+    sources = [_source(home, cleanSource="delete"), _source(home, cleanSource="delete")]
+    cleaner, documents = SourceCleaner(sources), _found(*sources)
+    cleaner.clean(documents, [Offset(2, 0, 5), Offset(1)])
+    assert _names(home) == ["2.xml", "3.xml"]
+    cleaner.clean(documents, [Offset(2), Offset(3)])
+    assert _names(home) == ["3.xml"]
+    cleaner.clean(documents, [Offset(3), Offset(3)])
+    cleaner.clean(documents, [Offset(3), Offset(3)])
+    assert _names(home) == []
+
+
+def test_an_archive_has_all_of_them_also_those_of_one_name(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        _documents(tmp_path / name, "1.xml")
+    source = _source(tmp_path / "?", cleanSource="archive", sourceArchiveDir=str(tmp_path / "old"))
+    SourceCleaner([source]).clean(_found(source), [Offset(2)])
+    assert _names(tmp_path / "old") == ["1-2.xml", "1.xml"]
+    assert _names(tmp_path / "a") == _names(tmp_path / "b") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"cleanSource": "archive"}, "belong together"),
+        ({"sourceArchiveDir": "old"}, "belong together"),
+        ({"cleanSource": "archive", "sourceArchiveDir": "{home}/in"}, "would be read again"),
+        ({"path": "{home}/*/*.xml", "cleanSource": "archive", "sourceArchiveDir": "{home}/old"}, "would be read again"),
+        ({"path": "{home}/**", "cleanSource": "archive", "sourceArchiveDir": "{home}/a/old"}, "would be read again"),
+        ({"cleanSource": "remove"}, "one of off, delete, archive"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, str], why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        _source(tmp_path / "in", **{name: value.replace("{home}", str(tmp_path)) for name, value in options.items()})
+    assert why in str(refused.value)
+
+
+@pytest.mark.spark
+def test_a_query_cleans_behind_itself_and_answers_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    home = tmp_path / "in"
+    options: dict[str, Any] = {"cleanSource": "delete", "maxFilesPerSlice": 1}
+    for night in range(3):
+        _documents(home, *(f"{night}-{number}.xml" for number in range(2)))
+        query = xs.read(spark, home, "a INT", rowTag="r", **options).group_by("a").agg("count(*) AS n")
+        query.run(output=tmp_path / "out", checkpoint=tmp_path / "checkpoint", keep_open=night < 2)
+        # Those of the last slice go when the next one begins.
+        assert _names(home) == [f"{night}-1.xml"]
+    (answer,) = (path.read_text() for path in (tmp_path / "out").glob("slice-*.xml"))
+    assert "<row><a>1</a><n>6</n></row>" in answer
