@@ -67,7 +67,7 @@ def _clean(path: Path, source: SourceOptions) -> None:
 
 def _free(path: Path) -> Path:
     """The path, or one beside it that is not taken: documents of two directories may bear one name."""
-    number, free = 1, path
+    number, free = 2, path
     while free.exists():
         number, free = number + 1, path.with_name(f"{path.stem}-{number}{path.suffix}")
     return free

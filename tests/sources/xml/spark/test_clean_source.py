@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def _source(path: Path, **options: str) -> SourceOptions:
-    given = {"path": str(path), "rowTag": "r", "schema": "a INT", "documentLog": str(path.parent / "log"), **options}
+def _source(home: Path, **options: str) -> SourceOptions:
+    given = {"path": str(home), "rowTag": "r", "schema": "a INT", "documentLog": str(home.parent / "log"), **options}
     return SourceOptions.parse(given)
 
 
