@@ -214,7 +214,9 @@ class SecretWindow(Operator):
             raise MalformedInput(
                 f"{what} or batch" if self.batch else what,
                 where="windows as other engines have them",
-                hint="to them streams are in the order of their time, and batches count from 1: the source must, too",
+                hint="to them streams are in the order of their time"
+                + (", and batches count from 1" if self.batch else "")
+                + ": sort the source, or leave out what comes late",
             )
         if facts["torn"] is not None:
             what = f"tuple {facts['torn']} has another {self.time} than those before it in its batch"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.prefix import Direction, covered_prefix
+from punct_ns.prefix import Direction, covered_prefix, covered_prefixes
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -32,6 +32,27 @@ def test_the_prefix_is_what_has_nothing_open_before_it(data: st.DataObject, spac
     expected = oracle.init(keys, space.surroundings, ps)
     for t in space.universe:
         assert oracle.set_match(t, found) == expected(t)
+
+
+@given(st.data(), strategies.small_schemas())
+def test_prefixes_within_groups_are_what_has_nothing_open_before_it_there(
+    data: st.DataObject, space: SmallSchema
+) -> None:
+    """Said one after the other, of which each time only the new ones are looked at."""
+    groups = data.draw(st.integers(0, len(space.smalls)))
+    keys = [
+        oracle.Key(i, descending=data.draw(st.booleans()), nulls_first=data.draw(st.booleans()))
+        for i in range(groups, len(space.smalls))
+    ]
+    directions = [Direction(key.descending, key.nulls_first) for key in keys]
+    closed, found = PunctuationSet(space.schema), PunctuationSet(space.schema)
+    for said in data.draw(st.lists(st.lists(strategies.small_punctuations(space), max_size=4), max_size=3)):
+        new = closed.add_all(said)
+        found.add_all(covered_prefixes(closed, new, groups, directions))
+    still = [t for t in space.surroundings if not closed.matches(t)]
+    for t in space.universe:
+        others = [u for u in still if oracle.same_tuple(t[:groups], u[:groups])]
+        assert found.matches(t) == all(oracle.compare(keys, t, u) < 0 for u in others)
 
 
 @pytest.mark.parametrize(
