@@ -64,7 +64,7 @@ def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = Non
     """A query of so many operators above each other, about, with so many columns."""
     kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
     if depth:
-        kinds += [_with, _ranked, _limited]
+        kinds += [_with, _ranked, _limited, _windowed]
     return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
 
 
@@ -147,6 +147,23 @@ def _grouped(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
         having = f" HAVING {draw(st.sampled_from(['count(*) > 1', 'count(*) > 100', f'max(p.{source.names[0]}) > 0']))}"
     where = _where(draw, source)
     return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{where}{group}{having}", names)
+
+
+def _windowed(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Windows and sessions of a column taken for seconds, and what is computed of each."""
+    source = _source(draw, depth, tables, "p")
+    names = _permuted(draw, width)
+    moment = f"timestamp_seconds({source.column(draw)})"
+    lengths = draw(st.sampled_from(["'2 seconds'", "'2 seconds', '1 second'", "'3 seconds', '2 seconds', '1 second'"]))
+    cut = draw(st.sampled_from([f"window({moment}, {lengths})", f"session_window({moment}, '1 second')"]))
+    called = cut.partition("(")[0]
+    items = [_as(draw, f"unix_seconds({called}.{draw(st.sampled_from(['start', 'end']))})", names[0])]
+    items += [_as(draw, draw(aggregates(lambda: source.column(draw))), name) for name in names[1:]]
+    by = [cut]
+    if draw(st.booleans()):
+        by.insert(draw(st.integers(0, 1)), source.column(draw))
+    where = _where(draw, source)
+    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{where} GROUP BY {', '.join(by)}", names)
 
 
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]

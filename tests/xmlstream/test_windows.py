@@ -51,6 +51,12 @@ QUERIES = [
     " JOIN (SELECT window, count(*) AS n FROM s WHERE sid = 2 GROUP BY window(ts, '1 minute')) b"
     " ON a.window.start = b.window.start",
     "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts, '604800 seconds')",
+    "SELECT sid, session_window.start, session_window.end, count(*) AS n, max(v) AS v FROM s WHERE v % 4 < 2"
+    " GROUP BY sid, session_window(ts, '21 seconds')",
+    "SELECT session_window, count(DISTINCT sid) AS n FROM s WHERE v % 9 < 3 GROUP BY session_window(ts, '40 seconds')",
+    "SELECT session_window(ntz, '14 seconds') AS w, sum(v) AS v FROM s WHERE v % 3 = 0 GROUP BY 1",
+    "SELECT sid, count(*) AS n FROM s WHERE v % 4 < 2 GROUP BY sid, session_window(ts, '20.5 seconds')"
+    " HAVING session_window.end > TIMESTAMP'2024-01-01T23:51:00Z'",
 ]
 
 

@@ -13,7 +13,6 @@ from operators.expressions.references import named
 from operators.group_by import GroupBy
 from operators.session import Session
 from punct_ns.schema import Attribute
-from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.functions import AGGREGATES
@@ -72,7 +71,9 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
     if (found := grouping.sessions) is None:
         groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
     else:
-        others = tuple(key for key in keys.values() if key not in (f"{found.name}{START}", f"{found.name}{END}"))
+        others = tuple(key for key in keys.values() if key not in found.ends)
+        if len(keys) - len(others) < len(found.ends):
+            raise found.not_grouped_by(grouping.text)
         groups = Node(Session(found.moment, found.gap, others, answers, found.name), (node,), "session")
     names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
     relation = Relation.of(groups)

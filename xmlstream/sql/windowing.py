@@ -17,6 +17,7 @@ from operators.expressions.references import named
 from operators.expressions.types import MOMENTS, NUMERIC, kind
 from operators.session import later
 from operators.window import Window
+from punct_ns.errors import QueryError
 from punct_ns.temporal_type import TimestampType
 from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
@@ -36,11 +37,22 @@ def is_window(node: exp.Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The sessions of a SELECT: the moment, the gap in microseconds, and what they are called."""
+    """The sessions of a SELECT: the moment, the gap in microseconds, what they are called, how they were written."""
 
     moment: str
     gap: int
     name: str
+    call: exp.Expr
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The attributes that hold them."""
+        return f"{self.name}{START}", f"{self.name}{END}"
+
+    def not_grouped_by(self, text: QueryText) -> QueryError:
+        """That they are selected alone."""
+        hint = f"GROUP BY {render(self.call)}".replace("`", "")
+        return text.error("sessions that are not grouped by", offset(self.call), hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +93,9 @@ def in_windows(
         lengths = _lengths(first, text)
         cut = Node(Window(moment, lengths.size, lengths.slide, lengths.start, name), (node,), "window")
     else:
-        group = select.args.get("group")
-        if group is None or not any(map(is_window, group.find_all(exp.Anonymous))):
-            hint = f"GROUP BY {render(first)}".replace("`", "")
-            raise text.error("sessions that are not grouped by", offset(first), hint)
-        sessions = Sessions(moment, _gap(first, text), name)
+        sessions = Sessions(moment, _gap(first, text), name, first)
+        if select.args.get("group") is None:
+            raise sessions.not_grouped_by(text)
         cut = _lone(node, sessions, analyst)
     ends = (Field(f"{called}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()

@@ -1,0 +1,109 @@
+"""When windows go out: with what closes them, whatever follows; and what comes too far ahead, or late, harms nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lxml import etree
+
+import xmlstream as xs
+from xmlstream.builder.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ROOT = '<readings xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct">{}</readings>'
+SCHEMA = "sid INT, ts TIMESTAMP NOT NULL, v INT"
+
+
+def moment(second: int) -> str:
+    return f"2024-01-01T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
+
+
+def reading(second: int, sid: int = 1) -> str:
+    return f"<r><sid>{sid}</sid><ts>{moment(second)}</ts><v>{second}</v></r>"
+
+
+def until(second: int) -> str:
+    return f"<punct:r><ts>(,{moment(second)})</ts></punct:r>"
+
+
+def readings(spark: SparkSession, directory: Path, slices: Sequence[str]) -> Query:
+    """A source of one document a slice."""
+    (directory / "in").mkdir()
+    for number, items in enumerate(slices):
+        (directory / "in" / f"{number:03d}.xml").write_text(ROOT.format(items), encoding="utf-8")
+    return xs.read(spark, directory / "in", schema=SCHEMA, rowTag="r", schemes="ts prefix", maxFilesPerSlice="1")
+
+
+def written(directory: Path) -> dict[int, list[tuple[str | None, ...]]]:
+    """The rows of the result, by the number of their slice."""
+    found = {}
+    for path in sorted((directory / "out").glob("slice-*.xml")):
+        items = [item for item in etree.parse(path).getroot() if not str(item.tag).startswith("{")]
+        found[int(path.stem.rpartition("-")[2])] = [tuple(leaf.text for leaf in item) for item in items]
+    return {number: rows for number, rows in found.items() if rows}
+
+
+def test_the_last_window_comes_with_its_punctuation_though_no_tuple_follows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = readings(spark, tmp_path, [reading(3) + reading(12), until(10), until(20)])
+    counted = source.window("ts", "10 seconds").group_by("window").agg("count(*) AS n")
+    counted.select("window.start", "n").run(tmp_path / "out", keep_open=True)
+    start = moment(0)[:-1] + ".000000Z", moment(10)[:-1] + ".000000Z"
+    assert written(tmp_path) == {1: [(start[0], "1")], 2: [(start[1], "1")]}
+
+
+def test_a_session_comes_with_its_punctuation_though_no_tuple_follows(spark: SparkSession, tmp_path: Path) -> None:
+    source = readings(spark, tmp_path, [reading(3), reading(7), until(17), until(18)])
+    sessions = source.group_by("sid", xs.session_window("ts", "10 seconds")).agg("count(*) AS n", "max(v) AS v")
+    sessions.select("session_window.end", "n", "v").run(tmp_path / "out", keep_open=True)
+    assert written(tmp_path) == {3: [(moment(17)[:-1] + ".000000Z", "2", "7")]}
+
+
+def test_one_tuple_far_in_the_future_closes_nothing_and_stops_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    slices = ["".join(reading(second) for second in range(start, start + 10)) for start in (0, 10, 20, 30)]
+    slices[1] += reading(80_000)
+    rule = xs.ByOrder("ts", max_ahead=timedelta(hours=1))
+    counted = readings(spark, tmp_path, slices).punctuate(rule, "divert").window("ts", "10 seconds").group_by("window")
+    reports: list[dict[str, Any]] = []
+    counted.agg("count(*) AS n").select("window.start", "n").run(
+        tmp_path / "out", keep_open=True, on_slice=reports.append
+    )
+    assert [n for rows in written(tmp_path).values() for _, n in rows] == ["10"] * 3
+    assert max(written(tmp_path)) == 3
+    assert [report["set_aside"] for report in reports] == [0, 1, 0, 0]
+    assert moment(80_000)[:-1] in "".join(
+        path.read_text(encoding="utf-8") for path in (tmp_path / "out" / "_dead_letters").iterdir()
+    )
+
+
+def test_a_slow_sensor_closes_its_own_windows_late_and_nobody_elses(spark: SparkSession, tmp_path: Path) -> None:
+    # Sensor 7 lags by two slices.
+    slices = [
+        "".join(
+            reading(second - (20 if sid == 7 else 0), sid)
+            for second in range(start, start + 10)
+            for sid in range(10)
+            if sid != 7 or second >= 20
+        )
+        for start in range(0, 60, 10)
+    ]
+    source = readings(spark, tmp_path, slices).punctuate(xs.ByOrder("ts", per="sid"))
+    counted = source.window("ts", "10 seconds").group_by("sid", "window").agg("count(*) AS n")
+    counted.select("sid", "window.start", "n").run(tmp_path / "out", keep_open=True)
+    out = written(tmp_path)
+    assert {n for rows in out.values() for _, _, n in rows} == {"10"}
+    windows = Counter((number, sid == "7") for number, rows in out.items() for sid, _, _ in rows)
+    assert windows == {
+        **{(number, False): 9 for number in range(1, 6)},
+        **{(number, True): 1 for number in range(3, 6)},
+    }
