@@ -153,9 +153,11 @@ class Session(Operator):
         """Nothing goes out; each new tuple is a session of its own, until it is found to belong to another."""
         new = inputs[0].tuples
         if new is not None:
-            start, end = map(quoted, self.ends)
+            given, (start, end) = state.inputs[0], map(quoted, self.ends)
+            asked = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
+            names = [quoted(name) for name in given.names if name.lower() in asked]
             lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").selectExpr(
-                "*", f"{quoted(self.of)} AS {start}", f"{later(state.inputs[0].attribute(self.of), self.gap)} AS {end}"
+                *names, f"{quoted(self.of)} AS {start}", f"{later(given.attribute(self.of), self.gap)} AS {end}"
             )
             state.log("sessions").add(Tuples(self._aggregation.kept_form(lone), new.at_most, exact=False))
         return None
@@ -185,6 +187,7 @@ class Session(Operator):
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]
         forget_completed(whole, (*self.keys, self.of), state)
+        state.punctuations("sent").forget(state.scratch(_InHand).closed)
 
     @property
     def _aggregation(self) -> Aggregation:

@@ -62,10 +62,14 @@ def test_the_last_window_comes_with_its_punctuation_though_no_tuple_follows(
     assert written(tmp_path) == {1: [(start[0], "1")], 2: [(start[1], "1")]}
 
 
-def test_a_session_comes_with_its_punctuation_though_no_tuple_follows(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("as_written", [False, True])
+def test_a_session_comes_with_its_punctuation_though_no_tuple_follows(
+    as_written: bool, spark: SparkSession, tmp_path: Path
+) -> None:
     source = readings(spark, tmp_path, [reading(3), reading(7), until(17), until(18)])
     sessions = source.group_by("sid", xs.session_window("ts", "10 seconds")).agg("count(*) AS n", "max(v) AS v")
-    sessions.select("session_window.end", "n", "v").run(tmp_path / "out", keep_open=True)
+    found = sessions.select("session_window.end", "n", "v")
+    found.run(tmp_path / "out", keep_open=True, as_written=as_written)
     assert written(tmp_path) == {3: [(moment(17)[:-1] + ".000000Z", "2", "7")]}
 
 
