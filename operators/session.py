@@ -29,9 +29,10 @@ from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Way, constants, on
 from punct_ns.closed_runs import Run, closed_runs
 from punct_ns.domain import Domain
-from punct_ns.pattern import WILDCARD, Pattern, between
+from punct_ns.pattern import WILDCARD, Pattern, between, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -141,6 +142,31 @@ class Session(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The keys: what looks at them alone selects all sessions of groups."""
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The sessions that may grow."""
+        return [Waiting("sessions", "sessions", (*self.keys, *self.ends))]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """That no tuple of its group comes from the gap before it up to its end."""
+        groups = self._groups(inputs[0])
+        return [self._grown(constants(groups.names, row, groups), inputs[0])]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """That none comes of the groups that it names, from the gap before its sessions up to their ends."""
+        return [self._grown(on((*self.keys, *self.ends), p, self._groups(inputs[0])), inputs[0])]
+
+    def _grown(self, p: Punctuation, given: Schema) -> Way:
+        """What says that sessions of a punctuation over groups can grow no more."""
+        moments = given.attribute(self.of).domain
+        first, last = (values(pattern, p.schema[len(self.keys)].domain) for pattern in p.patterns[-2:])
+        low = min((begin for begin, _ in first.intervals()), default=moments.bottom)
+        high = max((end for _, end in last.intervals()), default=moments.top)
+        begin = max(low - self.gap, moments.bottom) if low > moments.bottom else low
+        said = dict(zip(self.keys, p.patterns, strict=False))
+        if (begin, high) != (moments.bottom, moments.top):
+            said[self.of] = between(begin, high, moments)
+        return ((0, Punctuation.of(given, said)),)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The sessions that may grow, what is said of groups and moments, and what of sessions."""

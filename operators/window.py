@@ -26,14 +26,16 @@ from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
-from punct_ns.domain import Domain, Value
+from operators.wants import Held, Way, on
+from punct_ns.domain import Cut, Domain, Value
 from punct_ns.image import Function, image
-from punct_ns.pattern import WILDCARD, Pattern
+from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, own, quoted
 from punct_ns.temporal_type import TimestampType
+from punct_ns.value_set import ValueSet
 from punct_ns.window_attributes import END, START
 
 
@@ -103,6 +105,28 @@ class Window(Operator):
         own_names = {f"{self.name}{end}".lower() for end in (START, END)}
         asked = {self.of if name.lower() in own_names else name for name in names}
         return [tuple(among(asked, inputs[0]))]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of the input's attributes, and of the moments that are in its windows."""
+        given, moments = inputs[0], inputs[0].attribute(self.of).domain
+        names = [name for name in p.schema.names[:-2] if name.lower() != self.of.lower()]
+        within = ValueSet.everything(moments)
+        if not self.replaces:
+            within = values(p.patterns[p.schema.index(self.of)], moments)
+        for pattern, back in zip(p.patterns[-2:], (0, self.size), strict=True):
+            if pattern != WILDCARD:
+                spans = values(pattern, p.schema[len(p.schema) - 1].domain).intervals()
+                pairs = [self._moments_of(span, back, moments) for span in spans]
+                within = within.intersection(ValueSet.of_intervals(moments, pairs))
+        others = on(names, p, given)
+        return [tuple((0, _also(others, self.of, part)) for part in patterns(within))]
+
+    def _moments_of(self, span: tuple[Cut, Cut], back: int, moments: Domain) -> tuple[Cut, Cut]:
+        """The moments that are in windows whose starts, or, so much later, ends are within a span."""
+        low, high = span
+        begin = low - back if low > moments.bottom else low
+        end = high - back + self.size - 1 if high < moments.top else high
+        return max(begin, moments.bottom), min(end, moments.top)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What was said, and what was said of it."""
@@ -175,3 +199,9 @@ class Window(Operator):
         if gone is not None:
             del patterns[gone]
         return Punctuation(output, tuple(patterns))
+
+
+def _also(p: Punctuation, name: str, pattern: Pattern) -> Punctuation:
+    """What a punctuation says, and of another attribute this."""
+    place = p.schema.index(name)
+    return Punctuation(p.schema, (*p.patterns[:place], pattern, *p.patterns[place + 1 :]))

@@ -158,9 +158,10 @@ class _Inspection:
         needs = self._needs(lacks)
         said = [need.said for need in needs if need.said is not None]
         is_out = not any(need.missing for need in needs)
-        held = [(self._names[n], count) for n in self._kept if (count := self._held(n, key))]
+        counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
+        held = tuple((name, count) for name, count in counts.items() if count) if counts else None
         since = max(said, key=lambda at: at.slice, default=None)
-        return Asked(called, self._names[node], is_out, since if is_out else None, tuple(held), needs)
+        return Asked(called, self._names[node], is_out, since if is_out else None, held, needs)
 
     def _result(self, key: Mapping[str, str]) -> Node:
         """The first result that has the attributes of a question."""
@@ -170,16 +171,17 @@ class _Inspection:
         known = "; ".join(", ".join(node.schema.names) for node in results(self._root))
         raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
 
-    def _held(self, node: Node, key: Mapping[str, str]) -> int:
-        """How many rows an operator holds that the question names by all of its attributes."""
-        inputs, found = _schemas(node), 0
+    def _held(self, node: Node, key: Mapping[str, str]) -> int | None:
+        """How many rows an operator holds that the question names by all of its attributes; None if it has not all."""
+        inputs = _schemas(node)
+        found: int | None = None
         for waiting in _operator(node).waiting(*inputs):
             attributes = attributes_of(waiting.names, inputs)
             named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
             if len(named) == len(key):
                 schema = Schema(tuple(attributes))
                 rows = self._kept[node].rows(waiting.log, attributes, [Punctuation.of(schema, named)], schema)
-                found += len(rows) if rows is not None else self._kept[node].count(waiting.log)
+                found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(waiting.log))
         return found
 
 

@@ -99,7 +99,7 @@ class Asked:
         result: Of which result, the name of its operator.
         is_out: Whether all of them are out, and no more come.
         since: With which slice that was so.
-        held: How many rows operators hold of them, by their names.
+        held: How many rows operators hold of them, by their names; None where none has the attributes of the question.
         needs: What is needed of whom, that they are.
     """
 
@@ -107,7 +107,7 @@ class Asked:
     result: str
     is_out: bool
     since: SliceTime | None
-    held: tuple[tuple[str, int], ...]
+    held: tuple[tuple[str, int], ...] | None
     needs: tuple[Need, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Asked:
             "result": self.result,
             "out": self.is_out,
             "since": self.since and self.since.json(),
-            "held": dict(self.held),
+            "held": None if self.held is None else dict(self.held),
             "needs": [need.as_json() for need in self.needs],
         }
 

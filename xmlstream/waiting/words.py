@@ -73,9 +73,9 @@ def _asked(asked: Asked, now: datetime) -> Iterator[str]:
         yield f"{asked.key} is out, and final{_final(asked.since, now)}."
     else:
         yield f"{asked.key} is not final: it {_needs(asked.needs, now)}"
-    for operator, count in asked.held:
+    for operator, count in asked.held or ():
         yield f"  {operator} holds {counted(count, 'row')} of it"
-    if not asked.is_out and not asked.held:
+    if not asked.is_out and asked.held == ():
         yield "  no operator holds anything of it yet"
 
 

@@ -152,6 +152,36 @@ def test_rules_of_punctuate_joins_and_computed_columns_are_followed_back(spark: 
     }
 
 
+@pytest.mark.spark
+def test_windows_and_sessions_wait_for_the_moments_that_are_in_them(spark: SparkSession, tmp_path: Path) -> None:
+    tables = declared(tmp_path, "(sid STRING, ts TIMESTAMP)", s="schemes 'ts prefix'")
+    for name, query, key, missing in (
+        (
+            "hopping",
+            "SELECT window.start AS b, count(*) AS n FROM s GROUP BY window(ts, '10 minutes', '5 minutes')",
+            "b=2026-01-01T10:15:00Z",
+            "<*, [2026-01-01T10:22:00Z,2026-01-01T10:24:59.999999Z]>",
+        ),
+        (
+            "sessions",
+            "SELECT sid, count(*) AS n FROM s GROUP BY sid, session_window(ts, '5 minutes')",
+            None,
+            "<S1, [2026-01-01T10:22:00Z,2026-01-01T10:26:00Z]>",
+        ),
+    ):
+        there = tmp_path / name
+        stream = Stream(there / "s", "sid ts")
+        stream.comes("S1 2026-01-01T10:21:00Z", "<* (,2026-01-01T10:22:00Z)>")
+        text = tables.replace(str(tmp_path), str(there)) + query
+        state = ran(spark, there, text)
+        lines = said(inspect(state, dict([key.split("=")]) if key else None))
+        assert any(f" waits for s: {missing}" in line for line in lines), lines
+        low, high = re.findall(r"2026[^,\])]*", missing)
+        stream.comes(f"<* [{low},{high}]>")
+        ran(spark, there, text)
+        assert inspect(state, {"b": "2026-01-01T10:15:00Z"}).asked.is_out if key else not inspect(state).waits  # type: ignore[union-attr]
+
+
 def test_there_is_a_word_for_what_is_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no checkpoint in"):
         inspect(tmp_path)
