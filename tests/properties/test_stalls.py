@@ -105,7 +105,7 @@ class Stalled:
             assert not isinstance(node.operator, Scan | Static | Results)
             inputs = [below.schema for below in node.inputs]
             for waiting in node.operator.waiting(*inputs):
-                for row in self.walk.kept(node).each(waiting.log, attributes_of(waiting.names, inputs)):
+                for row in self.walk.kept(node).each(waiting.log, attributes_of(waiting.names, (*inputs, node.schema))):
                     yield node, waiting, row
 
     def lacking(self, node: Node, waiting: Waiting, row: Row) -> tuple[Lack, ...]:

@@ -113,7 +113,9 @@ class _Inspection:
             inputs, history = _schemas(node), self._last.get("waiting", {}).get(self._names[node], {})
             for waiting in _operator(node).waiting(*inputs):
                 if count := kept.count(waiting.log):
-                    rows = islice(kept.each(waiting.log, attributes_of(waiting.names, inputs)), self._shown)
+                    rows = islice(
+                        kept.each(waiting.log, attributes_of(waiting.names, (*inputs, node.schema))), self._shown
+                    )
                     examples = tuple(self._example(node, waiting, row, inputs) for row in rows)
                     since, progress = (_slice_time(history.get(which)) for which in ("since", "progress"))
                     yield Waits(
@@ -122,7 +124,8 @@ class _Inspection:
 
     def _example(self, node: Node, waiting: Waiting, row: Mapping[str, Any], inputs: Sequence[Schema]) -> Example:
         key = tuple(
-            (a.name, format_pattern(Constant(row[a.name]), a.domain)) for a in attributes_of(waiting.names, inputs)
+            (a.name, format_pattern(Constant(row[a.name]), a.domain))
+            for a in attributes_of(waiting.names, (*inputs, node.schema))
         )
         ways = _operator(node).wanted_for(waiting.log, row, *inputs)
         return Example(key, self._needs(self._lacks.of_ways(node, ways)))
@@ -176,7 +179,7 @@ class _Inspection:
         inputs = _schemas(node)
         found: int | None = None
         for waiting in _operator(node).waiting(*inputs):
-            attributes = attributes_of(waiting.names, inputs)
+            attributes = attributes_of(waiting.names, (*inputs, node.schema))
             named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
             if len(named) == len(key):
                 schema = Schema(tuple(attributes))

@@ -135,10 +135,10 @@ def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
     return [None if value is None else attribute.domain.normal(value) for value in values]
 
 
-def attributes_of(names: Sequence[str], inputs: Sequence[Schema]) -> list[Attribute]:
-    """The attributes of these names, of whichever input has them; each under the name that is asked for."""
+def attributes_of(names: Sequence[str], schemas: Sequence[Schema]) -> list[Attribute]:
+    """The attributes of these names, of the first schema that has them; each under the name that is asked for."""
     found = []
     for name in names:
-        schema = next(schema for schema in inputs if name.lower() in map(str.lower, schema.names))
+        schema = next(schema for schema in schemas if name.lower() in map(str.lower, schema.names))
         found.append(Attribute(name, schema.attribute(name).domain))
     return found

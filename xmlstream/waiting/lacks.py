@@ -53,7 +53,7 @@ class HeldRows:
         """See `operators.wants.Held`."""
         back = WaitingPunctuations(like.schema, self.sets.get(waiting, ()) if waiting else ())
         held = [like, *(p for p in back if p.meet(like) is not None)]
-        attributes = attributes_of(names, [below.schema for below in self.node.inputs])
+        attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
         return self.kept.rows(log, attributes, held, like.schema)
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
