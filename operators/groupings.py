@@ -18,7 +18,7 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.scheme_order import completed_by, is_compact, is_covered
+from punct_ns.scheme_order import completed_by, implies, is_compact, is_covered
 from punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
@@ -97,6 +97,35 @@ class Prefix:
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """Its groups' and its attribute's."""
         yield Grouping(self.input, (*self.groups, self.attribute))
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Each group of an input, within ends of some attributes, is closed in the end, by finitely many punctuations.
+
+    `intervals` are these attributes, each bounded from above, and whether it is so from below, too: for bids of one
+    auction until it expires, and of one auction while it is open. Null is neither a group nor within ends.
+
+    >>> bids = Schema.parse("auction INT, dateTime TIMESTAMP NOT NULL")
+    >>> until_it_expires = Within(0, ("auction",), (("dateTime", False),))
+    >>> until_it_expires.holds([(bids, (Scheme((Term("dateTime", "prefix"),)),))])
+    True
+    """
+
+    input: int
+    attributes: tuple[str, ...]
+    intervals: tuple[tuple[str, bool], ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one scheme of the input makes it so."""
+        schema, schemes = promises[self.input]
+        terms = [Term(name, null=False) for name in self.attributes]
+        terms += [Term(name, "tiles" if both else "prefix", null=False) for name, both in self.intervals]
+        return any(implies(scheme, Scheme(tuple(terms)), schema) for scheme in schemes)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """That by all of the attributes."""
+        yield Grouping(self.input, (*self.attributes, *(name for name, _ in self.intervals)), null=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ Propagate:  the parts of a side's punctuations that no kept tuple of that side m
             attributes of the other side. The preserved side's as inner, moved without null; the null-supplying side's
             never moved, and spoken of its partners alone (its key is not null).
 Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key},
-            of a preserved side apart whether a partner came; null keys never.
-Safe when:  each side's schemes describe the join attributes.
+            of a preserved side apart whether a partner came; null keys never. Where θ bounds an attribute of the other
+            side by a value of t's own, p may also be described on that: t goes once all is closed that it bounds.
+Safe when:  each side's schemes describe the join attributes, and what is bounded from above by a prefix.
 Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is read on kept tuples, after
             keep; punctuations go out in parts, and moved.
 """
@@ -21,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.groupings import Condition, Every, StateModel
 from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
@@ -50,13 +52,18 @@ class Join(Operator):
     """The pairs of tuples of two inputs, whose attributes have different names, that agree on the join attributes.
 
     `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
-    sides, which a pair must satisfy beside.
+    sides, which a pair must satisfy beside. `bounds` is what follows from it for the tuples of each side (`bounded`).
     """
 
     kind: JoinKind
     left_on: tuple[str, ...]
     right_on: tuple[str, ...]
     residual: str | None = None
+    bounds: Bounds = NO_BOUNDS
+
+    def bounded(self, *inputs: Schema) -> Join:
+        """The join that knows how its residual condition bounds what tuples wait for."""
+        return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
@@ -133,7 +140,7 @@ class Join(Operator):
     @property
     def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
-        return EquiJoin(self.left_on, self.right_on, self.residual)
+        return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
     def _is_equivalent(self, side: int) -> bool:
         """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
@@ -182,7 +189,7 @@ class Join(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""
-        keys = [self.equi_join.keys(side, inputs) for side in range(2)]
+        keys = [self.equi_join.purging(side, inputs) for side in range(2)]
         logs = {name: LogSchema(keys[side], of=side) for side in range(2) for name in _log_names(side)}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
@@ -278,7 +285,8 @@ class Join(Operator):
         return alone, partnered
 
     def _kept(self, side: int, state: OperatorState) -> Tuples | None:
-        return bag_union([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])
+        kept = bag_union([whole for log in self._logs(side, state) if (whole := log.whole()) is not None])
+        return kept and self.equi_join.without_columns(kept, side)
 
 
 def _log_names(side: int) -> tuple[str, str]:

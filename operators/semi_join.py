@@ -6,8 +6,9 @@ Pass:       semi: –. Anti: {r ∈ kept₁ ∪ new₁ | no partner, r.A null or
 Propagate:  the parts of the left's punctuations that no undecided left tuple matches; of a semi join also those of the
             right's, described on the join attributes, that no kept right tuple matches, moved to the left's.
 Keep:       left tuples without partner so far, until S covers their key; right keys (right tuples where a further
-            condition looks at them), each once, until R covers them.
-Safe when:  each side's schemes describe the join attributes.
+            condition looks at them), each once, until R covers them. Where θ bounds an attribute of the other side,
+            until that is covered, as of a join.
+Safe when:  each side's schemes describe the join attributes, and what is bounded from above by a prefix.
 Source:     SEMANTICS of the house, after Tucker et al. 2003, Tables 3 and 4 for join and difference.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.expressions.equal_values import takes_equals_alike
 from operators.groupings import ALWAYS, Condition, StateModel
 from operators.joins.attribute_equivalence import rewritten_schemes
@@ -46,6 +48,11 @@ class SemiJoin(Operator):
     right_on: tuple[str, ...]
     anti: bool = False
     residual: str | None = None
+    bounds: Bounds = NO_BOUNDS
+
+    def bounded(self, *inputs: Schema) -> SemiJoin:
+        """The join that knows how its residual condition bounds what tuples wait for."""
+        return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The left side's."""
@@ -112,7 +119,7 @@ class SemiJoin(Operator):
     @property
     def equi_join(self) -> EquiJoin:
         """When two tuples are partners."""
-        return EquiJoin(self.left_on, self.right_on, self.residual)
+        return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The undecided, which an anti join puts out in the end, and what may decide."""
@@ -137,7 +144,8 @@ class SemiJoin(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
-        logs = {name: LogSchema(self.equi_join.keys(i, inputs), of=i) for i, name in enumerate(["undecided", "right"])}
+        keys = [self.equi_join.purging(side, inputs) for side in range(2)]
+        logs = {name: LogSchema(keys[i], of=i) for i, name in enumerate(["undecided", "right"])}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
         waiting = {"waiting-0": inputs[0]}
         if not self.anti:
@@ -153,8 +161,8 @@ class SemiJoin(Operator):
         decided = []
         waiting = undecided.whole()
         if waiting is not None and (found := equi_join.with_partner(waiting, partners[1:])) is not None:
-            decided.append(state.computed(found))
-            undecided.remove(decided[-1], state.inputs[0].names)
+            undecided.remove(left := state.computed(found), state.inputs[0].names)
+            decided.append(equi_join.without_columns(left, 0))
         if new is not None:
             if (found := equi_join.with_partner(new, partners)) is not None:
                 decided.append(found)
@@ -173,7 +181,7 @@ class SemiJoin(Operator):
             hand.undecided = new = state.computed(new)
             leaving.append(self.equi_join.covered(new, 0, state))
         if hand.covered[0] and (taken := state.log("undecided").take(hand.covered[0])) is not None:
-            leaving.append(taken)
+            leaving.append(self.equi_join.without_columns(taken, 0))
         return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
@@ -198,7 +206,9 @@ class SemiJoin(Operator):
         found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)
         if not self.anti:
             mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
-            given = [recast(p, theirs) for p in state.scratch(_InHand).covered[0]]
+            newly = state.scratch(_InHand).covered[0]
+            on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
+            given = [recast(Punctuation(mine, p.patterns[: len(mine)]), theirs) for p in on_keys]
             for p in emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True):
                 found += self._moved(recast(p, mine), left)
         out = state.punctuations("sent").absorb(found)
@@ -214,7 +224,8 @@ class SemiJoin(Operator):
         return [] if EMPTY in present.values() else [Punctuation.at(left, present)]
 
     def _kept_right(self, state: OperatorState) -> Tuples | None:
-        return state.log("right").whole()
+        whole = state.log("right").whole()
+        return whole and self.equi_join.without_columns(whole, 1)
 
     def _deciding(self, right: Tuples, state: OperatorState) -> Tuples:
         """What of right tuples decides left ones: their keys, or all where a further condition looks at them."""

@@ -96,7 +96,7 @@ class _Edges:
         return self._of(cut)[1]
 
     def _of(self, cut: Cut) -> tuple[Cut, Cut]:
-        before, behind = _neighbours(cut, self.x)
+        before, behind = neighbours(cut, self.x)
         below, above = self.last.get(before), self.known.get(behind)
         far, near = (self.y.bottom, self.y.top) if self.falling else (self.y.top, self.y.bottom)
         left = far if below is None else self.y.cut(below, after=not self.falling)
@@ -137,7 +137,7 @@ class _Search:
         """The values of x whose images matter."""
         for cut in dict.fromkeys(cut for run in self._runs for cut in run):
             if self._domain.bottom < cut < self._top:
-                yield from _neighbours(cut, self._domain)
+                yield from neighbours(cut, self._domain)
         if self._has_nan:
             yield from (NAN, *self._extremes)
 
@@ -249,7 +249,7 @@ def _without(low: Cut, high: Cut, hole: tuple[Cut, Cut] | None) -> Iterator[tupl
     yield from (pair for pair in ((low, hole[0]), (hole[1], high)) if pair[0] < pair[1])
 
 
-def _neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
+def neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
     """The last value below a cut, and the first above it; of floating point, which is discrete if one looks closely."""
     if isinstance(domain.sql, DiscreteType):
         return domain.sql.value(cut - 1), domain.sql.value(cut)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from operators.expressions.dialect import type_text
-from punct_ns.domain import Domain, sql_type
+from punct_ns.domain import TYPES, Domain, sql_type
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.sql_type import BooleanType, SqlType, StringType
 from punct_ns.temporal_type import DateType, TimestampType
@@ -59,6 +59,17 @@ _KINDS: dict[type[SqlType], TypeKind] = {
     StringType: "string",
     BooleanType: "boolean",
 }
+
+
+def type_name(type_: SqlType) -> str:
+    """Spark SQL's name of a type that has an order.
+
+    >>> type_name(sql_type("DECIMAL(5,2)")), type_name(sql_type("TIMESTAMP"))
+    ('DECIMAL(5,2)', 'TIMESTAMP')
+    """
+    if isinstance(type_, DecimalType):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    return next(name for name, known in TYPES.items() if known == type_)
 
 
 def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:

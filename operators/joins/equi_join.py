@@ -1,19 +1,21 @@
 """The equi-join of two inputs: which tuples have partners, and which can get no more of them.
 
-A tuple's key is its values of the join attributes. What one side's punctuations, described on its join attributes, say
-of keys is said in the terms of the other side, whose tuples they purge (joinPs of Tucker et al. 2003, Table 4).
+A tuple's key is its values of the join attributes, and those that its bounds stand at (`bounded_key`). What one side's
+punctuations, described on its join attributes and on what the other side's tuples bound of it, say of keys is said in
+the terms of that side, whose tuples they purge (joinPs of Tucker et al. 2003, Table 4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from operators.expressions.bounds import NO_BOUNDS, Bounds
 from operators.expressions.references import attributes_in
-from operators.groupings import Grouping
+from operators.groupings import Condition
+from operators.joins.bounded_key import BoundedKey
 from operators.state.behaviour import Slice, Tuples, bag_union
-from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.wants import Row, Want, constants
@@ -28,6 +30,8 @@ from punct_ns.slices import matching, not_matching, quoted
 class EquiJoin:
     """The join attributes of a left and a right input, equal pairwise, and a further condition on pairs.
 
+    `bounds` is what follows from the condition for the tuples of each side.
+
     Raises:
         QueryError: There are none, or not as many on both sides, or one twice.
     """
@@ -35,6 +39,7 @@ class EquiJoin:
     left: tuple[str, ...]
     right: tuple[str, ...]
     residual: str | None = None
+    bounds: Bounds = NO_BOUNDS
 
     def __post_init__(self) -> None:
         if not self.left or len(self.left) != len(self.right):
@@ -56,7 +61,14 @@ class EquiJoin:
     @cached_property
     def references(self) -> tuple[str, ...]:
         """The attributes that tell partners, of both sides."""
-        return (*self.left, *self.right, *(attributes_in(self.residual) if self.residual else ()))
+        bounds = [name for side in self.bounds for bound in side for name in (*bound.needs, bound.attribute)]
+        return (*self.left, *self.right, *(attributes_in(self.residual) if self.residual else ()), *bounds)
+
+    @cached_property
+    def bounded_keys(self) -> tuple[BoundedKey, BoundedKey]:
+        """What the tuples of each side wait for."""
+        left, right = (BoundedKey(side, self.on[side], self.on[1 - side], self.bounds[side]) for side in range(2))
+        return left, right
 
     def keys(self, side: int, inputs: Sequence[Schema]) -> Schema:
         """The join attributes of a side."""
@@ -77,41 +89,46 @@ class EquiJoin:
         """For a side's join attributes, in lower case, those equal to them."""
         return {mine.lower(): (theirs,) for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)}
 
-    def until(self, side: int) -> Grouping:
+    def until(self, side: int) -> Condition:
         """What says that a tuple of a side will have no partner any more; null keys have none, ever."""
-        return Grouping(1 - side, self.on[1 - side], null=False)
+        return self.bounded_keys[side].until()
 
     def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
-        """Whether some scheme of a side closes join attributes: it speaks of them alone, or finitely of others."""
-        names = {name.lower(): name for name in self.on[side]}
-        return any(scheme.renamed(names) is not None for scheme in schemes)
+        """Whether some scheme of a side closes what the other side's tuples wait for, by finitely many punctuations."""
+        return self.bounded_keys[1 - side].is_described(schemes)
+
+    def purging(self, side: int, inputs: Sequence[Schema]) -> Schema:
+        """What purges the kept tuples of a side is over."""
+        return self.bounded_keys[side].schema(inputs)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
         """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""
-        first, second = (completion_sets(inputs[i], self.keys(1 - i, inputs), i) for i in range(2))
+        first, second = (key.punctuation_sets(inputs) for key in reversed(self.bounded_keys))
         return {**first, **second}
 
     def covered_keys(self, inputs: Sequence[Slice], state: OperatorState) -> list[list[Punctuation]]:
-        """For each side, the keys that the other side's punctuations newly cover."""
-        return [completed(inputs[i].punctuations, self.on[i], state, i) for i in (1, 0)]
-
-    def _closed(self, side: int, state: OperatorState) -> list[Punctuation]:
-        return list(closed_so_far(state, 1 - side).set)
-
-    def _present(self, side: int) -> str:
-        return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in self.on[side])
+        """For each side, what the other side's punctuations newly cover of its tuples."""
+        return [self.bounded_keys[side].newly_covered(inputs[1 - side].punctuations, state) for side in range(2)]
 
     def still_open(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which partners may yet come."""
-        frame = not_matching(tuples.frame.where(self._present(side)), self._closed(side, state))
-        return Tuples(frame, tuples.at_most, exact=False)
+        """The tuples of a side to which partners may yet come, as they are kept."""
+        key = self.bounded_keys[side]
+        frame = key.with_columns(tuples.frame).where(key.present())
+        return Tuples(not_matching(frame, key.covered(state)), tuples.at_most, exact=False)
 
     def covered(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
-        """The tuples of a side to which none can: those the other side covers, or whose key is null."""
-        frame = tuples.frame.where(f"NOT ({self._present(side)})")
-        if closed := self._closed(side, state):
-            frame = frame.unionAll(matching(tuples.frame.where(self._present(side)), closed))
-        return Tuples(frame, tuples.at_most, exact=False)
+        """The tuples of a side to which none can: those the other side covers, or that can have no partner."""
+        key = self.bounded_keys[side]
+        frame = key.with_columns(tuples.frame)
+        gone = frame.where(f"NOT ({key.present()})")
+        if closed := key.covered(state):
+            gone = gone.unionAll(matching(frame.where(key.present()), closed))
+        return Tuples(gone.drop(*key.columns), tuples.at_most, exact=False)
+
+    def without_columns(self, tuples: Tuples, side: int) -> Tuples:
+        """Kept tuples without the columns that they are kept with."""
+        columns = self.bounded_keys[side].columns
+        return replace(tuples, frame=tuples.frame.drop(*columns)) if columns else tuples
 
     def pairs(self, new: Sequence[Tuples | None], kept: Sequence[Tuples | None]) -> Tuples | None:
         """The pairs of new tuples with kept ones and with each other, each pair once."""

@@ -24,6 +24,21 @@ def closes_key(key: Key, k: Tuple, ps: Sequence[Punctuation], universe: Sequence
     return all(oracle.set_match(t, ps) for t in universe if oracle.same_tuple(key(t), k))
 
 
+def waits_in_vain(
+    t: Tuple,
+    side: int,
+    partners: Callable[[Tuple, Tuple], bool],
+    others: Sequence[Punctuation],
+    universe: Sequence[Tuple],
+) -> bool:
+    """Whether every possible partner of a tuple of that side is covered; so it is where no tuple can be one."""
+    return all(
+        oracle.set_match(other, others)
+        for other in universe
+        if (partners(t, other) if side == 0 else partners(other, t))
+    )
+
+
 def lets_out(t: Tuple, ps: Sequence[Punctuation], kept: Sequence[Tuple]) -> bool:
     """Whether a punctuation matches t that no kept tuple matches, or none that is like t where it says something."""
 
@@ -42,22 +57,22 @@ def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], univ
     def partners(left: Tuple, right: Tuple) -> bool:
         return _equal(key(left), key(right)) and condition(left, right)
 
-    def done(t: Tuple, others: Sequence[Punctuation]) -> bool:
-        return None in key(t) or closes_key(key, key(t), others, universe)
+    def done(t: Tuple, side: int, others: Sequence[Punctuation]) -> bool:
+        return waits_in_vain(t, side, partners, others, universe)
 
     def cpass(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         found = [(0, *a, 0, *b) for a in ts[0] for b in ts[1] if partners(a, b)]
         if kind in ("left", "full"):
             alone = [a for a in ts[0] if not any(partners(a, b) for b in ts[1])]
-            found += [(0, *a, *nobody) for a in alone if done(a, ps[1])]
+            found += [(0, *a, *nobody) for a in alone if done(a, 0, ps[1])]
         if kind in ("right", "full"):
             alone = [b for b in ts[1] if not any(partners(a, b) for a in ts[0])]
-            found += [(*nobody, 0, *b) for b in alone if done(b, ps[0])]
+            found += [(*nobody, 0, *b) for b in alone if done(b, 1, ps[0])]
         return found
 
     @remembered
     def kept(ts: Tuples, ps: Punctuations) -> list[list[Tuple]]:
-        return [[t for t in ts[side] if not done(t, ps[1 - side])] for side in range(2)]
+        return [[t for t in ts[side] if not done(t, side, ps[1 - side])] for side in range(2)]
 
     def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
         left, right = u[: width + 1], u[width + 1 :]
@@ -86,23 +101,18 @@ def semi_joining(
     @remembered
     def undecided(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         alone = [t for t in ts[0] if not has_partner(t, ts[1])]
-        return [t for t in alone if None not in key(t) and not closes_key(key, key(t), ps[1], universe)]
+        return [t for t in alone if not waits_in_vain(t, 0, partners, ps[1], universe)]
 
     @remembered
     def right(ts: Tuples, ps: Punctuations) -> list[Tuple]:
-        seen = oracle.distinct(ts[1] if condition else [key(t) for t in ts[1]])
-        return [
-            t
-            for t in seen
-            for k in [key(t) if condition else t]
-            if None not in k and not closes_key(key, k, ps[0], universe)
-        ]
+        waiting = [t for t in ts[1] if not waits_in_vain(t, 1, partners, ps[0], universe)]
+        return oracle.distinct(waiting if condition else [key(t) for t in waiting])
 
     def cpass(ts: Tuples, ps: Punctuations) -> list[Tuple]:
         if not anti:
             return [t for t in ts[0] if has_partner(t, ts[1])]
         alone = [t for t in ts[0] if not has_partner(t, ts[1])]
-        return [t for t in alone if None in key(t) or closes_key(key, key(t), ps[1], universe)]
+        return [t for t in alone if waits_in_vain(t, 0, partners, ps[1], universe)]
 
     def cprop(u: Tuple, ts: Tuples, ps: Punctuations) -> bool:
         if lets_out(u, ps[0], undecided(ts, ps)):

@@ -7,7 +7,7 @@ state that is dropped early or never, a table of the paper taken alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from operators.distinct import Distinct
 from operators.intersect import Intersect
+from operators.joins.bounded_key import BoundedKey
 from operators.joins.equi_join import EquiJoin
 from operators.merge import Merge
 from operators.row_window import RowWindow
@@ -24,7 +25,8 @@ from operators.state import behaviour
 from operators.state.behaviour import Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
-from punct_ns import slices
+from punct_ns import containment, slices
+from punct_ns.containment import End
 from punct_ns.domain import Domain
 from punct_ns.image import _Edges
 from punct_ns.pattern import Pattern, Range
@@ -194,6 +196,21 @@ def lets_a_tuple_without_partner_go_at_once(patch: Patch) -> None:
     patch.setattr(EquiJoin, "covered", lambda self, tuples, side, state: tuples)
 
 
+def forgets_a_bound_one_step_too_early(patch: Patch) -> None:
+    """A tuple that waits for 4, too, when 3 and all below are closed."""
+    right = containment._within
+
+    def early(end: End, cut: Any, x: Domain, y: Domain) -> ValueSet:
+        return right(replace(end, relation=end.relation.rstrip("=")), cut, x, y)  # type: ignore[arg-type]
+
+    patch.setattr(containment, "_within", early)
+
+
+def keeps_what_its_bounds_leave_no_partner(patch: Patch) -> None:
+    """A tuple whose bound is null."""
+    patch.setattr(BoundedKey, "present", lambda self: "true")
+
+
 def forgets_the_right_side(patch: Patch) -> None:
     patch.setattr(SemiJoin, "_kept_right", lambda self, state: None)
 
@@ -247,6 +264,8 @@ FAULTS = [
     Fault("row_window, by arrival", keeps_one_row_of_each_group),
     Fault("merge", says_what_one_input_says),
     Fault("join, left", lets_a_tuple_without_partner_go_at_once),
+    Fault("join, full, with a condition", forgets_a_bound_one_step_too_early),
+    Fault("join, left, with a condition", keeps_what_its_bounds_leave_no_partner),
     Fault("anti join", forgets_the_right_side),
     Fault("difference", says_what_kept_tuples_still_match),
     Fault("intersect", holds_back_the_whole_of_a_punctuation),

@@ -117,11 +117,12 @@ def joined(
         analyst.require_condition(
             Join("inner", tuple(keys[0]), tuple(keys[1])).schema(*(n.schema for n in nodes)), residual
         )
-    on = tuple(keys[0]), tuple(keys[1])
+    on, schemas = (tuple(keys[0]), tuple(keys[1])), [node.schema for node in nodes]
     if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
-        semi = Node(SemiJoin(*on, how == "anti", residual), (nodes[0], nodes[1]), f"{how}_join")
-        return Relation(semi, left.fields)
-    return Relation(Node(Join(how, *on, residual), (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+        semi = SemiJoin(*on, how == "anti", residual).bounded(*schemas)
+        return Relation(Node(semi, (nodes[0], nodes[1]), f"{how}_join"), left.fields)
+    join = Join(how, *on, residual).bounded(*schemas)
+    return Relation(Node(join, (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
 
 
 def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, text: QueryText) -> str:

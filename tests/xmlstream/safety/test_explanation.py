@@ -58,6 +58,37 @@ def test_it_is_the_plan_that_runs_unless_asked_for_what_was_written() -> None:
     assert "never answers, since nothing closes auction" in told[1]
 
 
+LOANS = """
+CREATE TABLE loan (reader INT, since TIMESTAMP, until TIMESTAMP) USING punctuated_xml
+OPTIONS (path 'loan.xml', rowTag 'loan', schemes 'since prefix');
+CREATE TABLE visit (visitor INT, came TIMESTAMP, room INT) USING punctuated_xml
+OPTIONS (path 'visit.xml', rowTag 'visit', schemes '{visits}');
+SELECT * FROM loan JOIN visit ON reader = visitor AND came BETWEEN since - INTERVAL 5 MINUTES AND until;
+"""
+
+
+@pytest.mark.parametrize(
+    ("visits", "keeps", "end"),
+    [
+        ("came prefix", "until came of visit closes", "It answers at once, and what it keeps is bounded."),
+        (
+            "",
+            "for ever, since nothing closes visitor, came of visit",
+            "join keeps tuples of the left side for ever, since nothing closes visitor, came of visit.\n"
+            "Promise schemes 'visitor' on visit.\n"
+            "Or promise schemes 'came' on visit.\n"
+            "Or promise schemes 'visitor prefix' on visit.",
+        ),
+    ],
+)
+def test_a_join_within_ends_is_told_to_be_bounded_by_time_alone(visits: str, keeps: str, end: str) -> None:
+    text = LOANS.format(visits=visits)
+    done = CliRunner().invoke(app, ["explain", "-", "--follow"], input=text, catch_exceptions=False)
+    assert f"keeps tuples of the left side {keeps}" in done.output
+    assert "keeps tuples of the right side until since of loan closes" in done.output
+    assert done.output.strip().endswith(end)
+
+
 def test_what_is_wrong_is_said_with_what_would_mend_it() -> None:
     assert (
         explain("bidder", "--follow").partition("\n\n")[2]

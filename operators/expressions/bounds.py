@@ -1,0 +1,203 @@
+"""Bounds: a join's residual comparisons, as what a tuple of one side waits for of an attribute of the other.
+
+`bid.dateTime <= auction.expires` bounds for an auction the bids that it waits for, from above, and for a bid the
+auctions, from below. What a tuple's own side of the comparison comes to is one of its own values; the other side is an
+attribute, or a function that rises or falls with one. Constants that are added go to the tuple's own side: `a.t + 5 >=
+b.t` is `a.t >= b.t - 5`. What is compared otherwise bounds nothing, and is looked at in pairs alone.
+
+Source: what watermarks do for interval joins, said with punctuations; for the equality of keys Tucker et al. 2003,
+Table 4 (joinPs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from operators.expressions.conjuncts import conjuncts
+from operators.expressions.dialect import cast_to, expression, render
+from operators.expressions.literals import numeric_literal
+from operators.expressions.lossless_casts import loses_nothing
+from operators.expressions.monotone import Monotone, monotone
+from operators.expressions.references import attributes_in, position_of
+from operators.expressions.types import type_name
+from operators.expressions.unfailing import unfailing
+from operators.expressions.value_type import value_type
+from punct_ns.containment import Relation
+from punct_ns.domain import NAN
+from punct_ns.numeric_type import FloatType, IntegerType
+from punct_ns.schema import Schema
+from punct_ns.sql_type import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value of a tuple's own, and how an attribute of the other side must stand to it in a partner.
+
+    Attributes:
+        attribute: The other side's.
+        relation: How it stands to the value, or its image does.
+        value: The tuple's own, as Spark SQL that never fails; null of null, and where it would fail.
+        needs: The own attributes that must not be null, since then the tuple has no partner.
+        type: That of the value.
+        plain: The own attribute that is the value; None where it is computed.
+        image: What of the other side's attribute is compared, as Spark SQL; None where it is the attribute itself.
+        how: How the image depends on the attribute.
+        widened: Whether the image is the attribute in a wider type, and nothing else.
+        counted: Whether constants of a declared or bounded discrete domain come to an end there.
+    """
+
+    attribute: str
+    relation: Relation
+    value: str
+    needs: tuple[str, ...]
+    type: str
+    plain: str | None = None
+    image: str | None = None
+    how: Monotone | None = None
+    widened: bool = False
+    counted: bool = False
+
+    @property
+    def upper(self) -> bool:
+        """Whether it bounds the other side's attribute from above."""
+        return (self.relation in ("<", "<=")) != (self.how is not None and self.how.falling)
+
+
+Bounds: TypeAlias = tuple[tuple[Bound, ...], tuple[Bound, ...]]
+"""Those of the tuples of the left side, and of the right."""
+
+NO_BOUNDS: Bounds = ((), ())
+
+_RELATIONS: Mapping[type[exp.Expr], tuple[Relation, ...]] = {
+    exp.LT: ("<",),
+    exp.LTE: ("<=",),
+    exp.GT: (">",),
+    exp.GTE: (">=",),
+    exp.EQ: ("<=", ">="),
+}
+_MIRRORED: Mapping[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INVERSE: Mapping[type[exp.Expr], type[exp.Binary]] = {exp.Add: exp.Sub, exp.Sub: exp.Add}
+
+
+def bounds_between(residual: str | None, on: Sequence[Sequence[str]], schemas: Sequence[Schema]) -> Bounds:
+    """The bounds in a condition on pairs of tuples of two sides, beside the equality of the attributes `on`.
+
+    >>> auction, bid = Schema.of(id="INT", opens="INT", closes="INT"), Schema.of(auction="INT", t="INT")
+    >>> found = bounds_between("t BETWEEN opens AND closes + 5", (["id"], ["auction"]), (auction, bid))
+    >>> [(bound.attribute, bound.relation, bound.value) for bound in found[0]]
+    [('t', '>=', '`opens`'), ('t', '<=', 'try_add(`closes`, 5)')]
+    >>> [(bound.attribute, bound.relation, bound.value) for bound in found[1]]
+    [('opens', '<=', '`t`'), ('closes', '>=', 'try_subtract(`t`, 5)')]
+    """
+    if not residual:
+        return NO_BOUNDS
+    sides = [_Side(own, tuple(name.lower() for name in names)) for own, names in zip(schemas, on, strict=True)]
+    found: tuple[list[Bound], list[Bound]] = ([], [])
+    for part in conjuncts(expression(residual)):
+        for left, relation, right in _comparisons(part):
+            for own, compared, other in ((left, _MIRRORED[relation], right), (right, relation, left)):
+                for side in range(2):
+                    if sides[side].has(own) and sides[1 - side].has(other):
+                        found[side].extend(_bound(sides[side], own, compared, sides[1 - side], other))
+    of_left, of_right = (_counted(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
+    return of_left, of_right
+
+
+def _comparisons(part: exp.Expr) -> Iterator[tuple[exp.Expr, Relation, exp.Expr]]:
+    if isinstance(part, exp.Between) and not part.args.get("symmetric"):
+        yield part.this, ">=", part.args["low"]
+        yield part.this, "<=", part.args["high"]
+    for relation in _RELATIONS.get(type(part), ()):
+        yield part.this, relation, part.expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A side's schema, and its join attributes in lower case."""
+
+    schema: Schema
+    on: tuple[str, ...]
+
+    def has(self, tree: exp.Expr) -> bool:
+        """Whether the expression looks at attributes, and at none but this side's."""
+        names = {name.lower() for name in attributes_in(tree)}
+        return bool(names) and names <= {name.lower() for name in self.schema.names}
+
+
+def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other: exp.Expr) -> Iterator[Bound]:
+    """What `other relation own` is a bound of a tuple that has its own value of `own`; nothing if that is not known."""
+    own, other = _shifted(mine, own, theirs, other)
+    of, compared = value_type(own, mine.schema), value_type(other, theirs.schema)
+    how = monotone(render(other), theirs.schema)
+    if of is None or compared is None or how is None:
+        return
+    at = theirs.schema.attribute(how.of)
+    if at.name.lower() in theirs.on or at.domain.opaque:
+        return  # A join attribute's bound is one of the own side alone.
+    if not loses_nothing(compared, of):
+        if not loses_nothing(of, compared):
+            return
+        own, of = cast_to(own, type_name(compared)), compared
+    itself = position_of(other.unnest(), theirs.schema) is not None
+    if not itself and isinstance(at.domain.sql, FloatType) and at.domain.contains(NAN):
+        return
+    position = position_of(own.unnest(), mine.schema)
+    value = unfailing(own, mine.schema)
+    if value is None:
+        return
+    image = None if itself and compared == of else render(cast_to(other, type_name(of)) if compared != of else other)
+    yield Bound(
+        at.name,
+        relation,
+        value,
+        tuple(mine.schema.attribute(name).name for name in attributes_in(own)),
+        type_name(of),
+        None if position is None else mine.schema[position].name,
+        image,
+        None if image is None else how,
+        widened=itself,
+    )
+
+
+def _shifted(mine: _Side, own: exp.Expr, theirs: _Side, other: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Both sides of a comparison, with what is added to the other one's attribute taken from the own one."""
+    other = other.unnest()
+    while isinstance(other, exp.Add | exp.Sub):
+        left, right = other.this.unnest(), other.expression.unnest()
+        if isinstance(other, exp.Add) and not _is_shift(right, left, theirs.schema, other):
+            left, right = right, left
+        if not _is_shift(right, left, theirs.schema, other):
+            break
+        if isinstance(value_type(own, mine.schema), IntegerType) != isinstance(
+            value_type(left, theirs.schema), IntegerType
+        ):
+            break
+        own = _INVERSE[type(other)](this=exp.paren(own.copy()), expression=right.copy())
+        other = left
+    return own, other
+
+
+def _is_shift(shift: exp.Expr, of: exp.Expr, schema: Schema, whole: exp.Expr) -> bool:
+    """Whether a whole number is added to a whole number, or a length of time that no calendar changes to a moment."""
+    if isinstance(shift, exp.Interval):
+        return monotone(render(whole), schema) is not None
+    number: SqlType | None = literal.type if (literal := numeric_literal(shift)) is not None else None
+    return isinstance(number, IntegerType) and isinstance(value_type(of, schema), IntegerType)
+
+
+def _counted(bounds: Sequence[Bound], other: Schema) -> tuple[Bound, ...]:
+    """The bounds, with whether what they bound from above is counted: from below it has another bound, or the domain's.
+
+    Each bound stands once.
+    """
+    below = {bound.attribute for bound in bounds if not bound.upper}
+
+    def is_counted(name: str) -> bool:
+        domain = other.attribute(name).domain
+        return domain.discrete and (name in below or domain.low is not None)
+
+    return tuple(dict.fromkeys(replace(bound, counted=is_counted(bound.attribute)) for bound in bounds))

@@ -1,0 +1,173 @@
+"""The bounded key of a join's side: its join attributes and, beside them, the values that its bounds stand at.
+
+A tuple waits for partners of its key, with values of the other side's attributes within its bounds. It is kept with
+the values of those bounds as further columns, those that are no attributes of it anyway. What the other side's
+punctuations, described on its join attributes and bounded attributes, say of them is said in the terms of these
+columns, and so closes, purges and releases tuples as it does those of a plain key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from operators.expressions.bounds import Bound
+from operators.expressions.constant_evaluation import evaluated
+from operators.groupings import Condition, Grouping, Within
+from operators.state.completion import closed_so_far, completed, completion_sets
+from operators.state.operator_state import OperatorState
+from punct_ns.containment import End, beyond, contained
+from punct_ns.domain import Domain, Value
+from punct_ns.image import Function
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class BoundedKey:
+    """What says of a side's tuples which partners they wait for.
+
+    Attributes:
+        side: Its number, 0 or 1.
+        on: Its join attributes.
+        others: The other side's, which are equal to them, one by one.
+        bounds: What its tuples wait for beside that.
+    """
+
+    side: int
+    on: tuple[str, ...]
+    others: tuple[str, ...]
+    bounds: tuple[Bound, ...] = ()
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The columns that are computed of a tuple for being kept, with their expressions."""
+        computed = dict.fromkeys(bound.value for bound in self.bounds if bound.plain is None)
+        return {own(f"bound{number}"): value for number, value in enumerate(computed)}
+
+    @cached_property
+    def _places(self) -> list[str]:
+        """For each bound the column of its value."""
+        named = {value: name for name, value in self.columns.items()}
+        return [bound.plain or named[bound.value] for bound in self.bounds]
+
+    @cached_property
+    def bounded(self) -> tuple[str, ...]:
+        """The other side's attributes that are bounded."""
+        return tuple(dict.fromkeys(bound.attribute for bound in self.bounds))
+
+    def schema(self, inputs: Sequence[Schema]) -> Schema:
+        """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
+        mine = inputs[self.side]
+        found = {mine.attribute(name).name: mine.attribute(name) for name in self.on}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            known = mine.attribute(name) if bound.plain is not None else Attribute(name, Domain(bound.type))
+            found.setdefault(known.name, known)
+        return Schema(tuple(found.values()))
+
+    def _closed(self, inputs: Sequence[Schema]) -> Schema:
+        """What is known of the other side's: its join attributes under this side's names, and what is bounded."""
+        mine, theirs = inputs[self.side], inputs[1 - self.side]
+        return Schema((*map(mine.attribute, self.on), *map(theirs.attribute, self.bounded)))
+
+    def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
+        """What is kept of the other side's punctuations."""
+        other = 1 - self.side
+        sets = completion_sets(inputs[other], self._closed(inputs), other)
+        return {**sets, f"bounded-{other}": self.schema(inputs)} if self.bounds else sets
+
+    def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """What of this side's tuples the other side's punctuations newly cover."""
+        other = 1 - self.side
+        new = completed(punctuations, (*self.others, *self.bounded), state, other)
+        if not self.bounds or not new:
+            return new
+        said = closed_so_far(state, other).set
+        places = {i: i for i in range(len(self.on))}
+        found = contained(said, places, self._ends(state), self.schema(state.inputs), new)
+        return state.punctuations(f"bounded-{other}").absorb(found)
+
+    def covered(self, state: OperatorState) -> list[Punctuation]:
+        """All that the other side's punctuations cover so far, and what no tuple of it could match anyway."""
+        other = 1 - self.side
+        if not self.bounds:
+            return list(closed_so_far(state, other).set)
+        schema, known = self.schema(state.inputs), self._closed(state.inputs)
+        never = [p for at, ends in self._ends(state).items() for p in beyond(ends, schema, known[at].domain)]
+        return [*state.punctuations(f"bounded-{other}").set, *never]
+
+    def _ends(self, state: OperatorState) -> dict[int, list[End]]:
+        """The ends of what is waited for, by the place of the bounded attribute among what is known."""
+        schema, theirs = self.schema(state.inputs), state.inputs[1 - self.side]
+        found: dict[int, list[End]] = {}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            at = schema.index(name)
+            f: Function | None = None
+            if bound.widened and bound.image is not None:
+                f = _widening(schema[at].domain)
+            elif bound.image is not None and bound.how is not None:
+                x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
+                f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local)
+            falling = bound.how is not None and bound.how.falling
+            place = len(self.on) + self.bounded.index(bound.attribute)
+            found.setdefault(place, []).append(End(at, bound.relation, f, falling))
+        return found
+
+    def with_columns(self, frame: DataFrame) -> DataFrame:
+        """The tuples, with the values of their bounds."""
+        if not self.columns:
+            return frame
+        return frame.selectExpr("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
+
+    def present(self) -> str:
+        """Whether a tuple can have partners at all, as Spark SQL: no null key, no null bound, and bounds that meet."""
+        needed = dict.fromkeys((*self.on, *(name for bound in self.bounds for name in bound.needs)))
+        tests = [f"{quoted(name)} IS NOT NULL" for name in needed]
+        ends = [pair for pair in zip(self.bounds, self._places, strict=True) if pair[0].image is None]
+        for low, at in ends:
+            for high, beside in ends:
+                if low.attribute == high.attribute and not low.upper and high.upper and at != beside:
+                    crossed = ">=" if "=" not in low.relation or "=" not in high.relation else ">"
+                    tests.append(f"NOT coalesce({quoted(at)} {crossed} {quoted(beside)}, false)")
+        return " AND ".join(tests)
+
+    def until(self) -> Condition:
+        """What says that a tuple will have no partner any more; null keys have none, ever."""
+        other = 1 - self.side
+        if intervals := self._intervals():
+            return Within(other, self.others, tuple(intervals.items()))
+        return Grouping(other, self.others, null=False)
+
+    def _intervals(self) -> dict[str, bool]:
+        """The other side's attributes that are bounded from above, and whether they are so from below."""
+        below = {bound.attribute for bound in self.bounds if not bound.upper}
+        return {bound.attribute: bound.attribute in below for bound in self.bounds if bound.upper}
+
+    def is_described(self, schemes: Sequence[Scheme]) -> bool:
+        """Whether some scheme of the other side closes what a tuple waits for, by finitely many punctuations."""
+        names = {name.lower() for name in self.others}
+        counted = {bound.attribute.lower(): bound.counted for bound in self.bounds if bound.upper}
+
+        def serves(term: Term) -> bool:
+            name = term.attribute.lower()
+            if term.finite or name in names:
+                return True
+            return name in counted and (term.kind == "prefix" or counted[name])
+
+        return any(all(map(serves, scheme.terms)) for scheme in schemes)
+
+
+def _widening(wider: Domain) -> Function:
+    """Values as those of a wider type."""
+
+    def function(asked: Sequence[Value]) -> dict[Value, Value]:
+        return {value: wider.normal(value) for value in asked}
+
+    return function

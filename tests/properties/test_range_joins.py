@@ -1,0 +1,62 @@
+"""Joins with a range beside the equality: all pairs come, and kept is exactly what a partner can still come to.
+
+By brute force over generated streams: a tuple is kept as long as some tuple of the other side that no punctuation
+excludes would be its partner. What goes out, and what is said of it, is held against that, too.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.join import JoinKind
+from tests.harness.nights import AT_NIGHT
+from tests.properties.range_cases import RANGES, SPACES, Kind, ranging
+from tests.properties.test_contract import FEW, Run, force_large_state, run
+from tests.samples.strategies import sliced_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+KINDS: tuple[Kind, ...] = (*get_args(JoinKind), "semi", "anti")
+CHOSEN = [
+    (kind, residual)
+    for number, (kind, residual) in enumerate(product(KINDS, RANGES))
+    # By day each condition and each kind once or twice.
+    if AT_NIGHT or number % (len(RANGES) - 1) == 0
+]
+
+
+@st.composite
+def ranges(draw: st.DrawFn, number: int) -> Run:
+    space = draw(st.sampled_from(SPACES))
+    drawn = [[draw(sliced_streams(space, most=3)) for _ in range(2)] for _ in range(number)]
+    return Run(space, drawn, draw(st.integers(0, 1)))
+
+
+@pytest.mark.parametrize(("kind", "residual"), CHOSEN)
+def test_a_range_join_keeps_what_may_still_find_a_partner(spark: SparkSession, kind: Kind, residual: str) -> None:
+    # The first example is the simplest there is.
+    @FEW
+    @given(ranges(40))
+    def holds(example: Run) -> None:
+        run(spark, ranging(kind, residual), example)
+
+    holds()
+
+
+def test_the_same_holds_for_state_too_large_to_rewrite(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    force_large_state(monkeypatch)
+
+    @FEW
+    @given(ranges(25))
+    def holds(example: Run) -> None:
+        run(spark, ranging("full", "a_2 BETWEEN a - 1 AND a + 1"), example)
+
+    holds()
