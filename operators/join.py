@@ -33,7 +33,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
-from operators.state.state_schema import LogSchema, StateSchema
+from operators.state.state_schema import StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Way, whole, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
@@ -189,8 +189,8 @@ class Join(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""
-        keys = [self.equi_join.purging(side, inputs) for side in range(2)]
-        logs = {name: LogSchema(keys[side], of=side) for side in range(2) for name in _log_names(side)}
+        declared = [self.equi_join.log(side, inputs) for side in range(2)]
+        logs = {name: declared[side] for side in range(2) for name in _log_names(side)}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
 

@@ -30,7 +30,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join
-from operators.state.state_schema import LogSchema, StateSchema
+from operators.state.state_schema import StateSchema
 from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
@@ -144,8 +144,7 @@ class SemiJoin(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
-        keys = [self.equi_join.purging(side, inputs) for side in range(2)]
-        logs = {name: LogSchema(keys[i], of=i) for i, name in enumerate(["undecided", "right"])}
+        logs = {name: self.equi_join.log(side, inputs) for side, name in enumerate(["undecided", "right"])}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
         waiting = {"waiting-0": inputs[0]}
         if not self.anti:

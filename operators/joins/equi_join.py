@@ -18,6 +18,7 @@ from operators.joins.bounded_key import BoundedKey
 from operators.state.behaviour import Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
+from operators.state.state_schema import LogSchema
 from operators.wants import Row, Want, constants
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
@@ -97,9 +98,11 @@ class EquiJoin:
         """Whether some scheme of a side closes what the other side's tuples wait for, by finitely many punctuations."""
         return self.bounded_keys[1 - side].is_described(schemes)
 
-    def purging(self, side: int, inputs: Sequence[Schema]) -> Schema:
-        """What purges the kept tuples of a side is over."""
-        return self.bounded_keys[side].schema(inputs)
+    def log(self, side: int, inputs: Sequence[Schema]) -> LogSchema:
+        """A log of kept tuples of a side, for the operator to declare."""
+        key = self.bounded_keys[side]
+        shown = (lambda frame: frame.drop(*key.columns)) if key.columns else None
+        return LogSchema(key.schema(inputs), of=side, shown=shown)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
         """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""
