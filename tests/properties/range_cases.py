@@ -31,7 +31,7 @@ RANGES: dict[str, Condition] = {
     "a_2 = b": lambda a, b, x, y: x == b,
     "a_2 div 2 <= a AND b_2 > -a": lambda a, b, x, y: x // 2 <= a and y > -a,
     "a_2 < b AND b <= b_2": lambda a, b, x, y: x < b <= y,
-    "CAST(a_2 AS BIGINT) * 2 >= a + b": lambda a, b, x, y: x * 2 >= a + b,
+    "CAST(a_2 AS BIGINT) * 2 >= a + 1": lambda a, b, x, y: x * 2 >= a + 1,
 }
 
 _FEW = Small(Domain("INT", nullable=False, low=0, high=2), (0, 1, 2), (0, 1, 2))
