@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from operators.expressions.bounds import Bound
 from operators.expressions.constant_evaluation import evaluated
 from operators.groupings import Condition, Grouping, Within
+from operators.state.behaviour import Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from punct_ns.containment import End, beyond, contained
@@ -24,7 +25,7 @@ from punct_ns.image import Function
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import own, quoted
+from punct_ns.slices import matching, not_matching, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -137,6 +138,19 @@ class BoundedKey:
                     crossed = ">=" if "=" not in low.relation or "=" not in high.relation else ">"
                     tests.append(f"NOT coalesce({quoted(at)} {crossed} {quoted(beside)}, false)")
         return " AND ".join(tests)
+
+    def still_waiting(self, tuples: Tuples, state: OperatorState) -> Tuples:
+        """The tuples to which partners may yet come, with the columns that they are kept with."""
+        frame = self.with_columns(tuples.frame).where(self.present())
+        return Tuples(not_matching(frame, self.covered(state)), tuples.at_most, exact=False)
+
+    def without_partners(self, tuples: Tuples, state: OperatorState) -> Tuples:
+        """The tuples to which none can: those the other side covers, or that can have no partner."""
+        frame = self.with_columns(tuples.frame)
+        gone = frame.where(f"NOT ({self.present()})")
+        if closed := self.covered(state):
+            gone = gone.unionAll(matching(frame.where(self.present()), closed))
+        return Tuples(gone.drop(*self.columns), tuples.at_most, exact=False)
 
     def until(self) -> Condition:
         """What says that a tuple will have no partner any more; null keys have none, ever."""

@@ -24,7 +24,7 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import matching, not_matching, quoted
+from punct_ns.slices import quoted
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,11 @@ class EquiJoin:
 
     def still_open(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
         """The tuples of a side to which partners may yet come, as they are kept."""
-        key = self.bounded_keys[side]
-        frame = key.with_columns(tuples.frame).where(key.present())
-        return Tuples(not_matching(frame, key.covered(state)), tuples.at_most, exact=False)
+        return self.bounded_keys[side].still_waiting(tuples, state)
 
     def covered(self, tuples: Tuples, side: int, state: OperatorState) -> Tuples:
         """The tuples of a side to which none can: those the other side covers, or that can have no partner."""
-        key = self.bounded_keys[side]
-        frame = key.with_columns(tuples.frame)
-        gone = frame.where(f"NOT ({key.present()})")
-        if closed := key.covered(state):
-            gone = gone.unionAll(matching(frame.where(key.present()), closed))
-        return Tuples(gone.drop(*key.columns), tuples.at_most, exact=False)
+        return self.bounded_keys[side].without_partners(tuples, state)
 
     def without_columns(self, tuples: Tuples, side: int) -> Tuples:
         """Kept tuples without the columns that they are kept with."""

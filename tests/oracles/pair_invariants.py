@@ -88,9 +88,14 @@ def joining(kind: str, key: Key, condition: Callable[[Tuple, Tuple], bool], univ
 
 
 def semi_joining(
-    key: Key, condition: Callable[[Tuple, Tuple], bool] | None, universe: Sequence[Tuple], *, anti: bool
+    key: Key,
+    condition: Callable[[Tuple, Tuple], bool] | None,
+    universe: Sequence[Tuple],
+    *,
+    anti: bool,
+    may: Callable[[Tuple], bool] = lambda right: True,
 ) -> Invariants:
-    """Left tuples with a partner, or without."""
+    """Left tuples with a partner, or without; `may` is false of right tuples that are nobody's, by what they are."""
 
     def partners(t: Tuple, other: Tuple) -> bool:
         return _equal(key(t), key(other)) and (condition is None or condition(t, other))
@@ -118,7 +123,7 @@ def semi_joining(
         if lets_out(u, ps[0], undecided(ts, ps)):
             return True
         there = [key(t) if condition else t for t in right(ts, ps)]
-        known = None not in key(u) and closes_key(key, key(u), ps[1], universe)
+        known = None not in key(u) and closes_key(key, key(u), ps[1], list(filter(may, universe)))
         return not anti and known and not oracle.is_in(key(u), there)
 
     return Invariants(

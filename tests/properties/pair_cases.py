@@ -84,7 +84,9 @@ def _semi_joining(*, anti: bool, residual: bool = False) -> Callable[[SmallSchem
             f"`{left.names[1]}` <= `{right.names[1]}`" if residual else None,
         ).bounded(left, right)
         condition = _not_below if residual else None
-        specified = pair_invariants.semi_joining(_last, condition, space.universe, anti=anti)
+        specified = pair_invariants.semi_joining(
+            _last, condition, space.universe, anti=anti, may=lambda right: not residual or right[0] is not None
+        )
         return Case(operator, (left, right), specified, space.universe, cuts=True)
 
     return build

@@ -47,12 +47,15 @@ def ranging(kind: Kind, residual: str) -> Callable[[SmallSchema], Case]:
     """The case of a join of that kind on the last attribute, with that condition."""
     holds = RANGES[residual]
 
+    looked_at = [f" {name} " in _words(residual) for name in ("a", "b", "a_2", "b_2")]
+
     def condition(left: Tuple, right: Tuple) -> bool:
         values = (*left[:2], *right[:2])
-        looked_at = [
-            v for v, name in zip(values, ("a", "b", "a_2", "b_2"), strict=True) if f" {name} " in _words(residual)
-        ]
-        return None not in looked_at and holds(*(0 if v is None else v for v in values))
+        known = all(v is not None for v, looked in zip(values, looked_at, strict=True) if looked)
+        return known and holds(*(0 if v is None else v for v in values))
+
+    def may(right: Tuple) -> bool:
+        return all(v is not None for v, looked in zip(right[:2], looked_at[2:], strict=True) if looked)
 
     def key(t: Tuple) -> Tuple:
         return t[-1:]
@@ -62,7 +65,7 @@ def ranging(kind: Kind, residual: str) -> Callable[[SmallSchema], Case]:
         on = ("stream", left.names[-1]), ("stream_2", right.names[-1])
         if kind == "semi" or kind == "anti":  # noqa: PLR1714  so that mypy knows what is left
             semi = SemiJoin(*on, kind == "anti", residual).bounded(left, right)
-            specified = pair_invariants.semi_joining(key, condition, space.universe, anti=semi.anti)
+            specified = pair_invariants.semi_joining(key, condition, space.universe, anti=semi.anti, may=may)
             return Case(semi, (left, right), specified, space.universe, cuts=True)
         join = Join(kind, *on, residual).bounded(left, right)
         return marked_pairs(join, space, pair_invariants.joining(kind, key, condition, space.universe))
