@@ -58,6 +58,13 @@ _SESSIONS = (
 )
 _OVER = "bidder IN (FROM bid_bidder) OR endtime < (FROM bid_until)"
 _WITHIN = "bid.dateTime >= auction.dateTime AND bid.dateTime <= auction.expires"
+_EXPIRED = "coalesce(expires < (FROM bid_until), FALSE)"
+_WON_FOR_GOOD = f"(id IN (FROM bid_auction) OR {_EXPIRED}) AND id IN (FROM auction_id)"
+_JOINED_WITHIN = (
+    f"{_OPEN_AUCTIONS} AND NOT {_EXPIRED}",
+    f"{_EARLY_BIDS} AND NOT coalesce(dateTime < (FROM auction_until), FALSE)",
+)
+_GROUPS_WITHIN = f"SELECT DISTINCT id FROM auction JOIN bid ON id = auction WHERE NOT ({_WON_FOR_GOOD})"
 
 TWO_STREAMS = {
     "tucker_2007_query_1": Answer(
@@ -90,7 +97,8 @@ _WON = (
     f"ON id = auction AND {_WITHIN} ORDER BY price DESC, bid.dateTime"
 )
 _SOLD_OUT = (
-    "seller IN (FROM auction_seller) AND seller NOT IN (SELECT seller FROM auction WHERE id NOT IN (FROM bid_auction))"
+    "seller IN (FROM auction_seller) AND seller NOT IN "
+    f"(SELECT seller FROM auction WHERE id NOT IN (FROM bid_auction) AND NOT {_EXPIRED})"
 )
 
 ONE_STREAM = {
@@ -158,7 +166,18 @@ ONE_STREAM = {
         "SELECT category, avg(final) AS final FROM (SELECT auction.id, category, max(price) AS final "
         f"FROM auction JOIN bid ON id = auction AND {_WITHIN} GROUP BY ALL) GROUP BY ALL",
         due="FALSE",
-        kept=(*_JOINED, _GROUPS, "SELECT DISTINCT category FROM auction"),
+        kept=(*_JOINED_WITHIN, _GROUPS_WITHIN, "SELECT DISTINCT category FROM auction"),
+    ),
+    "nexmark_q4_original": Answer(
+        "SELECT category, avg(final) AS final FROM (SELECT auction.id, category, max(price) AS final "
+        "FROM auction JOIN bid ON id = auction WHERE bid.dateTime < expires GROUP BY ALL) GROUP BY ALL",
+        due="FALSE",
+        kept=(
+            f"{_OPEN_AUCTIONS} AND NOT {_EXPIRED}",
+            _EARLY_BIDS,
+            _GROUPS_WITHIN,
+            "SELECT DISTINCT category FROM auction",
+        ),
     ),
     "nexmark_q5": Answer(
         f"FROM ({_HOT}) QUALIFY rank() OVER (PARTITION BY endtime ORDER BY num DESC) = 1",
@@ -170,8 +189,8 @@ ONE_STREAM = {
         f"ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS avg_price FROM ({_WON})",
         due=_SOLD_OUT,
         kept=(
-            *_JOINED,
-            _GROUPS,
+            *_JOINED_WITHIN,
+            _GROUPS_WITHIN,
             *[f"FROM ({_WON}) WHERE NOT ({_SOLD_OUT})"] * 3,
             f"FROM ({_WON}) AS one JOIN ({_WON}) AS other USING (seller) WHERE NOT ({_SOLD_OUT})",
         ),
@@ -215,8 +234,8 @@ ONE_STREAM = {
         "SELECT DISTINCT ON (id) auction.*, auction, bidder, price, bid.dateTime AS bid_dateTime, "
         f"bid.extra AS bid_extra FROM auction JOIN bid ON id = auction AND {_WITHIN} "
         "ORDER BY price DESC, bid.dateTime",
-        due=_SETTLED,
-        kept=(*_JOINED, _GROUPS),
+        due=_WON_FOR_GOOD,
+        kept=(*_JOINED_WITHIN, _GROUPS_WITHIN),
     ),
     "nexmark_q20": Answer(
         "SELECT auction, bidder, price, channel, url, bid.dateTime AS bid_dateTime, bid.extra AS bid_extra, itemName, "
