@@ -37,6 +37,11 @@ class StreamSql(Spark):
         """Reads a quote that is doubled as one quote, as Spark has done since version 4."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **Spark.Tokenizer.KEYWORDS,
+            "ASOF": TokenType.ASOF,
+            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
+        }
 
     class Parser(SparkParser):
         """Reads a call as a call."""
@@ -52,9 +57,21 @@ class StreamSql(Spark):
             name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
         }
 
+<<<<<<< HEAD
         def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
             """Reads `window` as a name, but where it begins a WINDOW clause."""
             return super().parse(_without_window_keyword(raw_tokens), sql)
+=======
+        def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
+            """Reads LEFT [OUTER] ASOF as Spark has it, a kind of join behind its side."""
+            index = self._index
+            side = self._prev if self._match(TokenType.LEFT) else None
+            self._match(TokenType.OUTER if side else TokenType.INNER)
+            if self._match(TokenType.ASOF):
+                return None, side, self._prev
+            self._retreat(index)
+            return super()._parse_join_parts()
+>>>>>>> 61e9e7a (Add asof_join: ASOF JOIN … MATCH_CONDITION, and join_asof in Python)
 
     class Generator(SparkGenerator):
         """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""

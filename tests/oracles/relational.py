@@ -8,6 +8,7 @@ from functools import reduce
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+from operators.asof_join import AsofJoin
 from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
@@ -128,11 +129,23 @@ def _of_two(node: Node, left: DataFrame, right: DataFrame) -> DataFrame:
             return left.join(right, F.expr(node.operator.equi_join.condition), kind)
         case SemiJoin(anti=anti):
             return left.join(right, F.expr(node.operator.equi_join.condition), "left_anti" if anti else "left_semi")
+        case AsofJoin():
+            return _asof(left, right, node.operator)
         case Intersect():
             return left.intersect(right)
         case Difference():
             return left.subtract(right)
     raise NotImplementedError(node.label)
+
+
+def _asof(left: DataFrame, right: DataFrame, operator: AsofJoin) -> DataFrame:
+    """Spark's own ASOF JOIN."""
+    test = f"l.`{operator.left_at}` {'>' if operator.strict else '>='} r.`{operator.right_at}`"
+    same = " AND ".join(f"l.`{a}` = r.`{b}`" for a, b in zip(operator.left_on, operator.right_on, strict=True))
+    kind = "LEFT" if operator.kind == "left" else "INNER"
+    spark = left.sparkSession
+    query = f"SELECT * FROM {{a}} AS l {kind} ASOF JOIN {{b}} AS r MATCH_CONDITION ({test}) ON {same}"
+    return spark.sql(query, a=left, b=right)
 
 
 def answers(frames: Sequence[DataFrame]) -> list[Counter[tuple[Any, ...]]]:

@@ -55,6 +55,12 @@ SAME = [
     ),
     (lambda a, b: a.where("min > 3").select("HOUR + 1 AS h"), "SELECT hour + 1 AS h FROM sensor1 WHERE (min > 3)"),
     (
+        lambda a, b: a.join_asof(b.select("sid", "min", "currtmp AS temp"), "MIN", by="sid", how="left"),
+        "SELECT sid, l.hour, l.min, l.currtmp, r.min AS right_min, r.temp FROM sensor1 l"
+        " LEFT ASOF JOIN (SELECT sid, min, currtmp AS temp FROM sensor2) r"
+        " MATCH_CONDITION (l.min >= r.min) USING (sid)",
+    ),
+    (
         lambda a, b: a.explode("array(min, hour)", "x", outer=True),
         "SELECT * FROM sensor1 LATERAL VIEW OUTER explode(array(min, hour)) v AS x",
     ),

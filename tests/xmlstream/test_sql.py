@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +51,13 @@ REFUSALS = [
     ("SELECT a FROM (SELECT a FROM n LIMIT 3)", "LIMIT", "LIMIT"),
     ("SELECT a FROM n NATURAL JOIN s1", "NATURAL JOIN", "NATURAL"),
     ("SELECT a FROM n JOIN s1 ON a < hour", "without an equality", None),
+    ("SELECT a FROM n ASOF JOIN s1 ON a = hour", "without MATCH_CONDITION", "s1"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (a >= hour)", "ASOF JOIN without an equality", "s1"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b <= min) ON a = hour", "looks for the next", "b <="),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (hour > a) ON b = min", "looks for the next", "hour"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= 5) ON a = hour", "MATCH_CONDITION compares", "b >="),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= min) ON a = hour AND t > 5", "than equalities", "t >"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (a >= hour) ON a = hour", "compares twice", "a >="),
     ("SELECT a FROM n CROSS JOIN s1", "without an equality", "s1"),
     ("SELECT a FROM n, s1", "without an equality", "s1"),
     ("SELECT a FROM n LATERAL VIEW posexplode(array(a)) y AS i, x", "LATERAL VIEW of other than", "LATERAL"),
@@ -319,13 +326,21 @@ QUERIES = [
     " LATERAL VIEW explode_outer(IF(s2.min > 20, array(), array(letter))) AS again WHERE s2.min IS NOT NULL",
     "SELECT col, count(*) AS n FROM s1 LATERAL VIEW explode(array(min, 4)) v WHERE hour < 3 GROUP BY 1 HAVING col > 5",
     "SELECT hour FROM s1 GROUP BY hour, 'x', sid",
+    "SELECT l.*, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min + 25 >= r.min) ON r.hour = l.hour",
+    "SELECT hour, l.min, r.t FROM s1 l LEFT OUTER ASOF JOIN s2 r MATCH_CONDITION (r.t < l.t) USING (hour)"
+    " WHERE l.min > 5",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
 ]
+ASOF = "spark.sql.join.asofJoin.enabled"
+"""Spark's switch for ASOF JOIN, which is off."""
 
 
 @pytest.fixture(scope="module")
-def frames(spark: SparkSession) -> Mapping[str, DataFrame]:
-    return views(spark)
+def frames(spark: SparkSession) -> Iterator[Mapping[str, DataFrame]]:
+    before = spark.conf.get(ASOF)
+    spark.conf.set(ASOF, "true")
+    yield views(spark)
+    spark.conf.set(ASOF, str(before))
 
 
 @pytest.mark.spark

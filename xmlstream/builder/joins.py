@@ -7,6 +7,7 @@ from typing import get_args
 
 from operators.join import JoinKind
 from punct_ns.errors import QueryError
+from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.builder.arguments import argument
 from xmlstream.builder.sparks_names import JOINS as SPARKS_JOINS
@@ -33,3 +34,32 @@ def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str
         case _:
             condition = [f" USING ({', '.join(map(quoted, on))})"]
     return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]
+
+
+def joined_asof(
+    here: Schema, there: Schema, on: str, by: Sequence[str], how: str, left: str, right: str
+) -> list[str | QueryText]:
+    """The query of an as-of join of `input` and `other`, of these schemas.
+
+    Raises:
+        QueryError: There is no key, one of the names is none that both have, or no as-of join is called so.
+    """
+    plain = how.lower().replace("_", "")
+    kind = {"inner": "", "left": "LEFT "}.get(SPARKS_JOINS.get(plain, plain))
+    if kind is None:
+        raise QueryError(f"no as-of join is called {how!r}", hint="inner, left")
+    if not by:
+        raise QueryError("an as-of join without a key", hint='by=["sensor"] names what is equal')
+    keys = [here.attribute(name).name for name in by]
+    same = {there.attribute(name).name for name in keys}
+    compared = next((a.name for a in here if a.name.lower() == on.strip().lower()), None)
+    at = None if compared is None else there.attribute(compared).name
+    test = (
+        argument(on) if compared is None else f"{quoted(left)}.{quoted(compared)} >= {quoted(right)}.{quoted(at or on)}"
+    )
+    items = [*map(quoted, keys), *(f"{quoted(left)}.{quoted(name)}" for name in here.names if name not in keys)]
+    for name in there.names:
+        called = f" AS {quoted(f'{right}_{name}')}" if name == at else ""
+        items += [f"{quoted(right)}.{quoted(name)}{called}"] if name not in same else []
+    tables = f" FROM `input` AS {quoted(left)} {kind}ASOF JOIN `other` AS {quoted(right)} MATCH_CONDITION ("
+    return ["SELECT ", ", ".join(items), tables, test, f"\n) USING ({', '.join(map(quoted, keys))})"]

@@ -23,7 +23,7 @@ from xmlstream.builder.arguments import argument, listed, sort_key
 from xmlstream.builder.columns import renamed, with_column, without
 from xmlstream.builder.groups import Groups
 from xmlstream.builder.inserts import Insert
-from xmlstream.builder.joins import joined
+from xmlstream.builder.joins import joined, joined_asof
 from xmlstream.builder.run_options import RunOptions, require_safe, settings
 from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
 from xmlstream.builder.tuple_windows import TupleWindows
@@ -190,6 +190,35 @@ class Query:
             QueryError: There is no equality, or the result would have two attributes of one name.
         """
         return self._of("SELECT * FROM ", *joined(on, how, left, right), other=other)
+
+    def join_asof(
+        self,
+        other: Query,
+        on: str,
+        by: str | Sequence[str],
+        how: str = "inner",
+        *,
+        left: str = "left",
+        right: str = "right",
+    ) -> Query:
+        """Each tuple with the last one of the other query that is not later, of its key, as SQL's ASOF JOIN.
+
+        It comes as soon as punctuations of the other query tell that no later partner can.
+
+        Args:
+            other: Where the last tuple is looked for.
+            on: What is compared: an attribute that both have, of which the other one's is called `right_<name>`; or
+                a comparison by `>=` or `>`, such as `"left.dateTime > right.since"`.
+            by: The keys: attributes that both have, which stand once, in front.
+            how: `inner`, or `left` for tuples without partner, too.
+            left: What the comparison calls this query.
+            right: What the comparison calls the other one, and how its `on` is called.
+
+        Raises:
+            QueryError: It is no such comparison or kind, or the result would have two attributes of one name.
+        """
+        keys = [by] if isinstance(by, str) else list(by)
+        return self._of(*joined_asof(self.schema, other.schema, on, keys, how, left, right), other=other)
 
     def order_by(self, *keys: str) -> Query:
         """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""

@@ -54,6 +54,8 @@ class Catalogue:
         settings = java.java.util.Properties()
         settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
         session._jsparkSession.sessionState().conf().setConf(settings)
+        # What Spark's parser keeps behind a switch is read all the same: it is computed here.
+        session.conf.set("spark.sql.join.asofJoin.enabled", "true")
         return session
 
     def _empty(self, session: SparkSession, schema: Schema) -> Any:

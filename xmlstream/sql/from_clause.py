@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from operators.asof_join import AsofKind
 from operators.expressions.conjuncts import conjoined, conjuncts
 from operators.expressions.dialect import offset
 from operators.expressions.references import attributes_in, named
 from punct_ns.errors import QueryError
 from xmlstream.sql.analysis import Analyst
+from xmlstream.sql.asof import is_asof, joined_asof
 from xmlstream.sql.joining import NO_EQUALITY, Condition, How, joined, split_condition, with_unique_names
 from xmlstream.sql.plan_builder import Item, project, unique, where
 from xmlstream.sql.query_text import QueryText
@@ -43,7 +45,7 @@ class From:
             tables.append(
                 with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
             )
-        bare = [join for join, _ in joins if not join.args.get("on") and not join.args.get("using")]
+        bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
         rest: list[exp.Expr] = []
         if bare and len(bare) == len(joins):
             whole, rest = self._connected(tables, self._resolved(condition, tables), bare[0])
@@ -83,24 +85,33 @@ class From:
         return Relation(whole.node, tuple(field for table in tables for field in table.fields)), rest
 
     def _join(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
-        how = _HOW.get((join.side.upper(), join.kind.upper()))
+        side, kind = join.side.upper(), join.kind.upper()
+        how = _HOW.get((side, "" if kind == "ASOF" else kind))
         if how is None:
             raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", offset(join))
         if (names := join.args.get("using")) is not None:
-            return self._using(left, right, how, names, offset(join))
+            return self._using(left, right, how, names, join)
         on = join.args.get("on")
         both = Relation(left.node, (*left.fields, *right.fields))
         conditions = [] if on is None else conjuncts(resolve(on, both, self._text))
         found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
-        return joined(left, right, how, found, self._analyst, self._text, offset(join))
+        return self._joined(left, right, how, found, join)
+
+    def _joined(self, left: Relation, right: Relation, how: How, found: Condition, join: exp.Join) -> Relation:
+        if not is_asof(join):
+            return joined(left, right, how, found, self._analyst, self._text, offset(join))
+        both, match = Relation(left.node, (*left.fields, *right.fields)), join.args.get("match_condition")
+        match = None if match is None else resolve(match, both, self._text)
+        kind: AsofKind = "left" if how == "left" else "inner"
+        return joined_asof(left, right, kind, found, match, self._analyst, self._text, offset(join))
 
     def _using(
-        self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], at: int | None
+        self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], join: exp.Join
     ) -> Relation:
         """Attributes of these names are equal, and stand once, in front, among the result's fields."""
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
-        whole = joined(left, right, how, equal, self._analyst, self._text, at)
+        whole = self._joined(left, right, how, equal, join)
         merged = [field for pair in pairs for field in pair]
         sides = (left,) if how in ("semi", "anti") else (left, right)
         rest = tuple(field for side in sides for field in side.fields if field not in merged)

@@ -96,33 +96,41 @@ def joined(
     """
     if not condition.equal:
         raise text.error("a join without an equality between its sides", at, NO_EQUALITY)
-    rest = list(condition.residual)
-    keys: tuple[list[str], list[str]] = ([], [])
-    nodes = [left.node, right.node]
-    for sides in condition.equal:
-        type_ = _common(nodes, sides, analyst, text)
-        taken = [name for node in nodes for name in node.schema.names]
-        keyed = [unique("join_key", taken), unique("other_join_key", taken)]
-        places = [_key(nodes[i], sides[i], type_, keyed[i], analyst) for i in range(2)]
-        names = [name for _, name in places]
-        if names[0] in keys[0] or names[1] in keys[1]:
-            rest.append(exp.EQ(this=sides[0].copy(), expression=sides[1].copy()))
-            continue
-        nodes = [node for node, _ in places]
-        for side, name in zip(keys, names, strict=True):
-            side.append(name)
-    whole = conjoined(rest)
+    nodes, keys, again = keyed((left.node, right.node), condition.equal, analyst, text)
+    whole = conjoined([*condition.residual, *again])
     residual = None if whole is None else render(whole)
     if residual is not None:
-        analyst.require_condition(
-            Join("inner", tuple(keys[0]), tuple(keys[1])).schema(*(n.schema for n in nodes)), residual
-        )
-    on, schemas = (tuple(keys[0]), tuple(keys[1])), [node.schema for node in nodes]
+        analyst.require_condition(Join("inner", *keys).schema(*(n.schema for n in nodes)), residual)
+    on, schemas = keys, [node.schema for node in nodes]
     if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
         semi = SemiJoin(*on, how == "anti", residual).bounded(*schemas)
         return Relation(Node(semi, (nodes[0], nodes[1]), f"{how}_join"), left.fields)
     join = Join(how, *on, residual).bounded(*schemas)
     return Relation(Node(join, (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+
+
+def keyed(
+    nodes: tuple[Node, Node], equal: Sequence[tuple[exp.Expr, exp.Expr]], analyst: Analyst, text: QueryText
+) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]], list[exp.Expr]]:
+    """The nodes with attributes that are the sides of equalities, of one type; their names; what of one stands twice.
+
+    Raises:
+        QueryError: The sides of one are of different types that no cast unites.
+    """
+    again: list[exp.Expr] = []
+    keys: tuple[list[str], list[str]] = ([], [])
+    for sides in equal:
+        type_ = _common(nodes, sides, analyst, text)
+        taken = [name for node in nodes for name in node.schema.names]
+        keyed_ = [unique("join_key", taken), unique("other_join_key", taken)]
+        left, right = (_key(nodes[i], sides[i], type_, keyed_[i], analyst) for i in range(2))
+        if left[1] in keys[0] or right[1] in keys[1]:
+            again.append(exp.EQ(this=sides[0].copy(), expression=sides[1].copy()))
+            continue
+        nodes = left[0], right[0]
+        for side, name in zip(keys, (left[1], right[1]), strict=True):
+            side.append(name)
+    return nodes, (tuple(keys[0]), tuple(keys[1])), again
 
 
 def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, text: QueryText) -> str:

@@ -17,7 +17,7 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Union: "this expression distinct with_ order limit",
     exp.Intersect: "this expression distinct with_ order limit",
     exp.Except: "this expression distinct with_ order limit",
-    exp.Join: "this side kind on using",
+    exp.Join: "this side kind on using match_condition",
     # Refused where it stands, unless it is a view of an array's elements.
     exp.Lateral: "this view outer alias",
     exp.Order: "expressions",

@@ -1,0 +1,207 @@
+"""asof_join: each left tuple with the last right tuple of its key that is not later than it.
+
+Meaning:    R ⋈ₐ S = {| (r, s) | r ∈ R, s ∈ S of the greatest s.at among those with r.A = s.B, s.at ≤ r.at |}; with
+            `strict`, s.at < r.at. Of equal ones the first by the remaining attributes. Left: a left tuple without such
+            a partner comes with nulls.
+Step:       –
+Pass:       {r ∈ kept₁ ∪ new₁ | r.A or r.at null, or S covers all s with s.B = r.A, s.at ≤ r.at}, with its partner.
+Propagate:  the parts of the left's punctuations that no kept left tuple matches.
+Keep:       of the left what is not passed; of the right {s ∈ kept₂ ∪ new₂ | some r with s.at ≤ r.at < next(s).at waits,
+            or may come}, where next(s) is the first of its key that is later: per key the last below the closed time,
+            and what is above it.
+Safe when:  the right's schemes describe the keys or prefixes of `at`, the left's describe the keys.
+Source:     the as-of join of time series (kdb+, pandas, Spark's ASOF JOIN), with punctuations for the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from operators.expressions.bounds import Bound
+from operators.groupings import Condition, Grouping, StateModel
+from operators.joins.attribute_equivalence import rewritten_schemes
+from operators.joins.bounded_key import BoundedKey
+from operators.logical_properties import Terms, among, own_terms
+from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.deferred_punctuations import emittable
+from operators.state.operator_state import OperatorState
+from operators.state.row_joins import theta_join
+from operators.state.state_schema import LogSchema, StateSchema
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+AsofKind: TypeAlias = Literal["inner", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class AsofJoin(Operator):
+    """The left tuples, each with its last partner that is not later, of two inputs with different attribute names.
+
+    `left_on` and `right_on` are the keys, equal pairwise, of equal types; `left_at` and `right_at`, both of the type
+    named, are what is compared. With `strict` the partner is earlier.
+    """
+
+    kind: AsofKind
+    left_on: tuple[str, ...]
+    right_on: tuple[str, ...]
+    left_at: str
+    right_at: str
+    type: str
+    strict: bool = False
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The left's attributes, then the right's, which are nullable where nulls may stand for them."""
+        left, right = inputs
+        if self.kind == "left":
+            right = Schema(tuple(Attribute(a.name, replace(a.domain, nullable=True)) for a in right))
+        return Schema((*left, *right))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The left's, where the right's decide every left tuple."""
+        decided = self._keys[0].is_described(inputs[1])
+        return tuple(rewritten_schemes(inputs[0], {})) if decided else ()
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """What says that no better partner will come."""
+        return self._keys[0].until()
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """Left tuples whose partner is not certain, and right tuples that may become partners."""
+        return [
+            StateModel("tuples of the left side", 0, self._keys[0].until()),
+            StateModel("tuples of the right side that later ones follow", 1, self._keys[1].until()),
+            StateModel(
+                "the last tuple of each key of the right side",
+                1,
+                Grouping(0, self.left_on, null=False),
+                self.right_on,
+                inputs[1],
+            ),
+        ]
+
+    def parameters(self, output: Schema) -> str:
+        """The kind, and which right tuple is a left one's partner."""
+        keys = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
+        last = f"last {quoted(self.right_at)} {'<' if self.strict else '<='} {quoted(self.left_at)}"
+        return f"{self.kind}: {' AND '.join(keys)}, {last}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the left, and the keys; all of the right, by which equal ones are told apart."""
+        return [among((*needed, *self.left_on, self.left_at), inputs[0]), frozenset(inputs[1].names)]
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The left's own; what asks for its keys asks for the right's, too, but nothing else does: it is a choice."""
+        pairs = zip(self.left_on, self.right_on, strict=True)
+        return [own_terms(inputs[0]), {name.lower(): quoted(inputs[1].attribute(equal).name) for name, equal in pairs}]
+
+    @property
+    def _keys(self) -> tuple[BoundedKey, BoundedKey]:
+        """What the tuples of each side wait for: rights up to a left one, lefts from a right one up to the next."""
+        left_at, right_at = quoted(self.left_at), quoted(self.right_at)
+        up_to = Bound(self.right_at, "<" if self.strict else "<=", left_at, (self.left_at,), self.type, self.left_at)
+        begin = Bound(self.left_at, ">" if self.strict else ">=", right_at, (self.right_at,), self.type, self.right_at)
+        following = f"lead({right_at}) OVER (PARTITION BY {', '.join(map(quoted, self.right_on))} ORDER BY {right_at})"
+        end = Bound(self.left_at, "<=" if self.strict else "<", following, (), self.type)
+        left, right = self.left_on, self.right_on
+        return BoundedKey(0, left, right, (up_to,)), BoundedKey(1, right, left, (begin, end))
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """The undecided, the right tuples that may become partners, what is said of both, and what waits."""
+        left, right = self._keys
+        followed = partial(self._followed, right=inputs[1])
+        rights = LogSchema(right.schema(inputs), followed, of=1, shown=lambda frame: frame.drop(*right.columns))
+        logs = {"undecided": LogSchema(left.schema(inputs)), "right": rights}
+        sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
+        return StateSchema(logs, sets, ["waiting-0"])
+
+    def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
+        """Right tuples, each with where the next of its key stands; of equal ones the first."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        same = [quoted(name) for name in (*self.right_on, self.right_at)]
+        others = [quoted(a.name) for a in right if not a.domain.opaque]
+        place = F.row_number().over(Window.partitionBy(*same).orderBy(*others))
+        alone = frame.drop(*self._keys[1].columns).withColumn(own("place"), place).where(f"{own('place')} = 1")
+        return self._keys[1].with_columns(alone.drop(own("place")))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: a better partner may come."""
+        hand = state.scratch(_InHand)
+        hand.left, new = state.arrived(inputs)
+        if new is not None:
+            present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in (*self.right_on, self.right_at))
+            hand.right = replace(new, frame=new.frame.where(present), exact=False)
+        return None
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The left tuples of which the partner is certain, or that there is none."""
+        hand, key = state.scratch(_InHand), self._keys[0]
+        newly = key.newly_covered(inputs[1].punctuations, state)
+        leaving = []
+        if hand.left is not None:
+            leaving.append(key.without_partners(hand.left, state))
+        if newly and (taken := state.log("undecided").take(newly)) is not None:
+            leaving.append(taken)
+        left = bag_union(leaving)
+        return left and self._with_partners(left, state)
+
+    def _with_partners(self, left: Tuples, state: OperatorState) -> Tuples:
+        """Left tuples, each with its partner."""
+        kept, new = state.log("right").whole(), state.scratch(_InHand).right
+        key, names = self._keys[1], state.inputs[1].names
+        parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
+        right = bag_union(parts) or Tuples(state.nothing(1), 0)
+        followed = Tuples(self._followed(right.frame, right=state.inputs[1]), right.at_most, exact=False)
+        (following,) = key.columns
+        before, until = ("<", "<=") if self.strict else ("<=", "<")
+        same = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
+        last = f"{quoted(self.right_at)} {before} {quoted(self.left_at)}"
+        none_between = f"({following} IS NULL OR {quoted(self.left_at)} {until} {following})"
+        found = theta_join(left, followed, " AND ".join([*same, last, none_between]), self.kind)
+        return Tuples(found.frame.drop(*key.columns), left.at_most, exact=False)
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """The undecided left tuples; of the right those for which some left one waits, or may come."""
+        hand, left = state.scratch(_InHand), state.inputs[0]
+        undecided, right = state.log("undecided"), state.log("right")
+        if hand.left is not None:
+            undecided.append(self._keys[0].still_waiting(hand.left, state))
+        cut_at = (*self.left_on, self.left_at)
+        hand.free = emittable("waiting-0", inputs[0].punctuations, [undecided], state, left, cut_at)
+        self._keys[1].newly_covered(hand.free, state)
+        if hand.right is not None:
+            right.add(replace(hand.right, frame=self._keys[1].with_columns(hand.right.frame)))
+        if hand.right is not None or hand.free:
+            right.take(self._keys[1].covered(state))
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What no left tuple that waits matches, of the left's attributes."""
+        output = self.schema(*state.inputs)
+        free = state.scratch(_InHand).free
+        written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}) for p in free]
+        return state.punctuations("sent").absorb(written)
+
+
+@dataclass(slots=True)
+class _InHand:
+    """Of the slice in hand.
+
+    Attributes:
+        left: The new left tuples.
+        right: The new right tuples that can be partners.
+        free: What is said of the left, that no left tuple which waits matches.
+    """
+
+    left: Tuples | None = None
+    right: Tuples | None = None
+    free: list[Punctuation] = field(default_factory=list)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.asof_join import AsofJoin, AsofKind
+from punct_ns.schema import Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.harness.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRADE = Schema.parse("symbol STRING, at INT, size INT")
+QUOTE = Schema.parse("of STRING, since INT, price INT")
+
+
+def asof(kind: AsofKind = "inner", *, strict: bool = False) -> AsofJoin:
+    return AsofJoin(kind, ("symbol",), ("of",), "at", "since", "INT", strict)
+
+
+@pytest.mark.spark
+def test_a_tuple_comes_with_its_last_partner_once_no_later_one_can_come(spark: SparkSession, tmp_path: Path) -> None:
+    """A quote that comes late, but before time has passed it, counts; of each symbol the last one is kept."""
+    join = Running(spark, tmp_path, asof(), TRADE, QUOTE)
+    join.shows(
+        "(a, 5, 1) (b, 5, 2)       |                    |                                  ",
+        "(a, 1, 10) (a, 6, 12)     | (a, 4, 11) (b, 5, 20) | <*, (,5], *>                     ",
+        out="                      |                    | (a, 5, 1, a, 4, 11) (b, 5, 2, b, 5, 20) ",
+        kept="4                        | 6                  | 4                                ",
+    )  # fmt: skip
+    join.restart()
+    join.shows("<*, (,7], *>", "", out="<*, (,7], *, *, *, *>", kept="2")
+    join.shows("(a, 8, 3) <b, *, *>", "<a, *, *>", out="(a, 8, 3, a, 6, 12) <b, *, *, *, *, *>", kept="1")
+
+
+@pytest.mark.spark
+def test_a_tuple_without_partner_comes_with_nulls_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    for kind, out in (
+        ("left", "(a, null, 1, null, null, null) (a, 3, 2, null, null, null)"),
+        ("inner", ""),
+    ):
+        join = Running(spark, tmp_path / kind, asof(kind, strict=True), TRADE, QUOTE)  # type: ignore[arg-type]
+        join.shows("(a, null, 1) (a, 3, 2)", "(a, 3, 10) (a, null, 9) <*, (,2], *>", out=out, kept="1")
+
+
+@pytest.mark.spark
+def test_a_tuple_that_waits_holds_what_may_be_its_partner(spark: SparkSession, tmp_path: Path) -> None:
+    """No more trades of up to 9 come; that of 3 still waits for quotes, and its punctuation with it."""
+    join = Running(spark, tmp_path, asof(), TRADE, QUOTE)
+    join.shows(
+        "(a, 3, 1) <*, (,9], *>                          | ",
+        "(a, 1, 10) (a, 4, 11) (a, 6, 12)                | <*, (,3], *>",
+        out="<*, (,2], *, *, *, *> <*, [4,9], *, *, *, *> | (a, 3, 1, a, 1, 10) <*, 3, *, *, *, *>",
+        kept="3                                              | 1",
+    )  # fmt: skip
+
+
+@pytest.mark.spark
+def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    Running(spark, tmp_path, asof(), TRADE, QUOTE).shows(
+        "(a, 5, 1)",
+        "(a, 4, 12) (a, 4, 11) (a, 4, 13) <*, *, *>",
+        out="(a, 5, 1, a, 4, 11)",
+        kept="1",
+    )
+
+
+def test_what_it_promises_is_what_the_left_does_where_the_right_decides() -> None:
+    trades = parse_schemes("at prefix; symbol", TRADE)
+    assert format_schemes(asof().schemes(trades, parse_schemes("since prefix", QUOTE))) == "at prefix; symbol"
+    assert format_schemes(asof().schemes(trades, parse_schemes("of", QUOTE))) == "at prefix; symbol"
+    assert asof().schemes(trades, parse_schemes("since", QUOTE)) == ()
+    assert asof().schemes(trades, parse_schemes("price", QUOTE)) == ()

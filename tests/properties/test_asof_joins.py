@@ -1,0 +1,64 @@
+"""As-of joins by brute force: each left tuple with its partner, once that is certain; nothing is kept for nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.asof_join import AsofKind
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from tests.properties.asof_cases import joining_asof
+from tests.properties.test_contract import FEW, Run, force_large_state, run
+from tests.samples.strategies import Small, SmallSchema, sliced_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
+
+_TIME = Small(Domain("INT", nullable=False, low=0, high=4), (0, 1, 2, 3, 4), tuple(range(5)))
+_KEY = Small(Domain("INT", nullable=False, low=0, high=1), (0, 1), (0, 1))
+_LATE = Small(Domain("INT", low=0, high=2), (0, 1, 2), (0, 1, 2, None))
+_MAYBE = Small(Domain("BOOLEAN"), (False, True), (False, True, None))
+SPACES = [
+    SmallSchema(
+        Schema(tuple(Attribute(name, small.domain) for name, small in zip("abc", smalls, strict=False))), smalls
+    )
+    for smalls in ((_TIME, _KEY), (_LATE, _KEY, _MAYBE))
+]
+
+
+@st.composite
+def series(draw: st.DrawFn, number: int) -> Run:
+    space = draw(st.sampled_from(SPACES))
+    drawn = [[draw(sliced_streams(space, most=3)) for _ in range(2)] for _ in range(number)]
+    return Run(space, drawn, draw(st.integers(0, 1)))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_a_left_tuple_comes_with_its_last_partner_once_that_is_certain(
+    spark: SparkSession, kind: AsofKind, strict: bool
+) -> None:
+    @FEW
+    @given(series(50))
+    def holds(example: Run) -> None:
+        run(spark, joining_asof(kind, strict=strict), example)
+
+    holds()
+
+
+def test_the_same_holds_for_state_too_large_to_rewrite(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There right tuples that equal ones came after may be kept with them."""
+    force_large_state(monkeypatch)
+
+    @FEW
+    @given(series(25))
+    def holds(example: Run) -> None:
+        run(spark, joining_asof("left", strict=False), example, count_kept=False)
+
+    holds()
