@@ -59,7 +59,7 @@ class Join(Operator):
     left_on: tuple[str, ...]
     right_on: tuple[str, ...]
     residual: str | None = None
-    bounds: Bounds = NO_BOUNDS
+    bounds: Bounds = field(default=NO_BOUNDS, compare=False)
 
     def bounded(self, *inputs: Schema) -> Join:
         """The join that knows how its residual condition bounds what tuples wait for."""

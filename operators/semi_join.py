@@ -48,7 +48,7 @@ class SemiJoin(Operator):
     right_on: tuple[str, ...]
     anti: bool = False
     residual: str | None = None
-    bounds: Bounds = NO_BOUNDS
+    bounds: Bounds = field(default=NO_BOUNDS, compare=False)
 
     def bounded(self, *inputs: Schema) -> SemiJoin:
         """The join that knows how its residual condition bounds what tuples wait for."""

@@ -111,10 +111,11 @@ def ready(spark: SparkSession, directory: Path) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the seconds of the whole call, and of each batch that had data."""
+    """One run: the seconds of the whole call, and of each batch that had data; the rows of its state after each."""
 
     seconds: float
     batches: list[float]
+    kept: list[int]
 
 
 def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> Run:
@@ -140,4 +141,5 @@ def run(frame: DataFrame, output: Path | None, row_tag: str = "row") -> Run:
     took = time.perf_counter() - began
     done = [progress for progress in query.recentProgress if progress["numInputRows"]]
     shutil.rmtree(checkpoint, ignore_errors=True)
-    return Run(took, [progress["durationMs"]["triggerExecution"] / 1000 for progress in done])
+    kept = [sum(state["numRowsTotal"] for state in progress["stateOperators"]) for progress in done]
+    return Run(took, [progress["durationMs"]["triggerExecution"] / 1000 for progress in done], kept)
