@@ -1,13 +1,8 @@
 -- The winning bid of each auction: the highest, of equal ones the first.
 -- NEXMark, Query 9, as nexmark/nexmark puts it for Flink.
-<<<<<<< HEAD
--- Unique ids (auction.id) and closed auctions (bid.auction) bound the join, and both together close an auction, however
--- long it was open: no watermark bounds this join.
--- Verdict, followed: answers when groups close, keeps what is open.
-=======
 -- Time (auction.dateTime, bid.dateTime) bounds the join, or closed auctions (bid.auction) where they come sooner. With
 -- unique ids (auction.id) it closes an auction as soon as it has expired, however long it was open.
->>>>>>> 177f5a3 (Ask NEXMark's Query 4 as its original does, and experiment with auctions that time alone closes)
+-- Verdict, followed: answers when groups close, keeps what is open.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

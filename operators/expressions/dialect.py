@@ -57,11 +57,10 @@ class StreamSql(Spark):
             name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
         }
 
-<<<<<<< HEAD
         def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
             """Reads `window` as a name, but where it begins a WINDOW clause."""
             return super().parse(_without_window_keyword(raw_tokens), sql)
-=======
+
         def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
             """Reads LEFT [OUTER] ASOF as Spark has it, a kind of join behind its side."""
             index = self._index
@@ -71,7 +70,6 @@ class StreamSql(Spark):
                 return None, side, self._prev
             self._retreat(index)
             return super()._parse_join_parts()
->>>>>>> 61e9e7a (Add asof_join: ASOF JOIN … MATCH_CONDITION, and join_asof in Python)
 
     class Generator(SparkGenerator):
         """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""

@@ -64,6 +64,11 @@ class BoundedKey:
         """The other side's attributes that are bounded."""
         return tuple(dict.fromkeys(bound.attribute for bound in self.bounds))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other side's attributes that say which partners there are: its join attributes, and what is bounded."""
+        return (*self.others, *self.bounded)
+
     def schema(self, inputs: Sequence[Schema]) -> Schema:
         """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
         mine = inputs[self.side]
@@ -87,7 +92,7 @@ class BoundedKey:
     def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """What of this side's tuples the other side's punctuations newly cover."""
         other = 1 - self.side
-        new = completed(punctuations, (*self.others, *self.bounded), state, other)
+        new = completed(punctuations, self.names, state, other)
         if not self.bounds or not new:
             return new
         said = closed_so_far(state, other).set

@@ -15,8 +15,9 @@ from operators.joins.equi_join import EquiJoin
 from operators.state.completion import closed_so_far, forget_completed
 from operators.state.operator_state import OperatorState
 from punct_ns.isolated import isolated
+from punct_ns.pattern import Pattern
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast
+from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 
 
@@ -36,10 +37,13 @@ def forget_keys(
         state: That of the join, whose set `sent` holds what went out.
         output: The schema of that set.
     """
-    both = _closed_by_both(covered, state)
-    for side in range(2):
+    both = _closed_by_both(covered, state, len(equi_join.left))
+    for side, key in zip((1, 0), equi_join.bounded_keys, strict=True):
         schema = closed_so_far(state, side).set.schema
-        forget_completed([recast(p, schema) for p in both], equi_join.on[side], state, side)
+        forget_completed([_on_keys(p, schema) for p in both], key.names, state, side)
+        if key.bounds:
+            purging = state.punctuations(f"bounded-{side}")
+            purging.forget([_on_keys(p, purging.set.schema) for p in both])
     there = {name.lower(): i for i, name in enumerate(output.names)}
     places = [
         [there[name.lower()] for name in pair if name.lower() in there] for pair in zip(*equi_join.on, strict=True)
@@ -50,15 +54,26 @@ def forget_keys(
     state.punctuations("sent").forget([*gone, *(written for p in both for written in _written(p, places, output))])
 
 
-def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorState) -> list[Punctuation]:
-    """The isolated keys, over the left side's attributes."""
+def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorState, width: int) -> list[Punctuation]:
+    """The isolated keys, of so many attributes, over those of the left side."""
     found: list[Punctuation] = []
-    keys = closed_so_far(state, 1).set.schema
-    for side, newly in enumerate(covered):
-        other = closed_so_far(state, side).set
-        if newly and other:
-            found += (recast(p, keys) for p in isolated(other.meets(recast(p, other.schema) for p in newly)))
+    keys = Schema(closed_so_far(state, 1).set.schema.attributes[:width])
+    for newly in covered:
+        new = isolated(p for p in newly if all(i < width for i in p.restricted))
+        for side in range(2):
+            said = closed_so_far(state, side).set
+            met = said.meets(_on_keys(p, said.schema) for p in new) if new and said else []
+            new = isolated(p for p in met if all(i < width for i in p.restricted))
+        found += (_on_keys(p, keys) for p in new)
     return found
+
+
+def _on_keys(p: Punctuation, schema: Schema) -> Punctuation:
+    """What is said of a key, over a schema that begins with the key's attributes, by whatever names and types."""
+    patterns: dict[int, Pattern] = {
+        i: recast_pattern(p.patterns[i], p.schema[i].domain, schema[i].domain) for i in p.restricted
+    }
+    return Punctuation.at(schema, patterns)
 
 
 def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) -> Iterator[Punctuation]:
