@@ -121,7 +121,7 @@ class AsofJoin(Operator):
         rights = LogSchema(right.schema(inputs), followed, of=1, shown=lambda frame: frame.drop(*right.columns))
         logs = {"undecided": LogSchema(left.schema(inputs)), "right": rights}
         sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
-        return StateSchema(logs, sets, ["waiting-0"])
+        return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
 
     def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
         """Right tuples, each with where the next of its key stands; of equal ones the first."""
