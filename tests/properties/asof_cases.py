@@ -87,7 +87,7 @@ def joining_asof(kind: AsofKind, *, strict: bool) -> Callable[[SmallSchema], Cas
             (left, right),
             last_before(kind, universe, strict=strict),
             outputs,
-            number=lambda t: int(t[0]),  # type: ignore[arg-type]
+            number=lambda t: int(t[0]),
             bare=lambda t: _marked(t, 0, width),
             whole=lambda n, u: _marked(u, n, width),
             cuts=True,

@@ -14,7 +14,12 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import Relation
 
 _STRICT: dict[type[exp.Expr], bool] = {exp.GTE: False, exp.GT: True}
-_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.GTE, exp.LT: exp.GT}
+_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LTE: exp.GTE,
+    exp.LT: exp.GT,
+    exp.GTE: exp.LTE,
+    exp.GT: exp.LT,
+}
 _HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 
 
@@ -64,7 +69,7 @@ def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) ->
         used = [set(attributes_in(side)) for side in (one, other)]
         if used[0] and used[0] <= names[1]:
             (one, other), used = (other, one), used[::-1]
-            kind = _TURNED.get(kind) or {exp.GTE: exp.LTE, exp.GT: exp.LT}[kind]
+            kind = _TURNED[kind]
         if used[0] and used[1] and used[0] <= names[0] and used[1] <= names[1]:
             if kind in _STRICT:
                 return (one, other), _STRICT[kind]
