@@ -145,7 +145,7 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
         PunctuationGraph(len(blocks), equalities)
         if len(blocks) == 2:
             on = tuple(name for (_, name), _ in equalities), tuple(name for _, (_, name) in equalities)
-            node = Node(Join("inner", *on, residual), nodes, "join")
+            node = Node(Join("inner", *on, residual).bounded(*(below.schema for below in nodes)), nodes, "join")
         else:
             node = Node(MultiwayJoin(len(blocks), equalities, residual), nodes, "multiway_join")
     except QueryError:
