@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -108,6 +109,12 @@ class Handle(StreamingQuery):
     def stop(self) -> None:
         """Returns after the slice in hand."""
         self._launched.stop()
+
+    def _repr_html_(self) -> str:
+        """How it stands, and where its live page is, as a notebook shows it."""
+        stands = "is running" if self.isActive else "has ended"
+        page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
+        return f"<p>The query {escape(self.name or '')} {stands}{page if self.isActive else ''}.</p>"
 
 
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from xmlstream.runtime.findings import Finding
@@ -33,6 +34,21 @@ class Summary:
     closed_before: bool = False
     findings: tuple[Finding, ...] = ()
     exact: bool = True
+
+    def _repr_html_(self) -> str:
+        """The same as a table, as a notebook shows it."""
+        ends = "ended for good" if self.closed else "goes on"
+        told = {
+            "slices": f"{self.slices:,}",
+            "items in": f"{self.items_in:,}",
+            "tuples out": f"{self.tuples_out:,}",
+            "time of the slices": f"{self.seconds:.1f} s",
+            "input": f"{ends}{', before this run' if self.closed_before else ''}",
+            **({} if self.exact else {"result": "not exact: tuples were purged by age"}),
+        }
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in told.items())
+        noticed = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
+        return f"<table>{rows}</table>" + (f"<p>Noticed:</p><ul>{noticed}</ul>" if noticed else "")
 
 
 class Tally:
