@@ -28,7 +28,7 @@ _SCALARS = (
     "timestampadd timestampdiff to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp "
     "to_utc_timestamp trunc try_make_interval try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz "
     "try_to_date try_to_timestamp unix_date unix_micros unix_millis unix_seconds unix_timestamp weekday "
-    "session_window weekofyear window window_time year "
+    "weekofyear year "
     # hashes
     "crc32 hash md5 sha sha1 sha2 xxhash64 "
     # JSON
@@ -69,6 +69,9 @@ AGGREGATES = frozenset(_AGGREGATES.split())
 
 READS_THE_CLOCK_ALONE = frozenset({"unix_timestamp"})
 """Functions that without an argument mean the time at which they are computed."""
+
+CUTS_TIME = frozenset({"session_window", "window", "window_time"})
+"""Functions that cut time, and that of what they give; where they may stand, `xmlstream.sql.misplaced` says."""
 
 _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
 _CLOCK = "curdate current_date current_time current_timestamp localtime localtimestamp now"
@@ -140,11 +143,11 @@ def reason_to_refuse(name: str, arguments: int) -> tuple[str, str] | None:
     known = name.lower()
     if known in READS_THE_CLOCK_ALONE and arguments == 0:
         return f"the function {known} without an argument is not supported", REFUSED["now"]
-    if known in SCALARS or known in AGGREGATES:
+    if known in SCALARS or known in AGGREGATES or known in CUTS_TIME:
         return None
     if known in REFUSED:
         return f"the function {known} is not supported", REFUSED[known]
-    near = difflib.get_close_matches(known, SCALARS | AGGREGATES, n=1, cutoff=0.8)
+    near = difflib.get_close_matches(known, SCALARS | AGGREGATES | CUTS_TIME, n=1, cutoff=0.8)
     if near:
         return f"there is no function {known}", f"did you mean {near[0]}?"
     return f"the function {known} is not supported", _HINT
