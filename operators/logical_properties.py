@@ -121,6 +121,13 @@ class LogicalProperties(Protocol):
         """
         return None
 
+    def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
+        """What each attribute of the output is called in the input, if it puts out each tuple of that, and no other.
+
+        It may leave out attributes, and have one several times. None if it does anything else.
+        """
+        return None
+
     # Flattening.
 
     @property

@@ -141,6 +141,18 @@ class Project(Operator):
         """The columns' expressions."""
         return [{column.attribute.name.lower(): column.expression for column in self.columns}]
 
+    def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
+        """The columns, where all are copies that are of the input's types."""
+        found: dict[str, str] = {}
+        for column in self.columns:
+            if column.copy_of is None:
+                return None
+            source = inputs[0].attribute(column.copy_of)
+            if source.domain != column.attribute.domain:
+                return None
+            found[column.attribute.name] = source.name
+        return found
+
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
         """The copies."""
         return frozenset(column.attribute.name.lower() for column in self.columns if column.copy_of is not None)

@@ -87,6 +87,11 @@ class Walk:
             slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
         return slices
 
+    @property
+    def sizes(self) -> dict[Node, int]:
+        """How many tuples each operator keeps."""
+        return {node: state.rows for node, state in self._states.items()}
+
     def _recorded(self) -> int:
         """What all operators keep, after a record is made of it."""
         for node in self.nodes:

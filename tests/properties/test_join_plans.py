@@ -17,7 +17,6 @@ from xmlstream.optimizer.choose_joins import choices, choose_joins
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.optimizer.rules import RULES
 from xmlstream.plan.nodes import Node
-from xmlstream.plan.projection import narrowed
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def one_of_its_plans(written: Node, which: int) -> Node:
     else:
         region = found[0].region.root
         other = found[0].safe[which % len(found[0].safe)]
-        instead = narrowed(other.node, region.schema.names)
+        instead = found[0].region.instead(other.node)
         root = bottom_up(root, lambda node, inputs: instead if node == region else over(node, inputs))
     for rule in RULES[RULES.index(choose_joins) + 1 :]:
         root = rule(root)

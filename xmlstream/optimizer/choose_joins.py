@@ -6,14 +6,15 @@ may be, and one keeps fewer tuples. What was written stays unless another plan k
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from xmlstream.optimizer.join_plans import JoinPlan, safe_plans, written
-from xmlstream.optimizer.join_regions import JoinRegion, is_join, region
+from xmlstream.optimizer.join_regions import JoinRegion, hands_on, is_join, region
 from xmlstream.optimizer.rewrite import bottom_up, over, readers
 from xmlstream.plan.nodes import Node, topological
-from xmlstream.plan.projection import narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +57,27 @@ def choices(root: Node) -> Iterator[Choice]:
 def _rewritten(root: Node, found: list[Choice]) -> Node:
     uses = readers(root)
     joins = {node for node in topological(root) if is_join(node)}
-    inner = {below for node in joins for below in node.inputs if below in joins and uses[below] == 1}
+    inner: set[Node] = set()
+    for node in reversed(topological(root)):
+        if node in joins or (node in inner and hands_on(node)):
+            inner.update(below for below in node.inputs if uses[below] == 1 and _ends_in(joins, below, uses))
     now: set[Node] = set()
 
     def chosen(node: Node, inputs: tuple[Node, ...]) -> Node:
         new = over(node, inputs)
         if node in inner:
             now.add(new)
-        if node in inner or node not in joins:
-            return new
-        of = region(new, now)
-        if len(of.inputs) < 3:
+        if node in inner or node not in joins or len((of := region(new, now)).inputs) < 3:
             return new
         choice = Choice(of, written(of), tuple(safe_plans(of)))
         found.append(choice)
-        return new if choice.chosen is choice.written else narrowed(choice.chosen.node, new.schema.names)
+        return new if choice.chosen is choice.written else of.instead(choice.chosen.node)
 
     return bottom_up(root, chosen)
+
+
+def _ends_in(joins: AbstractSet[Node], node: Node, uses: Counter[Node]) -> bool:
+    """Whether a node is a join, or stands on one that nobody else reads, with nothing between but what hands it on."""
+    while node not in joins and hands_on(node) and uses[node.inputs[0]] == 1:
+        (node,) = node.inputs
+    return node in joins

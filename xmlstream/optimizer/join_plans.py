@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 from operators.expressions.conjuncts import conjoined
@@ -60,11 +60,14 @@ class JoinPlan:
 
 def written(region: JoinRegion) -> JoinPlan:
     """The region as it is."""
-    leaves = {id(leaf.node): leaf for leaf in _leaves(region)}
+    leaves = {id(node): replace(leaf, node=node) for node, leaf in zip(region.written, _leaves(region), strict=True)}
 
     def plan(node: Node) -> JoinPlan:
-        leaf = leaves.get(id(node))
-        return leaf or _judged(node, [plan(below) for below in node.inputs], node.operator.combines or ())
+        if (leaf := leaves.get(id(node))) is not None:
+            return leaf
+        if node.operator.combines is None:  # it renames what is below
+            return replace(plan(node.inputs[0]), node=node)
+        return _judged(node, [plan(below) for below in node.inputs], node.operator.combines)
 
     return plan(region.root)
 

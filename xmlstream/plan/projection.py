@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from operators.project import Column, Project
+from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node
 
@@ -18,3 +19,11 @@ def projected(node: Node, columns: Sequence[Column]) -> Node:
 def narrowed(node: Node, names: Sequence[str]) -> Node:
     """The node with these of its attributes and no others."""
     return projected(node, [Column(node.schema.attribute(name), quoted(name), name) for name in names])
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The node with these attributes, each by the name of the one that it is, and no others."""
+    sources = {name: node.schema.attribute(source) for name, source in names.items()}
+    return projected(
+        node, [Column(Attribute(name, of.domain), quoted(of.name), of.name) for name, of in sources.items()]
+    )
