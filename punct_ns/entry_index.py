@@ -214,10 +214,12 @@ class EntryIndex:
 
     def forget(self, p: Punctuation) -> None:
         """Takes out what a punctuation covers; of a list that holds some of its constants, these."""
-        for entry in self.meeting({i: p.patterns[i] for i in p.restricted}):
+        given = {i: p.patterns[i] for i in p.restricted}
+        shelves = [shelf for shelf in self.shelves.values() if given.keys() <= set(shelf.restricted)]
+        for entry in [entry for shelf in shelves for entry in shelf.meeting(given) if self._meet(entry, given)]:
             if p.covers(entry.punctuation):
                 self.remove(entry)
-            elif is_isolated(entry.punctuation) and set(p.restricted) <= set(entry.restricted):
+            elif is_isolated(entry.punctuation):
                 self.remove(entry)
                 for chosen in product(*map(listed, entry.patterns)):
                     patterns: dict[int, Pattern] = dict(zip(entry.restricted, map(Constant, chosen), strict=True))

@@ -17,12 +17,14 @@ from operators.state import completion
 from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState
 from punct_ns.domain import Domain
+from punct_ns.isolated import isolated
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from tests.harness import notation
 from tests.harness.running import Running
 from tests.properties.catalogue import CATALOGUE
 from tests.properties.test_contract import Run, run, said_of
+from tests.properties.test_multiway_contract import ONE_KEY, joining
 from tests.samples.strategies import Small, SmallSchema
 
 if TYPE_CHECKING:
@@ -102,6 +104,15 @@ def forgets_what_one_of_two_has_closed(patch: Patch) -> None:
         patch.setattr(f"operators.{module}.forget_closed", early)
 
 
+def forgets_values_that_one_of_many_has_closed(patch: Patch) -> None:
+    """A kept tuple that asks for such a value later is never reached, and kept for ever."""
+
+    def early(graph: Any, key: int, complete: Sequence[Sequence[Punctuation]], state: OperatorState) -> Any:
+        return [p for i in graph.classes[key] for p in isolated(complete[i])]
+
+    patch.setattr("operators.joins.forgetting_classes._closed_by_all", early)
+
+
 @dataclass(frozen=True, slots=True)
 class Early:
     """A fault, the case in which it must be noticed, and the stream that shows it."""
@@ -127,6 +138,11 @@ EARLY = [
         Early(case, forgets_keys_that_one_side_has_closed, CLOSED_BY_THE_OTHER)
         for case in ("join, left", "semi join", "anti join")
     ),
+    Early(
+        "multiway join",
+        forgets_values_that_one_of_many_has_closed,
+        of_sessions("<u, *> | |", "| (u, true) |", "| | <u, *>", space=TURNED),
+    ),
     Early("intersect", forgets_what_one_of_two_has_closed, CLOSED_BEFORE_IT_COMES),
     Early("difference", forgets_what_one_of_two_has_closed, CLOSED_BY_THE_OTHER),
 ]
@@ -136,13 +152,14 @@ EARLY = [
 def test_forgetting_early_raises_the_dead_and_the_contract_catches_it(
     spark: SparkSession, early: Early, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(spark, CATALOGUE[early.case], early.example)
+    run(spark, CASES[early.case], early.example)
     early.seed(monkeypatch)
     with pytest.raises(AssertionError):
-        run(spark, CATALOGUE[early.case], early.example)
+        run(spark, CASES[early.case], early.example)
 
 
-FORGETTING = [early.case for early in EARLY]
+CASES = {**CATALOGUE, "multiway join": joining(ONE_KEY)}
+FORGETTING = [early.case for early in EARLY if early.case in CATALOGUE]
 SESSIONS = 300
 
 
