@@ -86,7 +86,7 @@ def forgets_what_one_input_has_said(patch: Patch) -> None:
 def forgets_keys_that_one_side_has_closed(patch: Patch) -> None:
     """A tuple that comes then is kept for ever, or waits for ever for its partner."""
 
-    def early(covered: Sequence[Sequence[Punctuation]], state: OperatorState) -> list[Punctuation]:
+    def early(covered: Sequence[Sequence[Punctuation]], state: OperatorState, width: int) -> list[Punctuation]:
         keys = completion.closed_so_far(state, 1).set.schema
         return [Punctuation(keys, p.patterns) for newly in covered for p in newly]
 
