@@ -21,9 +21,9 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from operators.expressions.decomposition import Aggregate, Partial, partial
+from operators.expressions.over import Over
 from operators.groupings import ALWAYS, Condition, Grouping, Prefix, StateModel
 from operators.logical_properties import Terms
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -38,7 +38,7 @@ from punct_ns.pattern import WILDCARD, Constant, Pattern
 from punct_ns.prefix import covered_prefixes, prefix_until
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, own, quoted
 
@@ -50,58 +50,6 @@ NUMBER = own("number")
 
 _NEW = own("new")
 """BOOLEAN: not among the rows that are only looked back at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Over:
-    """One function over rows: Spark SQL, an aggregate, `lag(…)`, `row_number()` or `rank()`, and which rows it sees.
-
-    Attributes:
-        attribute: What the output calls it.
-        expression: The function, over the input's attributes.
-        first: So many rows before the tuple its rows begin; None where they begin with the group.
-        last: So many rows before the tuple they end.
-        peers: They end with the last tuple that has the tuple's keys; only from the group's first row on.
-    """
-
-    attribute: Attribute
-    expression: str
-    first: int | None = None
-    last: int = 0
-    peers: bool = False
-
-    @property
-    def function(self) -> str:
-        """The function's name."""
-        return self.expression.partition("(")[0].strip().lower()
-
-    @property
-    def is_rank(self) -> bool:
-        """Whether it is told by the number of rows alone."""
-        return self.function in ("row_number", "rank")
-
-    @property
-    def grows(self) -> bool:
-        """Whether it can be computed of all rows so far from what it was before; a type not known yet may do.
-
-        >>> from punct_ns.domain import Domain
-        >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
-        [True, False]
-        """
-        is_average = self.function in ("avg", "mean")
-        known = self.attribute.domain.type.upper() not in ("DOUBLE", "STRING")
-        return self.is_rank or self.function in ("count", "sum", "min", "max") or (is_average and not known)
-
-    def merging(self, number: int) -> Partial | None:
-        """How it grows with the group, for a function of the group's rows so far; None where it cannot."""
-        return partial(Aggregate(self.attribute, self.expression), number)
-
-    def __str__(self) -> str:
-        if self.is_rank or self.function == "lag":
-            return self.expression
-        begin = "UNBOUNDED" if self.first is None else str(self.first)
-        end = "CURRENT ROW" if self.last == 0 else f"{self.last} PRECEDING"
-        return f"{self.expression} {'RANGE' if self.peers else 'ROWS'} BETWEEN {begin} PRECEDING AND {end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,13 +275,13 @@ class RowWindow(Operator):
                 whole = f"{peers} ORDER BY {NUMBER} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
                 text = f"last_value({merging.last}) OVER ({whole})" if over.peers else merging.last
             else:
-                text = f"{over.expression} OVER ({self._spec(self.groups)} ORDER BY {NUMBER}{_frame(over)})"
+                text = f"{over.expression} OVER ({self._spec(self.groups)} ORDER BY {NUMBER}{over.frame})"
             answers.append(f"CAST({text} AS {over.attribute.domain.type}) AS {quoted(over.attribute.name)}")
         return grown.selectExpr("*", *answers)
 
     def _grown(self, numbered: DataFrame) -> DataFrame:
         """The rows with the partial aggregates of all rows of their groups up to them."""
-        running = {name: text for number, over in self._growing for name, text in _columns(over, number, "first")}
+        running = {name: text for number, over in self._growing for name, text in over.partials(number, "first")}
         if not running:
             return numbered
         spec = f"{self._spec(self.groups)} ORDER BY {NUMBER}"
@@ -354,7 +302,7 @@ class RowWindow(Operator):
         merged = [
             f"{_CALL.sub(lambda call: call[0] + so_far, text)} AS {name}"
             for number, over in self._growing
-            for name, text in _columns(over, number, "merge")
+            for name, text in over.partials(number, "merge")
         ]
         each = numbered.selectExpr("*", *alone, latest).selectExpr(*others, *before)
         return each.selectExpr(*others, *merged)
@@ -367,7 +315,7 @@ class RowWindow(Operator):
     @property
     def _running(self) -> list[str]:
         """The columns that they keep of a row."""
-        return [name for number, over in self._growing for name, _ in _columns(over, number, "first")]
+        return [name for number, over in self._growing for name, _ in over.partials(number, "first")]
 
     def _spec(self, names: Sequence[str]) -> str:
         return f"PARTITION BY {', '.join(map(quoted, names))}" if names else ""
@@ -385,24 +333,9 @@ _CALL = re.compile(r"\w+\(" + own(r"\w+") + r"\)")
 """The aggregate of a merge of partial aggregates."""
 
 
-def _columns(over: Over, number: int, which: Literal["first", "merge"]) -> list[tuple[str, str]]:
-    """The partial aggregates of a function that grows: their columns, and how each is made or merged."""
-    merging = over.merging(number)
-    assert merging is not None
-    parts = (text.rpartition(" AS ") for text in getattr(merging, which))
-    return [(name, text) for text, _, name in parts]
-
-
 def _alone(name: str) -> str:
     """The partial aggregate of one row."""
     return f"{name}_alone"
-
-
-def _frame(over: Over) -> str:
-    if over.function == "lag":
-        return ""
-    end = f"{over.last} PRECEDING" if over.last else "CURRENT ROW"
-    return f" ROWS BETWEEN {over.first} PRECEDING AND {end}"
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.row_window import Over, RowWindow
+from operators.expressions.over import Over
+from operators.row_window import RowWindow
 from operators.state.sort_key import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError

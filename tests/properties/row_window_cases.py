@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from operators.row_window import Over, RowWindow
+from operators.expressions.over import Over
+from operators.row_window import RowWindow
 from operators.state.sort_key import SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute

@@ -15,8 +15,9 @@ from sqlglot import exp
 
 from operators.expressions.dialect import offset, render
 from operators.expressions.literals import whole_number
+from operators.expressions.over import Over
 from operators.expressions.references import named
-from operators.row_window import Over, RowWindow
+from operators.row_window import RowWindow
 from operators.state.sort_key import SortKey
 from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from operators.expressions.dialect import expression, offset, render
+from operators.expressions.over import Over
 from operators.expressions.references import named
-from operators.row_window import Over, RowWindow
+from operators.row_window import RowWindow
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute
