@@ -6,6 +6,7 @@ What the rule makes of random plans is asked of DuckDB, as SQL written here from
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -19,18 +20,20 @@ from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.explode import Explode
 from operators.expressions.decomposition import Aggregate
+from operators.expressions.over import Over
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
 from operators.merge import Merge
 from operators.project import Project
+from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
 from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
+from punct_ns.schema import Attribute, Schema
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
 from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
@@ -237,6 +240,30 @@ def test_any_plan_answers_the_same_without_them(query: str, rows: dict[str, list
     assert Counter(answers[0]) == Counter(answers[1])
 
 
+def over_text(over: Over, keys: Sequence[SortKey], groups: Sequence[str], schema: Schema) -> str:
+    """A function over rows as DuckDB has it; other attributes decide among equal keys, unless these are peers."""
+    ties = [] if over.peers or over.function == "rank" else [a.name for a in schema]
+    nulls = [key.descending if key.nulls_first is None else not key.nulls_first for key in keys]
+    by = [
+        f'"{key.attribute}" {"DESC" if key.descending else "ASC"} NULLS {"LAST" if last else "FIRST"}'
+        for key, last in zip(keys, nulls, strict=True)
+    ]
+    order = ", ".join([*by, *(f'"{name}" NULLS FIRST' for name in ties)])
+    within = f"PARTITION BY {', '.join(map(quoted_in_duckdb, groups))}" if groups else ""
+    begin = "UNBOUNDED" if over.first is None else str(over.first)
+    end = f"{over.last} PRECEDING" if over.last else "CURRENT ROW"
+    frame = (
+        ""
+        if over.is_rank or over.function == "lag"
+        else f"{'RANGE' if over.peers else 'ROWS'} BETWEEN {begin} PRECEDING AND {end}"
+    )
+    return f"{translated(over.expression)} OVER ({within} ORDER BY {order} {frame})"
+
+
+def quoted_in_duckdb(name: str) -> str:
+    return f'"{name}"'
+
+
 def text(node: Node) -> str:
     """The plan below a node, in DuckDB's SQL."""
     parts = [f"({text(below)})" for below in node.inputs]
@@ -265,6 +292,9 @@ def text(node: Node) -> str:
             return (
                 f"SELECT * FROM {parts[0]} AS p {kind} JOIN {parts[1]} AS q ON {translated(condition(node.operator))}"
             )
+        case RowWindow(functions, keys, groups):
+            items = [f'{over_text(f, keys, groups, node.inputs[0].schema)} AS "{f.attribute.name}"' for f in functions]
+            return f"SELECT *, {', '.join(items)} FROM {parts[0]}"
         case Merge() | Intersect() | Difference():
             words = {Merge: "UNION ALL", Intersect: "INTERSECT", Difference: "EXCEPT"}
             return f" {words[type(node.operator)]} ".join(parts)

@@ -62,6 +62,8 @@ def test_no_other_failure_is_tried_again() -> None:
 def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_nor_taken_for_done() -> None:
     execution = object.__new__(Execution)
     execution._busy, execution._ending, execution.failure, execution.committed = threading.Lock(), False, None, None
+    states: Any = SimpleNamespace(settle=lambda: None)
+    execution._states = states
     met: list[type[BaseException]] = []
 
     def process() -> None:

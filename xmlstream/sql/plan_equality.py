@@ -19,12 +19,21 @@ class SparkPlans:
     def __init__(self, spark: SparkSession) -> None:
         java: Any = spark._jvm
         self._frame = java.org.apache.spark.sql.classic.Dataset.ofRows
+        self._sessions = java.org.apache.spark.sql.classic.SparkSession
         self._numbered_anew = java.org.apache.spark.sql.catalyst.plans.NormalizePlan.normalizeExprIds
 
-    @staticmethod
-    def parsed(text: str, session: SparkSession) -> Any:
-        """The plan that the parser reads."""
-        return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    def parsed(self, text: str, session: SparkSession) -> Any:
+        """The plan that the parser reads, by the session's settings."""
+        # The parser asks those of the thread's active session, which may be another.
+        before = self._sessions.getActiveSession()
+        self._sessions.setActiveSession(session._jsparkSession)
+        try:
+            return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        finally:
+            if before.isDefined():
+                self._sessions.setActiveSession(before.get())
+            else:
+                self._sessions.clearActiveSession()
 
     def analysed(self, parsed: Any, session: SparkSession) -> Any:
         """The frame of a plan; the analyser finds what is wrong with it."""
