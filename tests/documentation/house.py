@@ -29,7 +29,7 @@ CAPTIONS = {
         "waiting": "what a query that has begun waits for, and of whom",
         "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
-        "sink": "results as XML",
+        "sink": "results",
         "plan": "a DAG of operators",
         "drawing": "SVG, layers",
         "session": "Spark and its processes",
@@ -238,7 +238,7 @@ def _xmlstream(drawing: Drawing, box: Box) -> None:
 
 
 def _operators(drawing: Drawing, box: Box) -> None:
-    drawing.package("operators", "step, pass, keep, propagate", box, gap=72)
+    drawing.package("operators", "step, pass, keep, propagate", box, gap=118)
     operators, *floors = storeys("operators")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     top = Box(x, y, width, box.height - 46 - 58 * len(floors))
@@ -283,7 +283,7 @@ def _paths(drawing: Drawing) -> None:
     middle, lane, corridor = runtime.y + runtime.height / 2, operators.y + 18, sink.y - 17
     blue, orange = right.right - 12 - 50, right.right - 12 - 20
     shaft = left.right + SHAFT / 2
-    out = left.x + 128.0
+    out = sink.right - 36
 
     drawing.document(946, levels[0] - 25, "input")
     drawing.document(16, corridor - 25, "result")
@@ -294,7 +294,7 @@ def _paths(drawing: Drawing) -> None:
     drawing.way(PUNCTUATION, (945, levels[0] + 9), (orange, levels[0] + 9), (orange, middle))
     drawing.way(PUNCTUATION, (shaft + 15, runtime.bottom), (shaft + 15, below + 18))
     drawing.way(PUNCTUATION, (shaft, below), (shaft, lane + 28), (operators.right - 24, lane + 28))
-    drawing.way(PUNCTUATION, (out + 26, operators.y), (out + 26, corridor - 8), (60, corridor - 8), head=True)
+    drawing.way(PUNCTUATION, (out + 23, operators.y), (out + 23, corridor - 8), (60, corridor - 8), head=True)
 
     for number, level in enumerate([levels[0] - 9, *levels[1:], middle], 1):
         drawing.stop(TUPLE, number, blue, level)
@@ -305,7 +305,7 @@ def _paths(drawing: Drawing) -> None:
         drawing.stop(PUNCTUATION, number, orange, level)
     drawing.stop(PUNCTUATION, 5, shaft + 15, below + 18)
     drawing.stop(PUNCTUATION, 6, operators.right - 24, lane + 28)
-    drawing.stop(PUNCTUATION, 7, out + 26, sink.y + 23)
+    drawing.stop(PUNCTUATION, 7, out + 23, sink.y + 23)
 
 
 def _legend(drawing: Drawing, y: float) -> None:
