@@ -7,7 +7,7 @@ not recorded at all: an operator that forgets what it hands on commits nothing o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from punct_ns.isolated import isolated
@@ -85,6 +85,15 @@ class HeldPunctuations:
         """What this slice changed, or the whole set, in notation."""
         changes, self._changes, self._undoable = self._changes, [], {}
         return [str(p) for p in self.set] if whole else changes
+
+
+def said_anew(changes: Iterable[str], schema: Schema) -> Iterator[Punctuation]:
+    """The punctuations that recorded changes have added; what they forgot or moved was true all the same.
+
+    >>> [str(p) for p in said_anew(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
+    ['<a>']
+    """
+    return (Punctuation.parse(text, schema) for text in changes if not _mark(text))
 
 
 def _mark(text: str) -> str:

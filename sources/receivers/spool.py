@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from punct_ns.errors import MalformedInput
+from lxml import etree
+
+from punct_ns.errors import MalformedInput, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from sources.receivers.journal import Journal
 from sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
@@ -55,7 +57,7 @@ class Spool:
         received: What was handed to it.
 
     Raises:
-        UsageError: Another process receives into the directory.
+        UsageError: Another process receives into the directory, or the root's name is none.
         StateError: What an earlier one left there is damaged.
     """
 
@@ -72,6 +74,12 @@ class Spool:
         self.directory = directory
         self.received = Received()
         self._reader = reader
+        try:
+            etree.Element(root)
+        except ValueError:
+            raise UsageError(
+                f"{root!r} is no name of an element", hint="a letter, then letters, digits, -, _"
+            ) from None
         head = f"<{root} xmlns:{PUNCTUATION_PREFIX}={quoteattr(PUNCT_NS)}>\n".encode()
         (directory / STATE).mkdir(parents=True, exist_ok=True)
         self.set_aside = SetAside(directory / STATE / "malformed.jsonl")

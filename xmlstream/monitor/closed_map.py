@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
+from operators.state.held_punctuations import said_anew
 from punct_ns.domain import Cut, Domain, Value
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.pattern import Constant
@@ -60,7 +61,7 @@ class ClosedMap:
             unread, self._unread = self._unread, []
             for name, texts in unread:
                 held = self._said[name]
-                held.add_all(Punctuation.parse(text, held.schema) for text in texts)
+                held.add_all(said_anew(texts, held.schema))
         return bool(unread)
 
     def json(self) -> list[dict[str, Any]]:

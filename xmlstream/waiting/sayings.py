@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from operators.state.held_punctuations import said_anew
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -62,4 +63,4 @@ class Sayings:
         return next((time for time, texts in reversed(self._added) if texts), None)
 
     def _parsed(self, texts: Iterable[str]) -> Iterable[Punctuation]:
-        return (Punctuation.parse(text, self._schema) for text in texts)
+        return said_anew(texts, self._schema)

@@ -192,6 +192,12 @@ def test_two_receivers_of_one_directory_and_a_document_of_somebody_else_are_refu
         _spool(tmp_path)
 
 
+def test_a_root_that_is_no_name_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'<x>' is no name"):
+        _spool(tmp_path / "into", root="<x>")
+    assert not (tmp_path / "into").exists()
+
+
 def test_a_damaged_journal_is_told_in_words(tmp_path: Path) -> None:
     _spool(tmp_path).close()
     (tmp_path / spool.STATE / "journal.sqlite").write_bytes(b"x" * 5000)

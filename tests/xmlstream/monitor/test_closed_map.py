@@ -36,6 +36,12 @@ def warehouse(**sources: str) -> ClosedMap:
     return found
 
 
+def test_what_a_source_has_moved_away_or_forgotten_is_passed_over() -> None:
+    found = warehouse(sensor1="<*, 5, *, *>; moved sid; -<*, 6, *, *>", sensor2="<*, 4, *, *>")
+    assert {each["input"]: each["closed"] for each in found.asked("hour", "5")} == {"sensor1": True, "sensor2": False}
+    assert not any(each["closed"] for each in found.asked("hour", "6"))
+
+
 def test_attributes_are_compared_that_are_merged_renamed_or_joined() -> None:
     assert [("sensor1", "hour"), ("sensor2", "hour")] in axes(plan("warehouse"))
     joined = [("auction", "seller"), ("bid", "bidder"), ("person", "id")]
