@@ -52,6 +52,7 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
     yield HistogramMetricFamily("xmlstream_slice_seconds", what, buckets=buckets, sum_value=totals.seconds)
     yield GaugeMetricFamily("xmlstream_up", "Whether the query runs.", float(state == "running"))
     yield GaugeMetricFamily("xmlstream_closed", "Whether its input has ended.", float(totals.last.get("closed", False)))
+    yield GaugeMetricFamily("xmlstream_exact", "Whether no tuple was overdue.", float(totals.last.get("exact", True)))
     yield GaugeMetricFamily("xmlstream_findings", "What was noticed.", float(len(totals.last.get("findings", ()))))
     if totals.time:
         when = datetime.fromisoformat(totals.time).timestamp()
@@ -60,6 +61,7 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
         ("tuples_in", "Tuples that came to an operator."),
         ("tuples_out", "Tuples that an operator handed on."),
         ("purged", "Kept tuples that were purged."),
+        ("overdue", "Of these, tuples that were kept for longer than purge_after allows."),
         ("punctuations_in", "Punctuations that came to an operator."),
         ("punctuations_out", "Punctuations that an operator handed on."),
     ):

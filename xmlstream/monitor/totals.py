@@ -22,7 +22,7 @@ class Totals:
         set_aside: Items that went no further.
         seconds: Time of the slices.
         times: How many slices took so long; by the classes of `BOUNDS`, and one for all longer ones.
-        flows: Of each operator what came in, went out and was purged.
+        flows: Of each operator what came in, went out and was purged, and what of that was overdue.
         last: The report of the last slice, also of one that an earlier run committed.
         time: When that was.
     """
@@ -53,7 +53,7 @@ class Totals:
         self.times[sum(report["seconds"] > bound for bound in BOUNDS)] += 1
         for operator in report["operators"]:
             flow = self.flows.setdefault(operator["name"], Counter())
-            for name in ("tuples_in", "tuples_out", "purged", "punctuations_in", "punctuations_out"):
+            for name in ("tuples_in", "tuples_out", "purged", "overdue", "punctuations_in", "punctuations_out"):
                 flow[name] += operator[name]
 
     def json(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ ROOT = optimized(read(WAREHOUSE.read_text(encoding="utf-8"), {"SENSORS": "sensor
 def record(number: int, **sets: str) -> dict[str, Any]:
     """What a commit of the warehouse query records."""
     fields = ("tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out", "punctuations_held")
-    operators = [{"name": name, **dict.fromkeys(fields, 2)} for name in names(ROOT).values()]
+    operators = [{"name": name, **dict.fromkeys(fields, 2), "overdue": 0} for name in names(ROOT).values()]
     report = {"slice": number, "seconds": 0.2, "items_in": 7, "tuples_out": 1, "operators": operators, "set_aside": 0}
     return {
         "slice": number,
@@ -136,6 +136,24 @@ def test_metrics_are_what_prometheus_reads_and_what_was_reported(tmp_path: Path)
     assert found["xmlstream_slice_seconds_count", None] == 3
     assert found["xmlstream_operator_kept_tuples", "group_by"] == 2
     assert found["xmlstream_operator_purged_total", "group_by"] == 6
+    assert found["xmlstream_exact", None] == 1
+
+
+def overdue(number: int) -> dict[str, Any]:
+    """What a commit records of a slice in which each operator purged one tuple that was overdue."""
+    record_ = record(number)
+    record_["report"]["exact"] = False
+    for operator in record_["report"]["operators"]:
+        operator["overdue"] = 1
+    return record_
+
+
+def test_metrics_say_that_results_are_not_exact_and_whose_tuples_were_overdue(tmp_path: Path) -> None:
+    with served(tmp_path) as monitor:
+        monitor.committed(overdue(0))
+        _, _, text = asked(monitor, "/metrics")
+    assert "xmlstream_exact 0.0" in text.decode()
+    assert 'xmlstream_operator_overdue_total{operator="group_by"} 1.0' in text.decode()
 
 
 def test_what_an_earlier_run_left_is_shown_but_not_counted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.browser import overlapping_texts
-from tests.xmlstream.monitor.test_monitor import record, served
+from tests.xmlstream.monitor.test_monitor import overdue, record, served
 from xmlstream.monitor.monitor import Monitor
 
 if TYPE_CHECKING:
@@ -83,6 +83,16 @@ def test_what_grows_is_told(browser: Browser, tmp_path: Path) -> None:
                 operator["kept"] = 10 * number
             monitor.committed(slice_)
         wait_for(page, '[data-key="group_by kept"].late', "110 now · 24 purged, growing")
+
+
+def test_that_results_are_not_exact_is_told_and_of_which_operator(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        monitor.committed(record(0))
+        wait_for(page, '[data-key="group_by kept"]', "2 now · 2 purged")
+        assert page.locator("#figures .late").count() == 0
+        monitor.committed(overdue(1))
+        wait_for(page, "#figures .late", "not exact")
+        wait_for(page, '[data-key="group_by kept"].late', "2 now · 4 purged, 1 overdue")
 
 
 def test_a_tuple_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None:

@@ -76,10 +76,11 @@
       ["slices", count(totals.slices)], ["items in", brief(totals.items_in)], ["tuples out", brief(totals.tuples_out)],
       ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)],
       ["set aside", count(totals.set_aside)], ["last slice took", span(last.seconds)],
+      ...(last.exact === false ? [["result", "not exact", "late"]] : []),
       ...(over() || !last.time ? [] : [["last slice", `${span(ago)} ago`]]),
     ];
-    at("figures").replaceChildren(...figures.map(([name, value]) => {
-      const pair = element("div");
+    at("figures").replaceChildren(...figures.map(([name, value, tone]) => {
+      const pair = element("div", undefined, tone ? { class: tone } : {});
       pair.append(element("dt", name), element("dd", value));
       return pair;
     }));
@@ -100,12 +101,13 @@
       found.setAttribute("class", tone);
     };
     for (const now of last.operators) {
-      const flow = last.totals.operators[now.name] ?? { tuples_in: 0, tuples_out: 0, purged: 0, punctuations_out: 0 };
+      const flow = last.totals.operators[now.name] ?? { tuples_in: 0, tuples_out: 0, purged: 0, overdue: 0, punctuations_out: 0 };
       const growing = isGrowing(now.name);
       put(`${now.name} tuples`, `${brief(flow.tuples_in)} in · ${brief(flow.tuples_out)} out`);
       put(`${now.name} said`, counted(flow.punctuations_out, "punctuation"));
-      put(`${now.name} kept`, `${brief(now.kept)} now · ${brief(flow.purged)} purged${growing ? ", growing" : ""}`,
-        growing ? "late" : "");
+      const marks = [...(flow.overdue ? [`${brief(flow.overdue)} overdue`] : []), ...(growing ? ["growing"] : [])];
+      put(`${now.name} kept`, [`${brief(now.kept)} now · ${brief(flow.purged)} purged`, ...marks].join(", "),
+        marks.length ? "late" : "");
       put(`${now.name} held`, counted(now.punctuations_held, "punctuation"));
     }
   }
