@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
+from sources.xml.options.namespace_prefixes import XML_PREFIXES, namespace_prefixes
 from sources.xml.options.values import choice, count, date_pattern, flag, name_list, rate, seconds, size, text
 
 Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
@@ -77,6 +78,7 @@ _TABLE = (
     Option("schemes", default="", is_promise=True),
     Option("uniqueIds", default="", is_promise=True),
     Option("sectionEnds", default="", is_promise=True),
+    Option("namespaces", namespace_prefixes, default=XML_PREFIXES),
     Option("attributePrefix", default="_"),
     Option("valueTag", default="_VALUE"),
     Option("unitTag", default=""),

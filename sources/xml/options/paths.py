@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from punct_ns.errors import UsageError
+from sources.xml.options.namespace_prefixes import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
@@ -38,8 +39,8 @@ class LeafPath:
         return self.up > 0 or self.function is not None
 
     @staticmethod
-    def parse(text: str) -> LeafPath:
-        """Read a path; UsageError with the reason if it is none.
+    def parse(text: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
+        """Read a path, in which prefixes mean these namespaces; UsageError with the reason if it is none.
 
         >>> LeafPath.parse("bidder/person_ref/@person")
         LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person', function=None)
@@ -67,12 +68,8 @@ class LeafPath:
             raise UsageError(
                 f"'{text}' is no path", hint="of an ancestor only an attribute or the name can be had: ../@id, name(..)"
             )
-        for name in [*names, *([attribute] if attribute is not None else [])]:
-            if ":" in re.sub(r"\{.*\}", "", name):
-                raise UsageError(f"'{text}' names a prefix", hint="a namespace is written {uri}name, or left out")
-            if not _NAME.fullmatch(name):
-                raise UsageError(f"'{text}' is no path", hint=_HINT)
-        return LeafPath(up, tuple(names), attribute)
+        steps = [_name(name, text, prefixes) for name in names]
+        return LeafPath(up, tuple(steps), None if attribute is None else _name(attribute, text, prefixes))
 
     def __str__(self) -> str:
         """The path as it is written.
@@ -86,17 +83,28 @@ class LeafPath:
         return "/".join(ends) or "."
 
 
+def _name(name: str, path: str, prefixes: Prefixes) -> str:
+    """A name in a path, with its namespace if it says one."""
+    name = with_namespace(name, prefixes, of=path)
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{path}' is no path", hint=_HINT)
+    return name
+
+
 _HINT = "a path is like hour, bidder/person_ref/@person, ../@id or . for the element's own text"
 
 
-def default_path(column: str, attribute_prefix: str, value_tag: str) -> LeafPath:
-    """Where a column's leaf is unless the source says otherwise.
+def default_path(column: str, attribute_prefix: str, value_tag: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
+    """Where a column's leaf is unless the source says otherwise; UsageError if it has a prefix that nobody declares.
 
     >>> [str(default_path(name, "_", "_VALUE")) for name in ("hour", "_id", "_VALUE")]
     ['hour', '@id', '.']
+    >>> str(default_path("_xml:lang", "_", "_VALUE"))
+    '@{http://www.w3.org/XML/1998/namespace}lang'
     """
     if column == value_tag:
         return LeafPath(0, ())
     if attribute_prefix and column.startswith(attribute_prefix):
-        return LeafPath(0, (), column.removeprefix(attribute_prefix))
-    return LeafPath(0, (column,))
+        name = column.removeprefix(attribute_prefix)
+        return LeafPath(0, (), with_namespace(name, prefixes, of=column))
+    return LeafPath(0, (with_namespace(column, prefixes, of=column),))

@@ -18,6 +18,7 @@ from punct_ns.sql_type import StringType
 from punct_ns.window_attributes import flattened, windows
 from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
+from sources.xml.options.namespace_prefixes import Prefixes, with_namespace
 from sources.xml.options.option_table import (
     OPTIONS,
     CleanSource,
@@ -146,7 +147,13 @@ class SourceOptions:
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
                     hint="a string, a number, a boolean, a date, a timestamp, or an array of those is",
                 )
-        paths = _paths(given, declared, read["attributePrefix"], read["valueTag"])
+        prefixes: Prefixes = read["namespaces"]
+        read["rowTag"] = with_namespace(read["rowTag"], prefixes, of=f"rowTag {read['rowTag']}")
+        if {":", "}"} & set(read["unitTag"]):
+            raise UsageError(
+                f"unitTag '{read['unitTag']}' is no local name", hint="it is any namespace's; write no prefix before it"
+            )
+        paths = _paths(given, declared, prefixes, read["attributePrefix"], read["valueTag"])
         structural = StructuralPromises.parse(read["uniqueIds"], read["sectionEnds"], declared, paths)
         schemes = tuple(dict.fromkeys([*parse_schemes(read["schemes"], declared), *structural.schemes(declared)]))
         columns = tuple(declared.attribute(name).name for name in read["columns"])
@@ -244,13 +251,18 @@ def _place(option: str, schema: Schema) -> int:
     return schema.index(column)
 
 
-def _paths(given: Mapping[str, str], schema: Schema, attribute_prefix: str, value_tag: str) -> tuple[LeafPath, ...]:
-    paths = [default_path(name, attribute_prefix, value_tag) for name in schema.names]
+def _paths(
+    given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
+) -> tuple[LeafPath, ...]:
+    said = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
+    paths = [
+        LeafPath.parse(said[i], prefixes) if i in said else default_path(name, attribute_prefix, value_tag, prefixes)
+        for i, name in enumerate(schema.names)
+    ]
     for i, name in windows(schema).items():
-        paths[i : i + 2] = LeafPath(0, (name, "start")), LeafPath(0, (name, "end"))
-    for name, path in given.items():
-        if name.startswith("path."):
-            paths[_place(name, schema)] = LeafPath.parse(path)
+        for place, end in ((i, "start"), (i + 1, "end")):
+            if place not in said:
+                paths[place] = LeafPath(0, (name, end))
     return tuple(paths)
 
 
@@ -269,7 +281,7 @@ _NEEDED = {
 }
 """The options without which there is no source, and what they are."""
 
-_READ_TOGETHER = frozenset(("domains", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds"))
+_READ_TOGETHER = frozenset(("domains", "namespaces", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds"))
 """Options that are no attributes of a source: they say what others are."""
 
 _ATTRIBUTES = {name: option.attribute for name, option in OPTIONS.items() if name not in _READ_TOGETHER}

@@ -21,6 +21,18 @@ def test_an_attribute_is_an_xml_attribute_by_its_prefix_or_a_path_of_its_own() -
     assert str(SourceOptions.parse({**GIVEN, "schema": "_VALUE STRING"}).paths[0]) == "."
 
 
+def test_a_prefix_stands_for_the_namespace_that_it_is_declared_for() -> None:
+    spaces = "dc http://purl.org/dc/elements/1.1/,a urn:a,b, c urn:c,"
+    given = {"schema": "`dc:date` DATE, `_a:x` INT, c STRING, d STRING", "path.c": "c:b/a:b/@xml:lang"}
+    options = SourceOptions.parse({**GIVEN, **given, "rowTag": "dc:bid", "path.d": "{a:b}d", "namespaces": spaces})
+    assert options.row_tag == "{http://purl.org/dc/elements/1.1/}bid"
+    xml = "http://www.w3.org/XML/1998/namespace"
+    paths = ["{http://purl.org/dc/elements/1.1/}date", "@{urn:a,b}x", f"{{urn:c}}b/{{urn:a,b}}b/@{{{xml}}}lang"]
+    assert list(map(str, options.paths)) == [*paths, "{a:b}d"]
+    assert options.unsplit == {b"bid"}
+    assert SourceOptions.parse(dict(options.given)) == options
+
+
 def test_schemes_say_what_can_never_be_null() -> None:
     options = SourceOptions.parse({**GIVEN, "schemes": "id 0..9 by 5"})
     assert not options.schema["id"].domain.nullable
@@ -45,7 +57,15 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"documents": "mix"}, "one of sequence, merge, directories, one"),
         ({"path.idd": "a"}, "names no attribute"),
         ({"path.id": "a//b"}, "no path"),
-        ({"path.id": "p:a"}, "names a prefix"),
+        ({"path.id": "p:a"}, "'p:a' names the prefix p, which is not declared"),
+        ({"path.id": "a/@p:b", "namespaces": "q urn:q"}, "declared is q; declare it as in namespaces 'p http://…'"),
+        ({"path.id": "q:a:b", "namespaces": "q urn:q"}, "no path"),
+        ({"rowTag": "p:bid"}, "'rowTag p:bid' names the prefix p"),
+        ({"schema": "`p:id` INT"}, "'p:id' names the prefix p"),
+        ({"namespaces": "urn:q"}, "declares no prefix"),
+        ({"namespaces": "q urn:q, p"}, "declares no prefix"),
+        ({"namespaces": "q urn:q, q urn:r"}, "the prefix q twice"),
+        ({"unitTag": "p:auction"}, "no local name"),
         ({"path.id": "../a"}, "only an attribute"),
         ({"schema": "id ARRAY<ARRAY<INT>>"}, "ARRAY<ARRAY<INT>>"),
         ({"schema": "id MAP<INT, INT>"}, "MAP<INT, INT>"),

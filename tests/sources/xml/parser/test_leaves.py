@@ -69,6 +69,22 @@ def test_a_namespace_may_say_which_attribute_is_meant(path: Path) -> None:
     assert found == [Item("tuple", ("3",)), Item("tuple", (None,))]
 
 
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_prefix_of_the_declaration_is_that_of_no_document(path: Path, cuts: Cuts, times: int) -> None:
+    given = {"namespaces": "e urn:x, other urn:y", "rowTag": "e:row", "path.a": "e:a", "path.b": "other:a/@e:b"}
+    spelt = "<{0}:row><{0}:a>1</{0}:a><{1}:a {0}:b='2' {1}:b='3' b='4'/><a>5</a></{0}:row>"
+    default = "<row xmlns='urn:x'><a>1</a><a xmlns='urn:y' x:b='2'/></row>"
+    other = "<e:row xmlns:e='urn:z'><a>6</a></e:row>"
+    said = "<p:row><x:a>[1,2]</x:a></p:row>"
+    body = "".join(
+        (spelt.format("x", "y") + other + default + f"<w xmlns:other='urn:x'>{spelt.format('other', 'y')}</w>" + said)
+        for _ in range(times)
+    )
+    found = rows(path, body, cuts, "a STRING, b STRING", **given)
+    assert found == ([Item("tuple", ("1", "2"))] * 3 + [Item("punctuation", ("[1,2]", None))]) * times
+
+
 ARRAYS = "x ARRAY<STRING>, y ARRAY<STRING>, c ARRAY<STRING>, alone ARRAY<STRING>"
 PATHS = {"path.x": "b/@x", "path.y": "b/@y", "path.c": "b/c", "path.alone": "d/@x"}
 
