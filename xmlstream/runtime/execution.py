@@ -118,8 +118,10 @@ class Execution:
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now)
+        came = self._came(slice_id, ranges)
         for node in self._states:
-            slices[node] = counted_later(self._advanced(node, slice_id, slices, ranges), node, observed)
+            slice_ = came[node] if node in came else self._advanced(node, slice_id, slices, ranges)
+            slices[node] = counted_later(slice_, node, observed)
         tables = {node: computed_table(slices[node], node) for node in self._results}
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
@@ -186,18 +188,28 @@ class Execution:
                 found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
         return found
 
+    def _came(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
+        """The slices of the sources; what a partition says of values that are its own, all partitions have said."""
+        came: dict[Node, Slice] = {}
+        partitions: dict[str, dict[Node, SourceInput]] = {}
+        for node, source in self._source_inputs.items():
+            if isinstance(source, StaticInput):
+                came[node] = source.slice()
+                continue
+            came[node] = source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
+            if isinstance(node.operator, Scan) and (of := node.operator.options.partition_of):
+                partitions.setdefault(of, {})[node] = source
+        for those in partitions.values():
+            for node, source in those.items():
+                came[node] = source.hear(came[node], [other for other in those.values() if other is not source])
+        return came
+
     def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
-        """The slice that a source or an operator hands on."""
+        """The slice that an operator hands on."""
         state, name = self._states[node], self._names[node]
-        match self._source_inputs.get(node), node.operator:
-            case SourceInput() as source, _:
-                return source.slice(slice_id, [r for r in ranges if r.source == name])
-            case StaticInput() as source, _:
-                return source.slice()
-            case _, Scan() | Static() | Results():
-                raise AssertionError(f"{name} is no operator")
-            case _, operator:
-                slice_ = advance(operator, [slices[n] for n in node.inputs], state)
+        if isinstance(node.operator, Scan | Static | Results):
+            raise AssertionError(f"{name} is no operator")
+        slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)
         letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
         every = ({"source": name, **letter} for letter in chain(letters, state.overdue_letters()))
         write_letters(self._dead_letters, name, slice_id, every)

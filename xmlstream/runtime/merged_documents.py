@@ -3,7 +3,8 @@
 In a plan such a source is a merge of one scan, whatever documents there are. When the query begins for the first time
 they are found, once and for all: its checkpoint says which, and every run of it is over these. Then each of them gets a
 scan, closed by its own end, and what goes out of the merge are the meets. By `documents 'directories'` it is not
-documents but directories that are found and fixed; more documents may come in each.
+documents but directories that are found and fixed; more documents may come in each. By `partitionedBy` each tuple's
+values say which of the inputs it comes by (`sources.xml.grammar.partition_punctuations`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def spread(root: Node, records: Path, *, follow: bool = False) -> Node:
                     f"the documents of {node.operator.name} are merged: they are fixed, and no more of them comes",
                     hint="leave out --follow, or documents 'merge'",
                 )
-            each[node] = _scans(node.operator, records / called[node])
+            each[node] = _scans(node.operator, called[node], records / called[node])
         elif isinstance(node.operator, Merge):
             each[node] = (_over(node, [one for those in inputs for one in those]),)
         elif len(inputs) == 1:
@@ -59,11 +60,12 @@ def _over(node: Node, inputs: Sequence[Node]) -> Node:
     return node if tuple(inputs) == node.inputs else Node(node.operator, tuple(inputs), node.label)
 
 
-def _scans(scan: Scan, record: Path) -> tuple[Node, ...]:
+def _scans(scan: Scan, called: str, record: Path) -> tuple[Node, ...]:
     found = []
+    of = called if scan.options.partitioned_by else None
     of_one = "one" if scan.options.documents == "merge" else "sequence"
     for path in merged_documents(scan.options, record):
-        options = scan.options.replace(path=path, documents=of_one)
+        options = scan.options.replace(path=path, documents=of_one, partitionOf=of)
         label = f"{scan.name}-{Path(path).stem}"
         found.append(Node(Scan(label, options), (), label))
     return tuple(found)
@@ -76,7 +78,7 @@ def merged_documents(options: SourceOptions, record: Path | None = None) -> list
         UsageError: There are none.
     """
     log = None if record is None else str(record)
-    plain = options.replace(documents=None, uniqueIds=None, sectionEnds=None, documentLog=log)
+    plain = options.replace(documents=None, partitionedBy=None, uniqueIds=None, sectionEnds=None, documentLog=log)
     try:
         documents = Documents(plain, log=record is not None, directories=options.documents == "directories")
         paths = documents.find() if documents.single or not documents.paths else documents.paths

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
 from sources.xml.grammar.closed_strings import closed_string_tuples
+from sources.xml.grammar.partition_punctuations import partition_punctuations, said_of_partitions
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations
 from sources.xml.grammar.restricted import also_restricted
 from sources.xml.grammar.violations import LateTuple, file_without, late_tuple_rows, late_tuples, missing_attributes
@@ -39,11 +41,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a partition has said in a slice of values that are its own: punctuations, and how many of which scheme."""
+
+    punctuations: Sequence[Punctuation] = ()
+    said: Mapping[str, int] = field(default_factory=dict)
+
+
 class SourceInput:
     """One source of a running query.
 
-    Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, and
-    what was noticed (`findings`).
+    Of the last slice: `items` that came, the `punctuations` among them, the items that were `set_aside`, what was
+    noticed (`findings`), and, if it is a partition, the punctuations that other partitions hear, too (`shared`).
     """
 
     def __init__(
@@ -67,6 +77,7 @@ class SourceInput:
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
+        self.shared = Shared()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
         self._said = state.heard("said")
@@ -100,6 +111,7 @@ class SourceInput:
         paths: list[str] = []
         tuples = 0
         new: list[Punctuation] = []
+        shared: list[Punctuation] = []
         for range_ in sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position):
             bad = range_.malformed.to_pylist() if range_.malformed is not None else []
             if range_.path is not None:
@@ -111,16 +123,31 @@ class SourceInput:
             if range_.punctuations is not None:
                 new += self._said.absorb(coalesced_punctuations(range_.punctuations, self._options.schema))
                 self._note_restricted(also_restricted(range_.punctuations, self._restricted))
+                if keys := self._options.partitioned_by:
+                    shared += partition_punctuations(range_.punctuations, self._options.schema, keys)
         write_letters(self._dead_letters, self._called, slice_id, letters)
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
         unread = sum(row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist())
         aside = {"malformed": unread, "ungrammatical": self.set_aside - unread}
         self.findings = sum((r.findings for r in ranges), Findings(aside=aside))
+        self.shared = Shared(shared, said_of_partitions(self.findings.said, self._options.partitioned_by))
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all that the tasks have written down; to read it twice computes nothing twice.
         return Slice(Tuples(self._read(paths), tuples, computed=True), tuple(new))
+
+    def hear(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
+        """The slice with what the other partitions have said in it of values that are theirs alone.
+
+        A tuple of such a value that comes by this one from now on is ungrammatical.
+        """
+        shared = [p for other in others for p in other.shared.punctuations]
+        if not shared:
+            return slice_
+        self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
+        self.findings = sum((Findings(said=other.shared.said) for other in others), self.findings)
+        return Slice(slice_.tuples, (*slice_.punctuations, *self._said.absorb(shared)))
 
     def _read(self, paths: Sequence[str]) -> DataFrame:
         return parquet_files(self._spark, self._ddl, *paths)
@@ -131,7 +158,7 @@ class SourceInput:
             is_late = row["kind"] == "ungrammatical"
             where = place(row["document"], row["line"], row["column"], row["_position"])
             if is_late and self._options.ungrammatical == "fail":
-                raise UngrammaticalStream(row["reason"], where=f"source {self._name}, {where}", hint=MEND)
+                raise UngrammaticalStream(row["reason"], where=f"source {self._name}, {where}", hint=self._mend)
             if not is_late and (row["kind"] == "document" or self._options.mode == "FAILFAST"):
                 raise MalformedInput(
                     row["reason"],
@@ -143,6 +170,12 @@ class SourceInput:
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":
                 yield {"source": self._name, **row}
+
+    @property
+    def _mend(self) -> str:
+        if not (keys := self._options.partitioned_by):
+            return MEND
+        return f"by partitionedBy {', '.join(keys)} what one partition says of a value holds for all; or {MEND}"
 
     def _grammatical(self, range_: StagedRange) -> tuple[Path | None, list[LateTuple]]:
         """The file of the range's tuples without those that something said before matches, if any are left; and these.

@@ -90,6 +90,7 @@ _TABLE = (
     Option("timestampFormat", date_pattern),
     Option("ignoreSurroundingSpaces", flag, default=True),
     Option("documents", choice(*get_args(ManyDocuments)), default="sequence"),
+    Option("partitionedBy", name_list, ()),
     Option("cleanSource", choice(*get_args(CleanSource)), default="off", may_change=True),
     Option("sourceArchiveDir", default="", may_change=True),
     Option("mode", choice(*get_args(Mode)), default="FAILFAST", may_change=True),
@@ -108,6 +109,7 @@ _TABLE = (
     Option("restricted", giver="query", may_change=True),
     Option("stage", giver="query", may_change=True),
     Option("source", default="source", giver="query", may_change=True),
+    Option("partitionOf", default="", giver="query"),
     Option("columns", name_list, (), "query"),
     Option("beside", _sources, (), "query"),
 )

@@ -77,6 +77,9 @@ class SourceOptions:
             nothing, they are deleted, or moved to `source_archive_dir`.
         documents: What many documents are: one stream, `sequence`; or an input each, `merge`, and what goes out are the
             meets; `one`: the path is that of one document, whatever characters it has.
+        partitioned_by: The attributes by whose values its inputs are partitions: tuples of the same values come by one
+            of them, and what is said of these values is said by that one.
+        partition_of: If it is one of those inputs, the name of the source that it is a part of.
         given: The options as they were given, under their proper names: `parse(dict(given))` is this source again.
     """
 
@@ -114,6 +117,8 @@ class SourceOptions:
     columns: tuple[str, ...]
     beside: tuple[SourceOptions, ...]
     documents: ManyDocuments
+    partitioned_by: tuple[str, ...]
+    partition_of: str
     clean_source: CleanSource
     source_archive_dir: str
     given: tuple[tuple[str, str], ...] = field(repr=False)
@@ -161,6 +166,7 @@ class SourceOptions:
             "schema": implied(declared, schemes),
             "schemes": schemes,
             "columns": columns or declared.names,
+            "partitioned_by": tuple(declared.attribute(name).name for name in read["partitionedBy"]),
             "beside": tuple(SourceOptions.parse(other) for other in read["beside"]),
         }
         plain = {attribute: read[name] for name, attribute in _ATTRIBUTES.items()}
@@ -208,6 +214,11 @@ class SourceOptions:
             )
         if self.source_archive_dir and _would_read(self.path, self.source_archive_dir):
             raise UsageError(f"what is moved to sourceArchiveDir {self.source_archive_dir} would be read again")
+        if self.partitioned_by and not (self.is_merged or self.partition_of):
+            raise UsageError(
+                f"partitionedBy is of several inputs, and documents '{self.documents}' is one",
+                hint="say documents 'directories', or 'merge': each of them is a partition",
+            )
         if self.structural and self.documents == "directories":
             raise structure_of_many()
         if self.structural and self.documents == "sequence" and glob_of(local_path(self.path)) is not None:
