@@ -188,7 +188,7 @@ class AsofJoin(Operator):
         """What no left tuple that waits matches, of the left's attributes."""
         output = self.schema(*state.inputs)
         free = state.scratch(_InHand).free
-        written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}) for p in free]
+        written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in free]
         return state.punctuations("sent").absorb(written)
 
 

@@ -133,7 +133,8 @@ class Describe(Operator):
         described = Schema(tuple(schema.attribute(name) for name in self.attributes))
         places = [schema.index(name) for name in self.attributes]
         built = project(held.set, self.attributes, described, new=new)
-        out = sent.absorb(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
+        whole = (Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in built)
+        out = sent.absorb(held.for_its_time(whole))
         held.absorb(out)  # in place of those that it is made of
         for known in (held, sent):
             known.forget(out)

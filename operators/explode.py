@@ -109,7 +109,7 @@ class Explode(Operator):
         given = state.inputs[0]
         output, gone = self.schema(given), given.index(self.array) if self.replaces else None
         return [
-            Punctuation(output, (*(pattern for i, pattern in enumerate(p.patterns) if i != gone), WILDCARD))
+            Punctuation(output, (*(pattern for i, pattern in enumerate(p.patterns) if i != gone), WILDCARD), p.lifespan)
             for p in inputs[0].punctuations
             if gone not in p.restricted
         ]

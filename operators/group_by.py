@@ -132,7 +132,7 @@ class GroupBy(Operator):
         """What completed them."""
         output = self.schema(*state.inputs)
         complete = state.scratch(_InHand).complete
-        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates))) for p in complete]
+        return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; the others are computed once. What completed them is forgotten."""

@@ -36,6 +36,7 @@ from operators.state.row_joins import anti_join
 from operators.state.state_schema import StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Way, whole, without
+from punct_ns.lifespan import shortest
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -253,7 +254,8 @@ class Join(Operator):
                 found += self._written(p, side, output, state)
         if self.kind == "full" and self._is_over(state):
             # Neither side could say so: of what is null on its own side it does not speak.
-            found = [Punctuation.all(output)]
+            ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
+            found = [Punctuation.all(output).lasting(shortest(ends))]
         out = state.punctuations("sent").absorb(found)
         forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, output)
         return out
@@ -277,7 +279,7 @@ class Join(Operator):
         key = output.index(self.equi_join.on[side][0])
         present = meet(written.patterns[key], NOT_NULL, output[key].domain)
         patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
-        return [] if present == EMPTY else [Punctuation(output, tuple(patterns))]
+        return [] if present == EMPTY else [Punctuation(output, tuple(patterns), p.lifespan)]
 
     def _logs(self, side: int, state: OperatorState) -> tuple[TupleLog, TupleLog]:
         """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""

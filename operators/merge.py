@@ -20,6 +20,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
+from punct_ns.lifespan import shortest
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast
 from punct_ns.schema import Schema
@@ -108,11 +109,16 @@ class Merge(Operator):
                 if i != j and met:
                     met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
             found += met
+        if any(held.passes for held in said):
+            found = [p.lasting(None) for p in found]
+            for held in said:
+                parts = [(p.lifespan, part) for p in found for part in held.for_its_time([p])]
+                found = [part.lasting(shortest((lifespan, part.lifespan))) for lifespan, part in parts]
         sent = state.punctuations("sent")
         out = sent.absorb(found)
         for held in (*said, sent):
             # All inputs have closed it, and it goes out: there is nothing left to meet it.
-            held.forget(found)
+            held.forget(p for p in found if p.lifespan is None)
         return out
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

@@ -237,7 +237,7 @@ class MultiwayJoin(Operator):
         """What newly holds for the classes of an input."""
         new = completed(slice_.punctuations, list(self.graph.keys(i).values()), state, i)
         held = closed_so_far(state, i)
-        return [*new, *held.absorb(partial_projections(held.set, new))]
+        return [*new, *held.absorb(held.for_its_time(partial_projections(held.set, new)))]
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
         """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
 
 from operators.expressions.constant_evaluation import evaluated
@@ -284,7 +285,8 @@ class Project(Operator):
             how, domain = column.monotone, column.attribute.domain
             spark, x = state.nothing().sparkSession, said.set.schema[i]
             f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
-            found = image(said.set, i, schema, f, new, falling=how.falling)
+            seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
+            found = said.following(new, seen)
             said = state.punctuations(name)
             new = said.absorb(found)
         return new
@@ -306,7 +308,7 @@ class Project(Operator):
                 patterns[place] = recast_pattern(
                     punctuation.patterns[i], punctuation.schema[i].domain, output[place].domain
                 )
-            result.append(Punctuation(output, tuple(patterns)))
+            result.append(Punctuation(output, tuple(patterns), punctuation.lifespan))
         return result
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

@@ -203,7 +203,8 @@ class RowWindow(Operator):
         if not hand.begun:
             return None
         groups = Schema(tuple(map(state.inputs[0].attribute, self.groups)))
-        hand.complete = project(state.punctuations("begun").set, self.groups, groups, new=hand.begun)
+        begun = [p.lasting(None) for p in hand.begun]
+        hand.complete = project(state.punctuations("begun").set, self.groups, groups, new=begun)
         taken = state.log("tuples").take(hand.begun)
         return None if taken is None else self._answered(taken, state)
 
@@ -219,18 +220,19 @@ class RowWindow(Operator):
         output = self.schema(*state.inputs)
         if not self.keys:
             beside = [WILDCARD for _ in self.functions]
-            return [Punctuation(output, (*p.patterns, *beside)) for p in inputs[0].punctuations]
+            return [Punctuation(output, (*p.patterns, *beside), p.lifespan) for p in inputs[0].punctuations]
         places = [output.index(name) for name in (*self.groups, *(key.attribute for key in self._own_keys))]
         begun = state.scratch(_InHand).begun
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in begun]
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in begun]
 
     def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The parts of the largest covered prefixes that were not in them before, over groups and keys."""
         names = [*self.groups, *(key.attribute for key in self._own_keys)]
         new = completed(punctuations, names, state)
         directions = [key.direction for key in self._own_keys]
-        found = covered_prefixes(closed_so_far(state).set, new, len(self.groups), directions)
-        return state.punctuations("begun").absorb(found)
+        closed = closed_so_far(state)
+        found = covered_prefixes(closed.set, new, len(self.groups), directions)
+        return state.punctuations("begun").absorb(closed.for_its_time(found))
 
     def _answered(self, ready: Tuples, state: OperatorState) -> Tuples:
         """Tuples with their functions; they become the last rows of their groups."""

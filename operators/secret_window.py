@@ -155,13 +155,13 @@ class SecretWindow(Operator):
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """What a later content can hold; nothing once the input is closed."""
         state.log("tuples").settle()
-        if any(p.is_all for p in inputs[0].punctuations):
+        if any(p.is_all and p.lifespan is None for p in inputs[0].punctuations):
             state.log("tuples").purge([Punctuation.all(Schema(()))])
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """Up to the last tuple all is reported; with the input's end all is."""
         output = self.schema(*state.inputs)
-        if any(p.is_all for p in inputs[0].punctuations):
+        if any(p.is_all and p.lifespan is None for p in inputs[0].punctuations):
             return [Punctuation.all(output)]
         if inputs[0].tuples is None or "tuples" not in state.notes:
             return []

@@ -207,7 +207,7 @@ class SemiJoin(Operator):
             mine, theirs = (self.equi_join.keys(side, state.inputs) for side in range(2))
             newly = state.scratch(_InHand).covered[0]
             on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
-            given = [recast(Punctuation(mine, p.patterns[: len(mine)]), theirs) for p in on_keys]
+            given = [recast(Punctuation(mine, p.patterns[: len(mine)], p.lifespan), theirs) for p in on_keys]
             for p in emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True):
                 found += self._moved(recast(p, mine), left)
         out = state.punctuations("sent").absorb(found)
@@ -220,7 +220,7 @@ class SemiJoin(Operator):
             left.index(a.name): meet(pattern, NOT_NULL, a.domain)
             for a, pattern in zip(p.schema, p.patterns, strict=True)
         }
-        return [] if EMPTY in present.values() else [Punctuation.at(left, present)]
+        return [] if EMPTY in present.values() else [Punctuation.at(left, present, p.lifespan)]
 
     def _kept_right(self, state: OperatorState) -> Tuples | None:
         whole = state.log("right").whole()

@@ -27,6 +27,7 @@ from operators.groupings import Condition, Grouping, Promises, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
+from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Way, constants, on
@@ -191,11 +192,8 @@ class Session(Operator):
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The sessions that lie in a run of closed moments, with the gap before them."""
         found = completed(inputs[0].punctuations, (*self.keys, self.of), state)
-        over, said = self._groups(state.inputs[0]), closed_so_far(state).set
-        moments, place = said.schema[len(self.keys)].domain, len(self.keys)
-        parts = (self._within(run, over, moments) for run in closed_runs(said, place, found)) if found else ()
-        sent = state.punctuations("sent")
-        closed = state.scratch(_InHand).closed = sent.absorb(p for p in parts if p is not None)
+        parts = self._closed(found, closed_so_far(state), self._groups(state.inputs[0])) if found else ()
+        closed = state.scratch(_InHand).closed = state.punctuations("sent").absorb(parts)
         if not closed or (taken := state.log("sessions").take(closed)) is None:
             return None
         exact = self._aggregation.merges is not None
@@ -205,7 +203,7 @@ class Session(Operator):
         """What closed them."""
         output = self.schema(*state.inputs)
         wild = (WILDCARD,) * len(self.aggregates)
-        return [Punctuation(output, (*p.patterns, *wild)) for p in state.scratch(_InHand).closed]
+        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_InHand).closed]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The others, merged. What closed whole groups is forgotten."""
@@ -218,6 +216,17 @@ class Session(Operator):
     @property
     def _aggregation(self) -> Aggregation:
         return Aggregation((*self.keys, *self.ends), self.aggregates)
+
+    def _closed(self, new: Sequence[Punctuation], said: HeldPunctuations, over: Schema) -> Iterator[Punctuation]:
+        """The sessions that new punctuations close, of all that were said, each for as long as its run is closed."""
+        place = len(self.keys)
+        moments = said.set.schema[place].domain
+        lasting = closed_runs(said.lasting, place, [p for p in new if p.lifespan is None])
+        yield from (p for run in lasting if (p := self._within(run, over, moments)) is not None)
+        for run in closed_runs(said.set, place, new) if said.passes else ():
+            if (p := self._within(run, over, moments)) is not None:
+                at = {**run.there, place: between(run.low, run.high, moments)}
+                yield p.lasting(said.lifespan(Punctuation.at(said.set.schema, at)))
 
     def _within(self, run: Run, over: Schema, moments: Domain) -> Punctuation | None:
         """The sessions that lie in a run, with the gap before them."""

@@ -144,15 +144,16 @@ class Sort(Operator):
         schema = state.inputs[0]
         places = [schema.index(key.attribute) for key in self.keys]
         begun = state.scratch(_InHand).begun
-        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in begun]
+        return [Punctuation.at(schema, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in begun]
 
     def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The part of the largest covered prefix that was not in it before, over the keys."""
         names = [key.attribute for key in self.keys]
         if not completed(punctuations, names, state):
             return []
-        prefix = covered_prefix(closed_so_far(state).set, [key.direction for key in self.keys])
-        return state.punctuations("begun").absorb(prefix)
+        closed = closed_so_far(state)
+        prefix = covered_prefix(closed.set, [key.direction for key in self.keys])
+        return state.punctuations("begun").absorb(closed.for_its_time(prefix))
 
     def _sorted(self, tuples: Tuples, state: OperatorState) -> DataFrame:
         """The tuples in order, with positions behind those of all slices before."""

@@ -146,7 +146,7 @@ class TopN(Operator):
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
         complete = state.scratch(_InHand).complete
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in complete]
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The complete groups left with `pass_`; of the others the first tuples are computed, once."""

@@ -21,6 +21,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -163,7 +164,7 @@ class Window(Operator):
         over = Schema(tuple(ends[0] if i == place else a for i, a in enumerate(given)))
         for at, shift in zip((len(output) - 2, len(output) - 1), (0, self.size), strict=True):
             first, last = (self._image(over[place].domain, shift, back) for back in (self.size - self.slide, 0))
-            found = image(said.set, place, over, first, new, last=last)
+            found = said.following(new, partial(image, place=place, schema=over, f=first, last=last))
             out += [self._placed(p, output, gone, at=at) for p in found]
         sent = state.punctuations("sent")
         newly = sent.absorb(out)
@@ -198,7 +199,7 @@ class Window(Operator):
             patterns[whole], patterns[place] = patterns[place], WILDCARD
         if gone is not None:
             del patterns[gone]
-        return Punctuation(output, tuple(patterns))
+        return Punctuation(output, tuple(patterns), p.lifespan)
 
 
 def _also(p: Punctuation, name: str, pattern: Pattern) -> Punctuation:

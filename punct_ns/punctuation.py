@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from punct_ns import pattern as p_
 from punct_ns.domain import Value
 from punct_ns.errors import NotationError
+from punct_ns.lifespan import Lifespan, shortest
 from punct_ns.notation import format_pattern, parse_pattern, split_patterns
 from punct_ns.pattern import EMPTY, WILDCARD, Pattern, Wildcard, canonical
 from punct_ns.schema import Schema
@@ -21,7 +22,9 @@ Tuple = Sequence[Value | None]
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """One canonical pattern for each attribute of a schema (`of` and `parse` see to that).
+    """One canonical pattern for each attribute of a schema (`of` and `parse` see to that), and how long it holds.
+
+    Without a lifespan it holds for ever. Its notation shows a lifespan behind the patterns; `parse` reads none.
 
     >>> schema = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
     >>> p = Punctuation.parse("<*, [17,20), *, *>", schema)
@@ -31,6 +34,7 @@ class Punctuation:
 
     schema: Schema
     patterns: tuple[Pattern, ...]
+    lifespan: Lifespan | None = None
 
     def __post_init__(self) -> None:
         if len(self.patterns) != len(self.schema):
@@ -42,7 +46,17 @@ class Punctuation:
 
     def __str__(self) -> str:
         pairs = zip(self.patterns, self.schema, strict=True)
-        return f"<{', '.join(format_pattern(p, attribute.domain) for p, attribute in pairs)}>"
+        text = f"<{', '.join(format_pattern(p, attribute.domain) for p, attribute in pairs)}>"
+        return text if self.lifespan is None else f"{text} {self.lifespan}"
+
+    def lasting(self, lifespan: Lifespan | None) -> Punctuation:
+        """The same patterns for as long as a lifespan; None is for ever.
+
+        >>> from punct_ns.duration import Duration
+        >>> str(Punctuation.of(Schema.of(hour="INT"), hour="5").lasting(Lifespan(Duration.parse("PT1H"))))
+        '<5> for PT1H'
+        """
+        return self if self.lifespan == lifespan else Punctuation(self.schema, self.patterns, lifespan)
 
     @staticmethod
     def parse(text: str, schema: Schema) -> Punctuation:
@@ -86,13 +100,13 @@ class Punctuation:
         return Punctuation(schema, (WILDCARD,) * len(schema))
 
     @staticmethod
-    def at(schema: Schema, patterns: Mapping[int, Pattern]) -> Punctuation:
-        """The punctuation with these canonical patterns at these places, and wildcards elsewhere.
+    def at(schema: Schema, patterns: Mapping[int, Pattern], lifespan: Lifespan | None = None) -> Punctuation:
+        """The punctuation with these canonical patterns at these places, and wildcards elsewhere, for that long.
 
         >>> str(Punctuation.at(Schema.of(hour="INT", min="INT"), {0: p_.Constant(5)}))
         '<5, *>'
         """
-        return Punctuation(schema, tuple(patterns.get(i, WILDCARD) for i in range(len(schema))))
+        return Punctuation(schema, tuple(patterns.get(i, WILDCARD) for i in range(len(schema))), lifespan)
 
     @property
     def restricted(self) -> tuple[int, ...]:
@@ -132,6 +146,8 @@ class Punctuation:
     def meet(self, other: Punctuation) -> Punctuation | None:
         """The punctuation that matches what both match; None if that is nothing (the papers' combine, and its psi).
 
+        It lives as long as both do.
+
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> str(Punctuation.of(schema, hour="5").meet(Punctuation.of(schema, min="[0,30]")))
         '<5, [0,30]>'
@@ -142,10 +158,10 @@ class Punctuation:
             if pattern == EMPTY:
                 return None
             met.append(pattern)
-        return Punctuation(self.schema, tuple(met))
+        return Punctuation(self.schema, tuple(met), shortest((self.lifespan, other.lifespan)))
 
     def covers(self, other: Punctuation) -> bool:
-        """Whether it matches every tuple that the other matches; exact.
+        """Whether it matches every tuple that the other matches, however long; exact.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> Punctuation.of(schema, hour="5").covers(Punctuation.of(schema, hour="5", min="3"))

@@ -25,7 +25,8 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
     if punctuation.schema == schema:
         return punctuation
     pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
-    return Punctuation(schema, tuple(recast_pattern(p, old.domain, new.domain) for p, old, new in pairs))
+    patterns = tuple(recast_pattern(p, old.domain, new.domain) for p, old, new in pairs)
+    return Punctuation(schema, patterns, punctuation.lifespan)
 
 
 def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:

@@ -45,6 +45,9 @@ def is_own(name: str) -> bool:
 POSITION = own("position")
 """BIGINT: the order of items within a source; present as far as operators hand it on."""
 
+LIFESPAN = own("lifespan")
+"""STRING: beside a punctuation's pattern texts, the text of its lifespan; null where it holds for ever."""
+
 POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
 """What a source's rows have beside the attributes where it is read without operators: POSITION, and the notation of a
 whole punctuation, a STRING, null for a tuple."""

@@ -2,7 +2,8 @@
 
 An element is a punctuation if its namespace is `PUNCT_NS`, whatever its prefix. Its local name is that of the tuples
 it speaks of, and it mirrors their structure, attributes included; the texts of leaves are patterns. A declared leaf
-that is absent is a wildcard; null is written `null`, or with `xsi:nil="true"`.
+that is absent is a wildcard; null is written `null`, or with `xsi:nil="true"`. An attribute `lifespan` of the namespace
+says how long the punctuation holds (`punct_ns.lifespan`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lxml import etree
 
 from punct_ns.domain import BLANKS, Domain
 from punct_ns.errors import NotationError
+from punct_ns.lifespan import Lifespan
 from punct_ns.notation import format_pattern, parse_pattern
 from punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
 from punct_ns.punctuation import Punctuation
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 PUNCT_NS = "http://www.cse.ogi.edu/dot/niagara/punct"
 """The namespace of punctuations in the original engine; a source may name another."""
+
+LIFESPAN = "lifespan"
+"""The local name of the attribute that says how long a punctuation holds; its namespace is the punctuations'."""
 
 XSI_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
@@ -78,11 +83,18 @@ def _known(text: str, domain: Domain) -> Pattern:
     return parse_pattern(text, domain)
 
 
-def write_element(p: Punctuation, row_tag: str, prefix: str = "punct", paths: Sequence[str] | None = None) -> str:
+def write_element(
+    p: Punctuation,
+    row_tag: str,
+    prefix: str = "punct",
+    paths: Sequence[str] | None = None,
+    lifespan: str | None = None,
+) -> str:
     """The punctuation as one element, mirroring a tuple; `prefix` is to be bound to the namespace around it.
 
     `paths` say where the attributes' leaves are, as `hour`, `@id` or `bidder/@person`; by default each is a child
-    element of its own name. Raises ValueError for a character that XML cannot hold.
+    element of its own name. `lifespan` is what its attribute of that name says, if it has one. Raises ValueError for a
+    character that XML cannot hold.
 
     >>> from punct_ns.schema import Schema
     >>> write_element(Punctuation.parse("<5, *>", Schema.parse("hour INT, min INT")), "tempdata")
@@ -94,7 +106,10 @@ def write_element(p: Punctuation, row_tag: str, prefix: str = "punct", paths: Se
         if _FORBIDDEN.search(text):
             raise ValueError(f"{text!r} holds a character that XML cannot hold")
         leaves.append((path.split("/"), text))
-    return _element(f"{prefix}:{row_tag}", leaves)
+    if lifespan is not None and _FORBIDDEN.search(lifespan):
+        raise ValueError(f"{lifespan!r} holds a character that XML cannot hold")
+    lives = "" if lifespan is None else f' {prefix}:{LIFESPAN}="{_escaped(lifespan, _QUOTED)}"'
+    return _element(f"{prefix}:{row_tag}", leaves, lives)
 
 
 def read_element(
@@ -104,7 +119,7 @@ def read_element(
 
     Raises NotationError for an element that is no punctuation or cannot be read: without a declared leaf, with a leaf
     twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
-    lifespan, which nothing here could let expire.
+    lifespan that cannot be read.
 
     >>> from lxml import etree
     >>> from punct_ns.schema import Schema
@@ -114,6 +129,7 @@ def read_element(
     """
     if _namespace(element.tag) != namespace:
         raise NotationError(f"<{element.tag}> is no punctuation: its namespace is not {namespace}")
+    lifespan = element.get(f"{{{namespace}}}{LIFESPAN}")
     found = list(_leaves(element, (), namespace))
     for path, times in Counter(path for path, _ in found).items():
         if times > 1:
@@ -125,11 +141,12 @@ def read_element(
     for path, text in found:
         if path not in declared and text.strip(BLANKS) != "*":
             raise NotationError(f"the punctuation restricts {path}, which is not declared")
-    return punctuation_from_texts([texts.get(path) for path in declared], schema)
+    p = punctuation_from_texts([texts.get(path) for path in declared], schema)
+    return p if lifespan is None else p.lasting(Lifespan.read(str(lifespan), schema))
 
 
-def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]]) -> str:
-    attributes, children, inner = "", "", ""
+def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: str = "") -> str:
+    children, inner = "", ""
     names = list(dict.fromkeys(path[0] for path, _ in leaves if path and not path[0].startswith("@")))
     for path, text in leaves:
         if not path:
@@ -148,8 +165,8 @@ def _escaped(text: str, entities: dict[str, str | int | None]) -> str:
 def _leaves(element: etree._Element, path: tuple[str, ...], namespace: str) -> Iterator[tuple[str, str]]:
     """The leaves below an element, by path, with their texts."""
     for name, text in element.attrib.items():
-        if _namespace(name) == namespace:
-            raise NotationError(f"the punctuation has a {_local(name)}, which is not supported")
+        if _namespace(name) == namespace and (path or _local(name) != LIFESPAN):
+            raise NotationError(f"the punctuation has a {_local(name)}, which means nothing there")
         if _namespace(name) is None:
             yield "/".join((*path, f"@{name!s}")), str(text)
     children = [child for child in element if not isinstance(child, etree._Comment | etree._ProcessingInstruction)]

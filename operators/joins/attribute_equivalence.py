@@ -43,7 +43,7 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
                 found.append((other, moved))
         options.append(found)
     for choice in _choices(options):
-        yield Punctuation.at(output, dict(choice))
+        yield Punctuation.at(output, dict(choice), p.lifespan)
 
 
 def narrower(own: Pattern, other: Pattern, domain: Domain) -> Pattern:

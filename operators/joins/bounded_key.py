@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from operators.expressions.bounds import Bound
@@ -95,9 +95,10 @@ class BoundedKey:
         new = completed(punctuations, self.names, state, other)
         if not self.bounds or not new:
             return new
-        said = closed_so_far(state, other).set
-        places = {i: i for i in range(len(self.on))}
-        found = contained(said, places, self._ends(state), self.schema(state.inputs), new)
+        schema, width = self.schema(state.inputs), len(self.on)
+        there = {i: i for i in range(width)}
+        of_ends = partial(contained, places=there, ends=self._ends(state), schema=schema)
+        found = closed_so_far(state, other).following(new, of_ends)
         return state.punctuations(f"bounded-{other}").absorb(found)
 
     def covered(self, state: OperatorState) -> list[Punctuation]:

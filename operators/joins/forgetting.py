@@ -1,7 +1,8 @@
 """What a join of two inputs forgets: isolated punctuations on keys that both of its inputs have closed.
 
 While one side alone has closed a key, its punctuation purges what may yet come of the other. Once both have, no tuple
-of that key comes any more, none is kept, and what was said of it has gone out: nothing is left that could need it.
+of that key comes any more, none is kept, and what was said of it has gone out: nothing is left that could need it. What
+has a lifespan is needed for as long as it holds: the other side's may end before.
 
 Source: Li et al. 2006, §5.1: a punctuation is purged by the other stream's on the attributes that it restricts.
 """
@@ -59,9 +60,9 @@ def _closed_by_both(covered: Sequence[Sequence[Punctuation]], state: OperatorSta
     found: list[Punctuation] = []
     keys = Schema(closed_so_far(state, 1).set.schema.attributes[:width])
     for newly in covered:
-        new = isolated(p for p in newly if all(i < width for i in p.restricted))
+        new = isolated(p for p in newly if p.lifespan is None and all(i < width for i in p.restricted))
         for side in range(2):
-            said = closed_so_far(state, side).set
+            said = closed_so_far(state, side).lasting
             met = said.meets(_on_keys(p, said.schema) for p in new) if new and said else []
             new = isolated(p for p in met if all(i < width for i in p.restricted))
         found += (_on_keys(p, keys) for p in new)

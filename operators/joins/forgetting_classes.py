@@ -78,10 +78,12 @@ def _closed_by_all(
     common = frozenset[int].intersection(*(frozenset(graph.keys(i)) for i in members))
     found: list[Punctuation] = []
     for i in members:
-        new = [p for p in isolated(complete[i]) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
+        # What has a lifespan is needed for as long as it holds.
+        lasting = [p for p in complete[i] if p.lifespan is None]
+        new = [p for p in isolated(lasting) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
         for j in members:
             if j != i and new:
-                said = closed_so_far(state, j).set
+                said = closed_so_far(state, j).lasting
                 new = isolated(said.meets([_over(p, said.schema) for p in new]))
         found += new
     return found

@@ -19,6 +19,8 @@ from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.isolated import is_isolated, isolated, listed
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 
 
@@ -40,9 +42,32 @@ def completed(
     """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state."""
     held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
     new = held.absorb(punctuations)
-    found = closed.absorb(project(held.set, names, closed.set.schema, new=new)) if new else []
+    found: list[Punctuation] = []
+    if new:
+        found = project(held.set, names, closed.set.schema, new=[p.lasting(None) for p in new])
+        found = closed.absorb(_for_their_time(found, names, held))
     _bound(held, new, names)
     return found
+
+
+def _for_their_time(found: list[Punctuation], names: Sequence[str], held: HeldPunctuations) -> list[Punctuation]:
+    """What was found, for as long as that holds which it was found from."""
+    if not held.passes:
+        return found
+    schema = held.set.schema
+    places = [schema.index(name) for name in names]
+    parts: list[Punctuation] = []
+    for p in found:
+        own = {at: recast_pattern(p.patterns[i], p.schema[i].domain, schema[at].domain) for i, at in enumerate(places)}
+        whole = Punctuation.at(schema, own)
+        alone = [part for part in held.for_its_time([whole]) if set(places).issuperset(part.restricted)]
+        for part in alone:
+            pairs = zip(places, p.schema, strict=True)
+            over = (recast_pattern(part.patterns[at], schema[at].domain, a.domain) for at, a in pairs)
+            parts.append(Punctuation(p.schema, tuple(over), part.lifespan))
+        if not PunctuationSet(schema, (part.lasting(None) for part in alone)).covers(whole):
+            parts.append(p.lasting(held.lifespan(whole)))
+    return parts
 
 
 def closed_so_far(state: OperatorState, input_: int = 0) -> HeldPunctuations:
@@ -69,13 +94,14 @@ def forget_completed(
 
 
 def forget_closed(said: Sequence[HeldPunctuations], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
-    """Forgets the isolated punctuations that both inputs have said, one of them anew; returns them.
+    """Forgets the isolated punctuations that both inputs have said for ever, one of them anew; returns them.
 
     Args:
         said: What each input has said, over the same attributes.
         new: What of that is new.
     """
-    both = [p for i, newly in enumerate(new) if newly for p in isolated(said[1 - i].set.meets(newly))]
+    lasting = [[p for p in newly if p.lifespan is None] for newly in new]
+    both = [p for i, newly in enumerate(lasting) if newly for p in isolated(said[1 - i].lasting.meets(newly))]
     for held in said:
         held.forget(both)
     return both

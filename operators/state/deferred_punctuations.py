@@ -2,7 +2,8 @@
 
 A part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: of `[1,3]`, with a
 tuple of 2 kept, `{1,3}` goes out. Punctuations that restrict the same attributes are cut as one set, which changes
-nothing; those that restrict others wait apart, so that none is held back by a wider one that absorbed it. The wildcard
+nothing; those that restrict others, or end at another time, wait apart, so that none is held back by a wider one that
+absorbed it. What ends while it waits is forgotten: it was a promise of an earlier life. The wildcard
 alone is cut at the attributes that the operator names, or waits whole.
 
 Judged by what keep has left, and tried again each slice (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
 from punct_ns.domain import Value
+from punct_ns.lifespan import Lifespan
 from punct_ns.pattern import Constant, Pattern, matches, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -59,24 +61,22 @@ def emittable(
     frames = [whole.frame for log in kept if (whole := log.whole()) is not None]
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
-    for places, said in _by_places([*waiting, *given], cut, at_all=at_all).items():
-        if frames:
-            free_here, blocked_here = _parted(said, places, frames, schema)
-            free += free_here
-            blocked += blocked_here
-        else:
-            free += said
+    for (places, lifespan), said in _by_places([*waiting, *given], cut, at_all=at_all).items():
+        free_here, blocked_here = _parted(said, places, frames, schema) if frames else (list(said), [])
+        free += (p.lasting(lifespan) for p in free_here)
+        blocked += (p.lasting(lifespan) for p in blocked_here)
     waiting.replace(blocked)
     return free
 
 
 def _by_places(
     ps: Iterable[Punctuation], cut: tuple[int, ...], *, at_all: bool
-) -> dict[tuple[int, ...], PunctuationSet]:
-    """The punctuations by the places at which they are cut."""
-    found: dict[tuple[int, ...], PunctuationSet] = {}
+) -> dict[tuple[tuple[int, ...], Lifespan | None], PunctuationSet]:
+    """The punctuations by the places at which they are cut, and by how long they hold."""
+    found: dict[tuple[tuple[int, ...], Lifespan | None], PunctuationSet] = {}
     for p in ps:
-        found.setdefault((not at_all and p.restricted) or cut, PunctuationSet(p.schema)).add(p)
+        key = (not at_all and p.restricted) or cut, p.lifespan
+        found.setdefault(key, PunctuationSet(p.schema)).add(p.lasting(None))
     return found
 
 

@@ -6,6 +6,7 @@ memory nor the time to add more grows with them. A commit records what its slice
 
 The set and the runs together are exact: before a range, or a punctuation of several attributes, is added, the strings
 at its ends are fetched from the runs: only there they can make one range, or one cover, of what lies on both sides.
+What has a lifespan stays in memory: it ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from operators.state.constant_runs import ConstantRuns
 from operators.state.held_punctuations import HeldPunctuations
+from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
 from punct_ns.isolated import listed
 from punct_ns.pattern import Constant, List, Pattern, Range
@@ -33,7 +35,7 @@ class HeardPunctuations(HeldPunctuations):
     """The set of a source; `set` is the part of it that is in memory."""
 
     def __init__(
-        self, schema: Schema, committed: Iterable[str], store: SegmentStore, logs: Mapping[str, dict[str, Any]]
+        self, schema: Schema, committed: Iterable[Entry], store: SegmentStore, logs: Mapping[str, dict[str, Any]]
     ) -> None:
         """Make it, as a commit has it: its changes in text, and by the names of attributes their runs."""
         super().__init__(schema, committed)
@@ -47,7 +49,7 @@ class HeardPunctuations(HeldPunctuations):
             self._fetch_ends(given)
         new = super().absorb(given)
         for i, runs in self.runs.items():
-            if i in self.set.singles and len(lone := self._lone(i)) > HELD:
+            if i in self.lasting.singles and len(lone := self._lone(i)) > HELD:
                 there = self._among(i, lone)
                 if fresh := [value for value in lone if value not in there]:
                     runs.add(fresh)
@@ -78,7 +80,7 @@ class HeardPunctuations(HeldPunctuations):
             runs.settle()
 
     def _lone(self, i: int) -> Sequence[Any]:
-        return self.set.singles[i].value_set().lone_and_longer()[0]
+        return self.lasting.singles[i].value_set().lone_and_longer()[0]
 
     def _unheard(self, given: Sequence[Punctuation]) -> list[Punctuation]:
         """The punctuations without the strings that the runs hold."""
@@ -99,7 +101,7 @@ class HeardPunctuations(HeldPunctuations):
             ends = {
                 end
                 for p in given
-                if isinstance(r := p.patterns[i], Range)
+                if p.lifespan is None and isinstance(r := p.patterns[i], Range)
                 for end in (r.low, r.high)
                 if end is not None
             }
@@ -122,4 +124,4 @@ def _without(p: Punctuation, known: Mapping[int, frozenset[str]]) -> Punctuation
             if not left:
                 return None
             patterns[i] = Constant(left[0]) if len(left) == 1 else List(left)
-    return Punctuation.at(p.schema, patterns)
+    return Punctuation.at(p.schema, patterns, p.lifespan)

@@ -2,15 +2,19 @@
 
 A set takes in what is said, and forgets isolated punctuations (`punct_ns.isolated`) that can do nothing more. A change
 is recorded as the text of a punctuation, behind a minus where it was forgotten. What came and went within one slice is
-not recorded at all: an operator that forgets what it hands on commits nothing of it.
+not recorded at all: an operator that forgets what it hands on commits nothing of it. Of what has a lifespan it is known
+apart (`operators.state.passing_punctuations`); that it has ended need not be recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Protocol
 
+from operators.state.passing_punctuations import Entry, IsOver, PassingPunctuations, recorded, restored
 from punct_ns.isolated import isolated
+from punct_ns.lifespan import Lifespan, shortest
 from punct_ns.pattern import List
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -23,28 +27,49 @@ MOVED = "moved "
 """Before the name of an attribute whose lone values were moved to where the commit says."""
 
 
-class HeldPunctuations:
-    """A set of punctuations of an operator or a source."""
+class Derived(Protocol):
+    """What follows from a set because of new ones that it holds, for as long as all of it."""
 
-    def __init__(self, schema: Schema, committed: Iterable[str] = ()) -> None:
+    def __call__(self, said: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
+        """Without lifespans."""
+        ...
+
+
+class HeldPunctuations:
+    """A set of punctuations of an operator or a source; `set` is all that holds now."""
+
+    def __init__(self, schema: Schema, committed: Iterable[Entry] = ()) -> None:
         """Make it, empty or as the changes that were committed make it."""
         self.set = PunctuationSet(schema)
-        self._changes: list[str] = []
+        self._passing: PassingPunctuations | None = None
+        self._changes: list[Entry] = []
         self._undoable: dict[str, None] = {}
-        for mark, texts in groupby(committed, key=_mark):
+        for mark, entries in groupby(committed, key=_mark):
+            texts = (str(entry).removeprefix(mark) for entry in entries) if mark else ()
             if mark == MOVED:
-                for text in texts:
-                    self._forget_lone(schema.index(text.removeprefix(MOVED)))
-                continue
-            said = (Punctuation.parse(text.removeprefix(mark), schema) for text in texts)
-            if mark == FORGOTTEN:
-                self.set.forget(said)
+                for name in texts:
+                    self._forget_lone(schema.index(name))
+            elif mark == FORGOTTEN:
+                self.forget(Punctuation.parse(text, schema) for text in texts)
             else:
-                self.set.add_all(said)
+                self._absorbed([restored(entry, schema) for entry in entries])
+        self._changes, self._undoable = [], {}
 
     def absorb(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """Adds them; returns, minimal, those that said something new."""
-        new = self.set.add_all(punctuations)
+        """Adds them; returns, minimal, those that said something new, or for longer."""
+        return self._absorbed(list(punctuations))
+
+    def _absorbed(self, given: Sequence[Punctuation]) -> list[Punctuation]:
+        if self._passing is None and any(p.lifespan is not None for p in given):
+            self._passing = PassingPunctuations(self.set.schema)
+            self._passing.lasting = self.set.copy()
+        if self._passing is not None:
+            new = self._passing.absorb(given)
+            self.set.add_all(p.lasting(None) for p in new)
+            self._changes += map(recorded, new)
+            self._undoable = {}
+            return new
+        new = self.set.add_all(given)
         texts = [str(p) for p in new]
         self._changes += texts
         if not self.set.entries:
@@ -54,13 +79,15 @@ class HeldPunctuations:
 
     def forget(self, punctuations: Iterable[Punctuation]) -> None:
         """Takes out the isolated ones of them, and what they cover; what coalesces stays."""
-        gone = isolated(punctuations) if self.set else []
+        gone = isolated(p.lasting(None) for p in punctuations) if self.set else []
         if not gone:
             return
         self.set.forget(gone)
+        if self._passing is not None:
+            self._passing.forget(gone)
         texts = dict.fromkeys(map(str, gone))
         undone = texts.keys() & self._undoable.keys()
-        self._changes = [text for text in self._changes if text not in undone]
+        self._changes = [entry for entry in self._changes if not isinstance(entry, str) or entry not in undone]
         self._changes += (f"{FORGOTTEN}{text}" for text in texts if text not in undone)
         for text in undone:
             del self._undoable[text]
@@ -72,30 +99,84 @@ class HeldPunctuations:
         self._undoable = {}
 
     def _forget_lone(self, i: int) -> None:
-        if i in self.set.singles:
-            lone = self.set.singles[i].value_set().lone_and_longer()[0]
-            self.set.forget([Punctuation.at(self.set.schema, {i: List(tuple(lone))})])
+        if i in self.lasting.singles:
+            lone = self.lasting.singles[i].value_set().lone_and_longer()[0]
+            self.lasting.forget([Punctuation.at(self.set.schema, {i: List(tuple(lone))})])
+            if self._passing is not None:
+                self.set = self._passing.whole()
+
+    def end(self, is_over: IsOver) -> None:
+        """Forgets what has ended."""
+        if self._passing is not None and self._passing.end(is_over):
+            self.set = self._passing.whole()
+            if not self._passing:
+                self._passing = None
+
+    def lifespan(self, p: Punctuation) -> Lifespan | None:
+        """How long it holds that nothing comes that p, which the set covers, matches; None for ever."""
+        return None if self._passing is None else self._passing.lifespan(p.lasting(None))
+
+    def for_its_time(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
+        """What the set covers, over its attributes, in parts, each for as long as it holds."""
+        if self._passing is None:
+            return list(punctuations)
+        return [part for p in punctuations for part in self._passing.parted(p.lasting(None))]
+
+    def following(self, new: Sequence[Punctuation], derived: Derived) -> list[Punctuation]:
+        """What follows from the set because of new ones: of what lasts, for ever; of all, until the first of it ends.
+
+        What follows from new ones by themselves holds for as long as they do.
+
+        Args:
+            new: Those that the set has taken in last.
+            derived: What follows from a set because of new ones, without lifespans.
+        """
+        found = derived(self.lasting, new=[p for p in new if p.lifespan is None])
+        if self._passing is not None and new:
+            for lifespan in dict.fromkeys(p.lifespan for p in new if p.lifespan is not None):
+                alone = [p.lasting(None) for p in new if p.lifespan == lifespan]
+                found += (p.lasting(lifespan) for p in derived(PunctuationSet(self.set.schema, alone), new=alone))
+            # Of what follows from values of several lifespans, which it came from is not looked for.
+            least = shortest(map(self.lifespan, self.set))
+            found += (p.lasting(least) for p in derived(self.set, new=[p.lasting(None) for p in new]))
+        return found
+
+    @property
+    def passing(self) -> list[Punctuation]:
+        """What has a lifespan, of what it holds."""
+        return list(self._passing or ())
+
+    @property
+    def passes(self) -> bool:
+        """Whether anything that it holds has a lifespan."""
+        return self._passing is not None
+
+    @property
+    def lasting(self) -> PunctuationSet:
+        """What holds for ever."""
+        return self.set if self._passing is None else self._passing.lasting
 
     @property
     def extent(self) -> int:
         """How many ranges and single values it holds, and punctuations that restrict several attributes."""
         return self.set.extent
 
-    def record(self, whole: bool) -> list[str]:
+    def record(self, whole: bool) -> list[Entry]:
         """What this slice changed, or the whole set, in notation."""
         changes, self._changes, self._undoable = self._changes, [], {}
-        return [str(p) for p in self.set] if whole else changes
+        return [*map(recorded, self.lasting), *map(recorded, self._passing or ())] if whole else changes
 
 
-def said_anew(changes: Iterable[str], schema: Schema) -> Iterator[Punctuation]:
-    """The punctuations that recorded changes have added; what they forgot or moved was true all the same.
+def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:
+    """The punctuations that recorded changes have added, with lifespans; what they forgot or moved was true all the same.
 
     >>> [str(p) for p in said_anew(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
     ['<a>']
     """
-    return (Punctuation.parse(text, schema) for text in changes if not _mark(text))
+    return (restored(entry, schema) for entry in changes if not _mark(entry))
 
 
-def _mark(text: str) -> str:
+def _mark(entry: Entry) -> str:
     """What a recorded change begins with, if it is not something new."""
-    return next((mark for mark in (FORGOTTEN, MOVED) if text.startswith(mark)), "")
+    marks = (mark for mark in (FORGOTTEN, MOVED) if isinstance(entry, str) and entry.startswith(mark))
+    return next(marks, "")

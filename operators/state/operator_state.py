@@ -6,7 +6,7 @@ there; nothing counts before that commit, and a slice that is run again after a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,11 +15,13 @@ import pyarrow as pa
 from operators.state.behaviour import Slice, Tuples
 from operators.state.heard_punctuations import HeardPunctuations
 from operators.state.held_punctuations import HeldPunctuations
+from operators.state.passing_punctuations import IsOver
 from operators.state.purge_after import PurgeAfter, Since, overdue_letter
 from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.state.waiting_punctuations import WaitingPunctuations
+from punct_ns.lifespan import Bound
 from punct_ns.schema import Schema
 from punct_ns.slices import in_utc, quoted
 
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Scratch = TypeVar("Scratch")
+
+
+def nothing_closed(bound: Bound) -> bool:
+    """No stream has closed any bound."""
+    return False
 
 
 class OperatorState:
@@ -64,6 +71,7 @@ class OperatorState:
         """
         self.inputs = inputs
         self.time: datetime | None = None
+        self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[dict[str, Any]] = []
         self._store, self._declared = store, declared
@@ -90,9 +98,16 @@ class OperatorState:
         limited = (name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting)
         self._limited = list(limited) if purge_after is not None else []
 
-    def begin(self, time: datetime, slice_: int = 0) -> None:
-        """A slice begins, at its recorded time; kept rows that are overdue are purged."""
+    def begin(self, time: datetime, slice_: int = 0, has_closed: Callable[[Bound], bool] = nothing_closed) -> None:
+        """A slice begins, at its recorded time; kept rows that are overdue are purged.
+
+        Args:
+            time: The recorded time, which ends lifespans.
+            slice_: The slice's number.
+            has_closed: Whether a stream has closed a bound, which ends lifespans.
+        """
         self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
+        self.end(has_closed)
         self._overdue = []
         for name in self._limited:
             assert self._purge_after is not None
@@ -102,6 +117,14 @@ class OperatorState:
                     overdue = self._store.write(shown(self._store.frame(overdue)), overdue.rows)
                 self._overdue.append(overdue)
         self.overdue = sum(segment.rows for segment in self._overdue)
+
+    def end(self, has_closed: Callable[[Bound], bool] = nothing_closed) -> None:
+        """A part of the slice begins: the punctuations whose lifespans have ended before it are forgotten."""
+        assert self.time is not None
+        time, self._scratch = self.time, None
+        self.is_over = lambda lifespan: lifespan.is_over(time, has_closed)
+        for held in self._all_sets().values():
+            held.end(self.is_over)
 
     def overdue_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters of the slice's overdue rows, without their source's name."""

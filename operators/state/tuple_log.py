@@ -230,7 +230,8 @@ class TupleLog:
         """Purges logically: readers filter, until so much is purged that the rest is rewritten."""
         if not gone:
             return
-        self._purging += punctuations
+        # For good: what is dead stays dead, however long a punctuation lives.
+        self._purging += (p.lasting(None) for p in punctuations)
         self._gone(gone)
 
     def _gone(self, rows: int) -> None:

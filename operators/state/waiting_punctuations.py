@@ -2,6 +2,7 @@
 
 Those that restrict one attribute are a value set, so that a change is the difference of two of them; the others are
 told by their texts. Those that restrict different attributes never absorb each other: none is held back by a wider one.
+Those with a lifespan wait by themselves, until they end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from operators.state.held_punctuations import FORGOTTEN
+from operators.state.passing_punctuations import Entry, IsOver, recorded, restored
 from punct_ns.growing_set import GrowingSet
 from punct_ns.pattern import patterns, values
 from punct_ns.punctuation import Punctuation
@@ -19,26 +21,35 @@ from punct_ns.value_set import ValueSet
 class WaitingPunctuations:
     """The punctuations of one input that wait."""
 
-    def __init__(self, schema: Schema, committed: Iterable[str] = ()) -> None:
+    def __init__(self, schema: Schema, committed: Iterable[Entry] = ()) -> None:
         """Make it, empty or as the changes that were committed make it."""
         self.schema = schema
         self._values: dict[int, ValueSet] = {}
         self._others: dict[Punctuation, None] = {}
-        for text in committed:
-            self._apply(Punctuation.parse(text.removeprefix(FORGOTTEN), schema), gone=text.startswith(FORGOTTEN))
-        self._changes: list[str] = []
+        self._passing: list[Punctuation] = []
+        self._changes: list[Entry] = []
+        for entry in committed:
+            if isinstance(entry, str):
+                self._apply(Punctuation.parse(entry.removeprefix(FORGOTTEN), schema), gone=entry.startswith(FORGOTTEN))
+            else:
+                # Those of a slice stand behind a mark, in place of those before.
+                self._passing = [*self._passing, restored(entry, schema)] if entry else []
 
     def __iter__(self) -> Iterator[Punctuation]:
         for i, waiting in self._values.items():
             yield from self._of(i, waiting)
         yield from self._others
+        yield from self._passing
 
     def replace(self, punctuations: Iterable[Punctuation]) -> None:
         """From here on these wait, and no others."""
         growing: dict[int, GrowingSet] = {}
         others: dict[Punctuation, None] = {}
+        passing: list[Punctuation] = []
         for p in punctuations:
-            if len(p.restricted) == 1:
+            if p.lifespan is not None:
+                passing.append(p)
+            elif len(p.restricted) == 1:
                 (i,) = p.restricted
                 growing.setdefault(i, GrowingSet(self.schema[i].domain)).add(p.patterns[i])
             else:
@@ -55,16 +66,24 @@ class WaitingPunctuations:
         self._changes += (f"{FORGOTTEN}{p}" for p in self._others if p not in others)
         self._changes += (str(p) for p in others if p not in self._others)
         self._values, self._others = now, others
+        if passing or self._passing:
+            self._passing = passing
+            self._changes += [[], *map(recorded, passing)]
+
+    def end(self, is_over: IsOver) -> None:
+        """Forgets what has ended while it waited: it was a promise of an earlier life."""
+        self._passing = [p for p in self._passing if p.lifespan is None or not is_over(p.lifespan)]
 
     @property
     def extent(self) -> int:
         """How many ranges and single values wait, and punctuations that restrict several attributes."""
-        return sum(-(-len(waiting.cuts) // 2) + waiting.null for waiting in self._values.values()) + len(self._others)
+        ranges = sum(-(-len(waiting.cuts) // 2) + waiting.null for waiting in self._values.values())
+        return ranges + len(self._others) + len(self._passing)
 
-    def record(self, whole: bool) -> list[str]:
+    def record(self, whole: bool) -> list[Entry]:
         """What this slice changed, or all that waits, in notation."""
         changes, self._changes = self._changes, []
-        return [str(p) for p in self] if whole else changes
+        return [recorded(p) for p in self] if whole else changes
 
     def _apply(self, p: Punctuation, *, gone: bool) -> None:
         if len(p.restricted) != 1:

@@ -15,6 +15,7 @@ from operators.state.behaviour import Operator, Slice, Tuples, advance
 from operators.state.operator_state import OperatorState
 from operators.state.purge_after import PurgeAfter
 from operators.state.segments import SegmentStore
+from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type, in_utc, quoted
@@ -124,6 +125,10 @@ class Running:
     def overdue(self) -> list[dict[str, Any]]:
         """The dead letters of kept rows that were overdue in the last slice, in order."""
         return sorted(self._state.overdue_letters(), key=lambda letter: str(letter["raw"]))
+
+    def is_over(self, lifespan: Lifespan) -> bool:
+        """Whether it had ended as the last slice began."""
+        return lifespan.is_over(self.time, lambda _: False)
 
     def restart(self, purge_after: PurgeAfter | Literal["as before"] | None = "as before") -> None:
         """As after a crash: another process, the same directory; perhaps with another limit of age."""

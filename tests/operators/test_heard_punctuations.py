@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from operators.state import constant_runs, heard_punctuations
 from operators.state.constant_runs import ConstantRuns
 from operators.state.heard_punctuations import HeardPunctuations
+from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
 from punct_ns.errors import StateError
 from punct_ns.punctuation import Punctuation
@@ -55,7 +56,7 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(heard_punctuations, "HELD", held)
         patch.setattr(constant_runs, "TOGETHER", 2)
-        oracle, changes = PunctuationSet(space.schema), list[str]()
+        oracle, changes = PunctuationSet(space.schema), list[Entry]()
         store = store_in(Path(directory))
         heard = HeardPunctuations(space.schema, (), store, {})
         for number, ps in enumerate(slices):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, read_element, wr
 from tests.samples import strategies
 
 SENSOR = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def element(inner: str, attributes: str = "", prefix: str = "punct") -> etree._Element:
@@ -72,9 +74,49 @@ def test_elements(inner: str, expected: str | None) -> None:
         assert read(inner) == expected
 
 
-def test_what_could_not_expire_is_refused() -> None:
-    with pytest.raises(NotationError, match="lifespan"):
-        read("<hour>5</hour>", 'punct:lifespan="PT1H"')
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("PT1H", "for PT1H"),
+        (" P1DT90M ", "for P1DT1H30M"),
+        ("min &lt; 30", "while min < 30"),
+        ("min&lt;=30", "while min <= 30"),
+        ("PT1H and sid &lt; S5", "for PT1H while sid < S5"),
+    ],
+)
+def test_a_lifespan_is_a_duration_or_a_bound_and_is_written_again(text: str, shown: str) -> None:
+    head = f'<punct:tempdata xmlns:punct="{PUNCT_NS}" punct:lifespan="{text}"><hour>5</hour></punct:tempdata>'
+    p = read_element(etree.fromstring(head), SENSOR)
+    assert p.lifespan is not None
+    assert str(p) == f"<*, 5, *, *> {shown}"
+    begun = p.lifespan.begun(NOW, "tempdata")
+    written = write_element(p, "tempdata", lifespan=begun.written(NOW, {("tempdata", n): n for n in SENSOR.names}))
+    again = read_element(etree.fromstring(written.replace(">", f' xmlns:punct="{PUNCT_NS}">', 1)), SENSOR)
+    assert again.lifespan is not None
+    assert str(again) == str(p)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("soon", "'soon' is no duration"),
+        ("", "'' is no duration"),
+        ("PT", "no duration"),
+        ("PT1H and PT2H", "two durations"),
+        ("zone &lt; 3", "zone"),
+        ("min &lt; x", "x"),
+        ("min > 3", "no duration"),
+    ],
+)
+def test_a_lifespan_that_cannot_be_read_says_why(text: str, words: str) -> None:
+    with pytest.raises(NotationError, match=words) as raised:
+        read("<hour>5</hour>", f'punct:lifespan="{text}"')
+    assert "the lifespan" in str(raised.value)
+
+
+def test_what_is_not_declared_is_refused() -> None:
+    with pytest.raises(NotationError, match="means nothing"):
+        read("<hour>5</hour>", 'punct:life="PT1H"')
     with pytest.raises(NotationError, match="restricts @zone"):
         read("<hour>5</hour>", 'zone="3"')
 

@@ -15,7 +15,8 @@ from punct_ns.errors import UngrammaticalStream, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.partition_punctuations import partition_punctuations
+from sources.xml.grammar.partition_punctuations import of_own_values
+from sources.xml.grammar.punctuation_columns import coalesced_punctuations
 from xmlstream.sql.declaration import scan
 
 if TYPE_CHECKING:
@@ -119,10 +120,10 @@ def test_keys_of_several_attributes_are_fixed_by_all_of_them(spark: SparkSession
 def test_punctuations_that_fix_the_key_are_those_with_constants_and_lists_for_it() -> None:
     rows = [("1", None), ("2", "(,3]"), ("[4,5]", None), (None, "7"), ("{8,9}", None), ("null", "1"), ("(,6)", "2")]
     table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows], POSITION: list(range(len(rows)))})
-    found = partition_punctuations(table, Schema.parse("a INT, b INT"), ["a"])
+    found = coalesced_punctuations(of_own_values(table, ["a"]), Schema.parse("a INT, b INT"))
     assert {str(p) for p in found} == {"<1, *>", "<2, (,3]>", "<[8,9], *>", "<null, 1>"}
     strings = pa.table({"a": ['"(x"', "(x,)", "*", '"*"'], POSITION: [0, 1, 2, 3]})
-    found = partition_punctuations(strings, Schema.parse("a STRING"), ["a"])
+    found = coalesced_punctuations(of_own_values(strings, ["a"]), Schema.parse("a STRING"))
     assert [p.patterns[0] for p in found] == [p.patterns[0] for p in found if p.restricted]
     assert len(found) == 2
 

@@ -30,6 +30,7 @@ from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_form import DocumentForm
+from xmlstream.sink.sink import AT_ONCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +127,7 @@ def test_a_result_comes_back_as_it_was(
     directory = tmp_path_factory.mktemp("out")
     sink = DirectorySink(directory, form)
     for slice_id, (rows, said) in enumerate(slices):
-        sink.publish(sink.draft(slice_id, table(rows, schema), said))
+        sink.publish(sink.draft(slice_id, [(table(rows, schema), said)]))
     whole = io.BytesIO()
     concatenate(directory, whole)
     etree.fromstring(whole.getvalue())
@@ -184,13 +185,15 @@ def test_years_that_nothing_reads_are_refused(
     form = DocumentForm(Schema.parse(f"t {kind}"), "row", "rows")
     counted = pa.int32() if kind == "DATE" else pa.int64()
     for value in within:
-        written = form.items(pa.table({"t": pa.array([value, *[0] * others, None], counted).cast(type_)}), [])
+        written = form.items(
+            [(pa.table({"t": pa.array([value, *[0] * others, None], counted).cast(type_)}), [])], AT_ONCE
+        )
         leaves = etree.fromstring(b"".join([b"<r>", *written, b"</r>"])).iter("t")
         read = pa.array([Domain(kind).read(str(leaf.text)) for leaf in leaves], type_).cast(counted)
         assert Counter(read.to_pylist()) == Counter([value, *[0] * others])
     for value in beyond:
         with pytest.raises(QueryError, match="column t lies beyond the years 1 to 9999"):
-            form.items(pa.table({"t": pa.array([value, *[0] * others], counted).cast(type_)}), [])
+            form.items([(pa.table({"t": pa.array([value, *[0] * others], counted).cast(type_)}), [])], AT_ONCE)
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
@@ -198,13 +201,13 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     for bad in (b"\xff", b"\xed\xa0\x80", b"\xc0\x80"):
         texts = pa.array([b"a", bad]).cast(pa.binary()).view(pa.string())
         with pytest.raises(QueryError, match="column t is no UTF-8 text"):
-            form.items(pa.table({"t": texts}), [])
+            form.items([(pa.table({"t": texts}), [])], AT_ONCE)
 
 
 def test_a_punctuation_that_xml_cannot_carry_is_refused() -> None:
     schema = Schema.parse("t STRING")
     with pytest.raises(QueryError, match="a punctuation of the result cannot be written"):
-        DocumentForm(schema, "row", "rows").items(None, [Punctuation.parse("<\x01>", schema)])
+        DocumentForm(schema, "row", "rows").items([(None, [Punctuation.parse("<\x01>", schema)])], AT_ONCE)
 
 
 ASKED = """

@@ -23,6 +23,7 @@ from punct_ns.xml_form import PUNCT_NS
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.json_text import objects_text
+from xmlstream.sink.sink import AT_ONCE
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.table_forms import CsvForm, JsonForm, ParquetForm
 from xmlstream.sink.target import Target
@@ -67,12 +68,12 @@ def test_parquet_says_what_is_final_beside_its_rows() -> None:
     closed = [Punctuation.parse("<*, [,17]>", schema), Punctuation.parse('<"é", *>', schema)]
     form = ParquetForm(schema)
     table = pa.table({"sid": ["b", "a"], "hour": pa.array([1, 2], pa.int32())})
-    document = pq.read_table(pa.BufferReader(_bytes(form.document(table, closed, Exactness.EXACT))))
+    document = pq.read_table(pa.BufferReader(_bytes(form.document([(table, closed)], Exactness.EXACT, AT_ONCE))))
     assert document.to_pylist() == [{"sid": "a", "hour": 2}, {"sid": "b", "hour": 1}]
     assert [Punctuation.parse(text, schema) for text in json.loads(document.schema.metadata[b"punctuations"])] == closed
-    alone = pq.read_table(pa.BufferReader(_bytes(form.document(None, closed, Exactness.INEXACT))))
+    alone = pq.read_table(pa.BufferReader(_bytes(form.document([(None, closed)], Exactness.INEXACT, AT_ONCE))))
     assert (alone.num_rows, alone.schema.metadata[b"exact"]) == (0, b"false")
-    assert form.document(None, [], Exactness.EXACT) == ()
+    assert form.document([(None, [])], Exactness.EXACT, AT_ONCE) == ()
 
 
 def test_what_csv_and_json_cannot_carry_is_refused() -> None:
@@ -80,8 +81,8 @@ def test_what_csv_and_json_cannot_carry_is_refused() -> None:
         JsonForm(Schema.parse("a ARRAY<INT>"))
     form = CsvForm(Schema.parse("s STRING"))
     with pytest.raises(QueryError, match="a value of s has a line break"):
-        form.document(pa.table({"s": ["a", "b\nc"]}), [], Exactness.EXACT)
-    assert form.document(None, [], Exactness.EXACT) == ()
+        form.document([(pa.table({"s": ["a", "b\nc"]}), [])], Exactness.EXACT, AT_ONCE)
+    assert form.document([(None, [])], Exactness.EXACT, AT_ONCE) == ()
 
 
 @pytest.mark.parametrize(

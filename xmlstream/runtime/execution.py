@@ -12,18 +12,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from operators.state.behaviour import Slice, advance
 from operators.state.purge_after import PurgeAfter
+from punct_ns.lifespan import Bound
+from punct_ns.punctuation import Punctuation
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.dead_letters import with_elements
 from sources.xml.spark.staged_rows import StagedRange
+from xmlstream.plan.copies import copies
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.findings import OVERDUE, Noticed
@@ -34,10 +39,29 @@ from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.sink import Draft, Sink
+from xmlstream.sink.sink import Draft, Moment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one walk made.
+
+    Attributes:
+        slices: What each source and operator handed on.
+        tables: The tuples of the results, computed.
+        outs: How many tuples each handed on.
+    """
+
+    slices: dict[Node, Slice]
+    tables: dict[Node, pa.Table | None]
+    outs: dict[Node, int]
+
+    def result(self, node: Node) -> tuple[pa.Table | None, Sequence[Punctuation]]:
+        """The tuples and the punctuations of a result."""
+        return self.tables[node], self.slices[node].punctuations
 
 
 class QueryStopped(Exception):
@@ -84,6 +108,10 @@ class Execution:
                 self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
             elif isinstance(node.operator, Static):
                 self._source_inputs[node] = StaticInput(spark, node.operator, state)
+        self._sources = {
+            self._names[node]: source for node, source in self._source_inputs.items() if isinstance(source, SourceInput)
+        }
+        self._copies = [copies(result, self._names) for result in self._results]
         if latest:
             on_commit(latest)
 
@@ -113,24 +141,25 @@ class Execution:
             self._states.settle()
 
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
-        slices: dict[Node, Slice] = {}
-        observed: dict[Node, Observation] = {}
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
-        self._states.begin(slice_id, now)
-        came = self._came(slice_id, ranges)
-        for node in self._states:
-            slice_ = came[node] if node in came else self._advanced(node, slice_id, slices, ranges)
-            slices[node] = counted_later(slice_, node, observed)
-        tables = {node: computed_table(slices[node], node) for node in self._results}
+        self._states.begin(slice_id, now, self._has_closed)
+        parts = [self._part(slice_id, ranges)]
+        while any(isinstance(source, SourceInput) and source.has_more for source in self._source_inputs.values()):
+            self._states.end(self._has_closed)
+            parts.append(self._part(slice_id, None))
+        self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
-            sink.draft(slice_id, tables[node], slices[node].punctuations, self._exactness(below, noticed))
-            for sink, node, below in zip(self._sinks, self._results, self._below, strict=True)
+            sink.draft(
+                slice_id, [part.result(node) for part in parts], self._exactness(below, noticed), Moment(now, names)
+            )
+            for sink, node, below, names in zip(self._sinks, self._results, self._below, self._copies, strict=True)
         ]
         closed = all(source.closed for source in self._source_inputs.values())
-        outs = {node: tuple_count(slices[node], node, observed, tables) for node in slices}
-        operators = tuple(self._report(node, slices, outs) for node in slices)
+        outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
+        said = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
+        operators = tuple(self._report(node, said, outs) for node in self._states)
         whole = self._checkpoint.is_whole(slice_id)
         report = SliceReport(
             slice=slice_id,
@@ -171,6 +200,32 @@ class Execution:
                 behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
         return dict(behind)
 
+    def _part(self, slice_id: int, ranges: Sequence[StagedRange] | None) -> _Part:
+        """One walk over all operators: the slice, or what of it follows the end of lifespans, with no new ranges."""
+        slices: dict[Node, Slice] = {}
+        observed: dict[Node, Observation] = {}
+        came = self._came(slice_id, ranges)
+        for node in self._states:
+            slice_ = came[node] if node in came else self._advanced(node, slices)
+            slices[node] = counted_later(slice_, node, observed)
+        tables = {node: computed_table(slices[node], node) for node in self._results}
+        return _Part(slices, tables, {node: tuple_count(slices[node], node, observed, tables) for node in slices})
+
+    def _has_closed(self, bound: Bound) -> bool:
+        """Whether the stream of a bound has closed all below it."""
+        source = self._sources.get(bound.stream)
+        return source is not None and source.has_closed(bound)
+
+    def _write_letters(self, slice_id: int, ranges: Sequence[StagedRange]) -> None:
+        """The dead letters of operators."""
+        for node, state in self._states.items():
+            if node in self._source_inputs:
+                continue
+            letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
+            name = self._names[node]
+            every = ({"source": name, **letter} for letter in chain(letters, state.overdue_letters()))
+            write_letters(self._dead_letters, name, slice_id, every)
+
     def _exactness(self, below: Set[str], noticed: Noticed) -> Exactness:
         """That of the result of these operators, with what was noticed in the slice in hand."""
         if below.isdisjoint(noticed.overdue):
@@ -188,15 +243,20 @@ class Execution:
                 found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
         return found
 
-    def _came(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
-        """The slices of the sources; what a partition says of values that are its own, all partitions have said."""
+    def _came(self, slice_id: int, ranges: Sequence[StagedRange] | None) -> dict[Node, Slice]:
+        """The slices of the sources, without ranges their next parts.
+
+        What a partition says of values that are its own, all partitions have said.
+        """
         came: dict[Node, Slice] = {}
         partitions: dict[str, dict[Node, SourceInput]] = {}
         for node, source in self._source_inputs.items():
             if isinstance(source, StaticInput):
-                came[node] = source.slice()
+                came[node] = source.slice() if ranges is not None else Slice(None)
                 continue
-            came[node] = source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
+            name = self._names[node]
+            own = None if ranges is None else [r for r in ranges if r.source == name]
+            came[node] = source.part() if own is None else source.slice(slice_id, own)
             if isinstance(node.operator, Scan) and (of := node.operator.options.partition_of):
                 partitions.setdefault(of, {})[node] = source
         for those in partitions.values():
@@ -204,15 +264,12 @@ class Execution:
                 came[node] = source.hear(came[node], [other for other in those.values() if other is not source])
         return came
 
-    def _advanced(self, node: Node, slice_id: int, slices: dict[Node, Slice], ranges: Sequence[StagedRange]) -> Slice:
+    def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
         """The slice that an operator hands on."""
-        state, name = self._states[node], self._names[node]
         if isinstance(node.operator, Scan | Static | Results):
-            raise AssertionError(f"{name} is no operator")
+            raise AssertionError(f"{self._names[node]} is no operator")
+        state = self._states[node]
         slice_ = advance(node.operator, [slices[n] for n in node.inputs], state)
-        letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
-        every = ({"source": name, **letter} for letter in chain(letters, state.overdue_letters()))
-        write_letters(self._dead_letters, name, slice_id, every)
         if node in self._shared and slice_.tuples is not None:
             # What several read is computed once.
             return Slice(state.computed(slice_.tuples), slice_.punctuations)
@@ -232,22 +289,18 @@ class Execution:
         self._checkpoint.clear_stage()
         self._on_commit(record)
 
-    def _report(self, node: Node, slices: dict[Node, Slice], outs: dict[Node, int]) -> OperatorReport:
+    def _report(self, node: Node, said: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]
         is_source = node in self._source_inputs
-        punctuations_out = len(slices[node].punctuations)
-        if is_source:
-            punctuations_in = self._source_inputs[node].punctuations
-        else:
-            punctuations_in = sum(len(slices[n].punctuations) for n in node.inputs)
+        came = self._source_inputs[node].punctuations if is_source else sum(said[n] for n in node.inputs)
         return OperatorReport(
             name=self._names[node],
             tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),
             tuples_out=outs[node],
             kept=state.rows,
             purged=state.purged,
-            punctuations_in=punctuations_in,
-            punctuations_out=punctuations_out,
+            punctuations_in=came,
+            punctuations_out=said[node],
             punctuations_held=state.punctuations_held,
             overdue=state.overdue,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from operators.state.operator_state import OperatorState
 from operators.state.purge_after import PurgeAfter
 from operators.state.segments import SegmentStore
 from punct_ns.errors import StateError
+from punct_ns.lifespan import Bound
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 from xmlstream.runtime.source_input import SourceInput
 from xmlstream.runtime.static_input import StaticInput
@@ -51,11 +52,16 @@ class PlanState(dict[Node, OperatorState]):
                 raise StateError(f"in the checkpoint {checkpoint}, of {name}, {error.what}", hint=error.hint) from None
             store.retain(_segments(recorded))
 
-    def begin(self, slice_id: int, time: datetime) -> None:
-        """A slice begins, at its recorded time."""
+    def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:
+        """A slice begins, at its recorded time; `has_closed` says whether a stream has closed what is below a bound."""
         for node, state in self.items():
             self._stores[node].begin(slice_id)
-            state.begin(time, slice_id)
+            state.begin(time, slice_id, has_closed)
+
+    def end(self, has_closed: Callable[[Bound], bool]) -> None:
+        """Another part of the slice begins, in which the keys are new whose lifespans have ended."""
+        for state in self.values():
+            state.end(has_closed)
 
     def record(self, whole: bool) -> dict[str, Any]:
         """What the slice changed (`whole`: everything), by the nodes' names, for its commit."""

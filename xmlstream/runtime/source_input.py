@@ -3,18 +3,22 @@
 Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
 against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file
 where they suffice, else column by column. The check sees every attribute that a punctuation restricts, whatever columns
-the query reads.
+the query reads. Where lifespans end within a slice, and keys come again, the slice has parts, which follow one another
+as slices do.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 
 from operators.state.behaviour import Slice, Tuples
@@ -23,12 +27,14 @@ from operators.state.operator_state import OperatorState
 from operators.state.parquet_files import parquet_files
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
+from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
 from sources.xml.grammar.closed_strings import closed_string_tuples
-from sources.xml.grammar.partition_punctuations import partition_punctuations, said_of_partitions
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations
+from sources.xml.grammar.lifespans import begun_punctuations, has_closed, have_lifespans, judged, parted_file
+from sources.xml.grammar.partition_punctuations import of_own_values, said_of_partitions
 from sources.xml.grammar.restricted import also_restricted
 from sources.xml.grammar.violations import LateTuple, file_without, late_tuple_rows, late_tuples, missing_attributes
 from sources.xml.parser.findings import Findings
@@ -39,6 +45,9 @@ from xmlstream.runtime.zone_maps import may_match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,10 @@ class SourceInput:
         self.shared = Shared()
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
-        self._said = state.heard("said")
+        self._said, self._state = state.heard("said"), state
+        self._pieces: list[_Piece] = []
+        self._letters: list[dict[str, Any]] = []
+        self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._called = dead_letters, called
         self._restricted, self._file = frozenset[str](), restricted
         said = {self._schema[i].name for p in self._said.set for i in p.restricted}
@@ -96,10 +108,10 @@ class SourceInput:
     @property
     def closed(self) -> bool:
         """The source has said that no tuple follows."""
-        return self._said.set.is_all
+        return self._said.lasting.is_all
 
     def slice(self, slice_id: int, ranges: Sequence[StagedRange]) -> Slice:
-        """The slice of these ranges.
+        """The slice of these ranges, or its first part: up to where a tuple opens the next life of a key.
 
         Raises:
             MalformedInput: an item cannot be read, and the source's mode is FAILFAST, or a document is not well-formed.
@@ -107,35 +119,59 @@ class SourceInput:
         """
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
-        letters: list[dict[str, Any]] = []
+        in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
+        self._slice, self._pieces = slice_id, [_Piece.of(range_) for range_ in in_order]
+        self._letters.clear()
+        malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
+        self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
+        self._unread = sum(
+            row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist()
+        )
+        self._noticed = sum((r.findings for r in ranges), Findings())
+        self._of_partitions = said_of_partitions(self._noticed.said, self._options.partitioned_by)
+        return self.part()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the slice in hand has another part."""
+        return bool(self._pieces)
+
+    def part(self) -> Slice:
+        """The next part of the slice in hand; nothing where there is none. What is raised is as for `slice`."""
         paths: list[str] = []
         tuples = 0
         new: list[Punctuation] = []
         shared: list[Punctuation] = []
-        for range_ in sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position):
-            bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-            if range_.path is not None:
-                path, late = self._grammatical(range_)
-                bad += late_tuple_rows(late, range_.part)
-                tuples += range_.tuples - len(late)
-                paths += [str(path)] if path is not None else []
-            letters += self._told(sorted(bad, key=itemgetter("_position")))
-            if range_.punctuations is not None:
-                new += self._said.absorb(coalesced_punctuations(range_.punctuations, self._options.schema))
-                self._note_restricted(also_restricted(range_.punctuations, self._restricted))
+        while self._pieces:
+            piece = self._pieces.pop(0)
+            piece, rest = self._judged(piece if piece.is_judged else self._grammatical(piece))
+            self._letters += self._told(sorted(piece.bad, key=itemgetter("_position")))
+            if piece.path is not None:
+                tuples += piece.tuples
+                paths.append(str(piece.path))
+            if piece.punctuations is not None:
+                said = begun_punctuations(piece.punctuations, self._begun, self._options)
+                new += self._said.absorb(said)
+                self._note_restricted(also_restricted(piece.punctuations, self._restricted))
                 if keys := self._options.partitioned_by:
-                    shared += partition_punctuations(range_.punctuations, self._options.schema, keys)
-        write_letters(self._dead_letters, self._called, slice_id, letters)
-        malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
-        self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
-        unread = sum(row != "ungrammatical" for r in ranges if r.malformed for row in r.malformed["kind"].to_pylist())
-        aside = {"malformed": unread, "ungrammatical": self.set_aside - unread}
-        self.findings = sum((r.findings for r in ranges), Findings(aside=aside))
-        self.shared = Shared(shared, said_of_partitions(self.findings.said, self._options.partitioned_by))
+                    own = of_own_values(piece.punctuations, keys)
+                    shared += begun_punctuations(own, self._begun, self._options) if own.num_rows else ()
+            if rest is not None:
+                self._pieces.insert(0, rest)
+                break
+        if not self._pieces:
+            write_letters(self._dead_letters, self._called, self._slice, self._letters)
+        aside = {"malformed": self._unread, "ungrammatical": self.set_aside - self._unread}
+        self.findings = self._noticed + Findings(aside=aside)
+        self.shared, self._of_partitions = Shared(shared, self._of_partitions), {}
         if not paths:
             return Slice(None, tuple(new))
         # One scan over all that the tasks have written down; to read it twice computes nothing twice.
         return Slice(Tuples(self._read(paths), tuples, computed=True), tuple(new))
+
+    def has_closed(self, bound: Bound) -> bool:
+        """Whether the source has said that nothing comes that is below a bound of it."""
+        return has_closed(self._said.set, bound)
 
     def hear(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
         """The slice with what the other partitions have said in it of values that are theirs alone.
@@ -146,7 +182,8 @@ class SourceInput:
         if not shared:
             return slice_
         self._note_restricted({self._schema[i].name for p in shared for i in p.restricted})
-        self.findings = sum((Findings(said=other.shared.said) for other in others), self.findings)
+        said = sum((Findings(said=other.shared.said) for other in others), Findings())
+        self._noticed, self.findings = self._noticed + said, self.findings + said
         return Slice(slice_.tuples, (*slice_.punctuations, *self._said.absorb(shared)))
 
     def _read(self, paths: Sequence[str]) -> DataFrame:
@@ -177,25 +214,68 @@ class SourceInput:
             return MEND
         return f"by partitionedBy {', '.join(keys)} what one partition says of a value holds for all; or {MEND}"
 
-    def _grammatical(self, range_: StagedRange) -> tuple[Path | None, list[LateTuple]]:
-        """The file of the range's tuples without those that something said before matches, if any are left; and these.
+    def _grammatical(self, piece: _Piece) -> _Piece:
+        """The tuples without those that something said before matches, which are bad; of lifespans nothing is said yet.
 
         Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
         """
-        assert range_.path is not None
-        path, said, on_disk = Path(range_.path), list(self._said.set), self._said.on_disk
+        piece = replace(piece, is_judged=True)
+        if piece.path is None:
+            return piece
+        path, said, on_disk = piece.path, list(self._said.set), self._said.on_disk
         if not may_match(path, said, self._schema):
             said = []
         there = pq.read_schema(path).names if on_disk else ()
         unread = frozenset(name for i in on_disk if (name := self._schema[i].name) not in there)
         if names := unread | missing_attributes(path, said, self._options):
-            path = staged_again(range_, names)
-        late = late_tuples(path, said, self._options) if said else []
+            path = staged_again(piece.range, names)
+        lasting = list(self._said.lasting) if said and self._said.passes else said
+        late = late_tuples(path, lasting, self._options) if lasting else []
         if on_disk:
             others = closed_string_tuples(path, on_disk, self._said.closes, self._schema)
             late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
             late = late[:1] if self._options.ungrammatical == "fail" else late
-        return (file_without(path, [one.position for one in late]) if late else path), late
+        return self._without(replace(piece, path=path), late)
+
+    def _judged(self, piece: _Piece) -> tuple[_Piece, _Piece | None]:
+        """The tuples without those that a punctuation matches which holds; and the rest, from a key's next life on."""
+        if piece.path is None or not (self._said.passes or have_lifespans(piece.punctuations)):
+            return piece, None
+        found = judged(
+            piece.path,
+            self._said.passing,
+            piece.punctuations,
+            self._said.set,
+            self._begun,
+            lambda lifespan, closed: lifespan.is_over(self._now, lambda bound: self._is_closed(bound, closed)),
+            self._options,
+        )
+        rest = None
+        if found.cut is not None:
+            piece, rest = piece.parted(found.cut)
+        return self._without(piece, found.late), rest
+
+    @property
+    def _now(self) -> datetime:
+        """The slice's recorded time."""
+        assert self._state.time is not None
+        return self._state.time
+
+    def _begun(self, lifespan: Lifespan) -> Lifespan:
+        """The lifespan of what comes in this slice."""
+        return lifespan.begun(self._now, self._called)
+
+    def _is_closed(self, bound: Bound, closed: PunctuationSet) -> bool:
+        return bound.stream == self._called and has_closed(closed, bound)
+
+    def _without(self, piece: _Piece, late: Sequence[LateTuple]) -> _Piece:
+        """Without ungrammatical tuples, which are bad."""
+        if not late:
+            return piece
+        assert piece.path is not None
+        path = file_without(piece.path, [one.position for one in late])
+        bad = [*piece.bad, *late_tuple_rows(late, piece.range.part)]
+        return replace(piece, path=path, tuples=piece.tuples - len(late), bad=bad)
 
     def _note_restricted(self, names: Collection[str]) -> None:
         """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
@@ -204,6 +284,49 @@ class SourceInput:
             make_directory(self._file.parent)
             write_atomically(self._file, json.dumps(sorted(known)))
         self._restricted = known
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What is left of a range.
+
+    Attributes:
+        range: The range.
+        path: The file of its tuples, None without any.
+        tuples: How many there are.
+        punctuations: Its punctuations, with their positions.
+        bad: What could not be read, or comes too late.
+        is_judged: Whether its tuples were held against what had been said for ever.
+    """
+
+    range: StagedRange
+    path: Path | None
+    tuples: int
+    punctuations: pa.Table | None
+    bad: list[dict[str, Any]]
+    is_judged: bool = False
+
+    @staticmethod
+    def of(range_: StagedRange) -> _Piece:
+        """All of it."""
+        bad = range_.malformed.to_pylist() if range_.malformed is not None else []
+        path = None if range_.path is None else Path(range_.path)
+        return _Piece(range_, path, range_.tuples, range_.punctuations, bad)
+
+    def parted(self, position: int) -> tuple[_Piece, _Piece]:
+        """What stands before a position, and what stands from there on."""
+        assert self.path is not None
+        first, second = parted_file(self.path, position)
+        before = 0 if first is None else pq.read_metadata(first).num_rows
+        said: list[pa.Table | None] = [None, None]
+        if self.punctuations is not None:
+            behind = pc.greater_equal(self.punctuations[POSITION], position)
+            said = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
+        bad = [[row for row in self.bad if (row["_position"] >= position) == late] for late in (False, True)]
+        return (
+            replace(self, path=first, tuples=before, punctuations=said[0], bad=bad[0]),
+            replace(self, path=second, tuples=self.tuples - before, punctuations=said[1], bad=bad[1]),
+        )
 
 
 def write_letters(directory: Path, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:

@@ -11,12 +11,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 from operators.state.durable import checksum_text
-from punct_ns.punctuation import Punctuation
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.sink import Draft, Form
+from xmlstream.sink.sink import AT_ONCE, Draft, Form, Moment, Part
 
 _NAME = re.compile(r"slice-(\d+)\.(?:xml|parquet|csv|json)")
 
@@ -41,19 +38,19 @@ class DirectorySink:
     def draft(
         self,
         slice_id: int,
-        tuples: pa.Table | None,
-        punctuations: Sequence[Punctuation],
+        parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
+        written: Moment = AT_ONCE,
     ) -> Draft | None:
         """Writes `.slice-…`, if the form has anything to say of the slice."""
-        parts = self._form.document(tuples, punctuations, exactness)
-        if not parts:
+        pieces = self._form.document(parts, exactness, written)
+        if not pieces:
             return None
         name = f"slice-{slice_id:09d}{self._form.suffix}"
         length = crc = 0
         with (self._directory / f".{name}").open("wb") as file:
-            for part in parts:
-                length, crc = length + file.write(part), zlib.crc32(part, crc)
+            for piece in pieces:
+                length, crc = length + file.write(piece), zlib.crc32(piece, crc)
         return Draft(name, checksum_text(length, crc))
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -13,7 +11,7 @@ from punct_ns.window_attributes import leaves
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.exactness import INEXACT, Exactness
 from xmlstream.sink.row_order import in_row_order
-from xmlstream.sink.sink import Bytes
+from xmlstream.sink.sink import Bytes, Moment, Part
 from xmlstream.sink.writable import leaf_of, require_writable
 from xmlstream.sink.xml_text import REPLACE, rows_text
 
@@ -32,11 +30,9 @@ class DocumentForm:
 
     suffix = ".xml"
 
-    def document(
-        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
-    ) -> Sequence[Bytes]:
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A well-formed document; one without items where the result is not exact from here on."""
-        items = self.items(tuples, punctuations)
+        items = self.items(parts, written)
         if not items and exactness is not Exactness.LOST:
             return ()
         return (self.head(exactness), *items, self.tail)
@@ -45,20 +41,23 @@ class DocumentForm:
         """The root's start tag, and what is before it."""
         return self._head + (b"" if exactness is Exactness.EXACT else INEXACT) + b">\n"
 
-    def items(self, tuples: pa.Table | None, punctuations: Sequence[Punctuation]) -> list[Bytes]:
-        """The elements of a slice, tuples first.
+    def items(self, parts: Sequence[Part], written: Moment) -> list[Bytes]:
+        """The elements of a slice, of each part the tuples first.
 
         Raises:
             QueryError: A value cannot be written so that it is read again.
         """
         rows: list[Bytes] = []
-        if tuples is not None:
-            rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
-        rows += [self._punctuation(p) for p in punctuations]
+        for tuples, punctuations in parts:
+            if tuples is not None:
+                rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
+            rows += [self._punctuation(p, written) for p in punctuations]
         return rows
 
-    def _punctuation(self, punctuation: Punctuation) -> bytes:
+    def _punctuation(self, punctuation: Punctuation, written: Moment) -> bytes:
+        lives = punctuation.lifespan
+        lifespan = None if lives is None else lives.written(written.now, written.names)
         try:
-            return write_element(punctuation, self.row_tag, PREFIX, self._leaves).encode() + b"\n"
+            return write_element(punctuation, self.row_tag, PREFIX, self._leaves, lifespan).encode() + b"\n"
         except ValueError as error:
             raise QueryError(f"a punctuation of the result cannot be written: {error}", hint=REPLACE) from None

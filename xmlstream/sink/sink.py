@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -13,6 +14,30 @@ from punct_ns.punctuation import Punctuation
 from xmlstream.sink.exactness import Exactness
 
 Bytes: TypeAlias = bytes | pa.Buffer
+
+
+Part: TypeAlias = tuple[pa.Table | None, Sequence[Punctuation]]
+"""Tuples of a result, and the punctuations that follow them; a slice has one, or more where lifespans end in it."""
+
+_BEGIN = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a slice is written, by its recorded time, and what attributes of sources are called in the result."""
+
+    now: datetime = _BEGIN
+    names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+AT_ONCE = Moment()
+"""Whenever: of what has no lifespan."""
+
+
+def together(parts: Sequence[Part]) -> Part:
+    """All tuples, and all punctuations, where their order cannot be said."""
+    tables = [tuples for tuples, _ in parts if tuples is not None]
+    return pa.concat_tables(tables) if tables else None, [p for _, said in parts for p in said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +54,9 @@ class Sink(Protocol):
     def draft(
         self,
         slice_id: int,
-        tuples: pa.Table | None,
-        punctuations: Sequence[Punctuation],
+        parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
+        written: Moment = AT_ONCE,
     ) -> Draft | None:
         """Writes a slice where nobody sees it; None where there is nothing to write."""
 
@@ -55,9 +80,7 @@ class Form(Protocol):
     def suffix(self) -> str:
         """What the names of such documents end in, with the dot."""
 
-    def document(
-        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
-    ) -> Sequence[Bytes]:
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """The bytes of a document; none where there is nothing to say.
 
         Raises:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
-from punct_ns.punctuation import Punctuation
 from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.sink import Bytes, Draft
+from xmlstream.sink.sink import AT_ONCE, Bytes, Draft, Moment, Part
 from xmlstream.sink.standard_output import Written
 
 
@@ -30,12 +27,12 @@ class StreamSink:
     def draft(
         self,
         slice_id: int,
-        tuples: pa.Table | None,
-        punctuations: Sequence[Punctuation],
+        parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
+        written: Moment = AT_ONCE,
     ) -> Draft | None:
         """Holds the slice's elements back."""
-        self._items, self._exactness = self._form.items(tuples, punctuations), exactness
+        self._items, self._exactness = self._form.items(parts, written), exactness
         if self._open and exactness is Exactness.LOST:
             self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
         return None

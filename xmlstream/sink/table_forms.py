@@ -14,7 +14,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from punct_ns.errors import QueryError
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from xmlstream.sink.column_text import plain, text_of
@@ -22,7 +21,7 @@ from xmlstream.sink.dictionary_encoding import pc
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.json_text import objects_text
 from xmlstream.sink.row_order import in_row_order
-from xmlstream.sink.sink import Bytes
+from xmlstream.sink.sink import Bytes, Moment, Part, together
 from xmlstream.sink.writable import require_text_types
 
 PUNCTUATIONS = b"punctuations"
@@ -47,10 +46,9 @@ class ParquetForm:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def document(
-        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
-    ) -> Sequence[Bytes]:
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; one without rows where there are punctuations only."""
+        tuples, punctuations = together(parts)
         if tuples is None or not tuples.num_rows:
             if not punctuations and exactness is not Exactness.LOST:
                 return ()
@@ -72,10 +70,9 @@ class CsvForm:
     def __init__(self, schema: Schema) -> None:
         require_text_types(schema)
 
-    def document(
-        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
-    ) -> Sequence[Bytes]:
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; none without tuples."""
+        tuples, _ = together(parts)
         if tuples is None or not tuples.num_rows:
             return ()
         rows = _rows(tuples)
@@ -104,8 +101,7 @@ class JsonForm:
     def __init__(self, schema: Schema) -> None:
         require_text_types(schema)
 
-    def document(
-        self, tuples: pa.Table | None, punctuations: Sequence[Punctuation], exactness: Exactness
-    ) -> Sequence[Bytes]:
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; none without tuples."""
+        tuples, _ = together(parts)
         return (objects_text(_rows(tuples)),) if tuples is not None and tuples.num_rows else ()

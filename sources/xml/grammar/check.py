@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from punct_ns.grammar import Offence
+from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import POSITION
+from punct_ns.slices import LIFESPAN, POSITION
 from punct_ns.xml_form import punctuation_from_texts
+from sources.xml.grammar.lifespans import has_closed
 from sources.xml.grammar.violations import violating_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings import Findings
@@ -48,17 +51,49 @@ def check_grammar(options: SourceOptions) -> GrammarFindings:
 
 
 def _first_violation(reading: Reading, options: SourceOptions) -> Offence | None:
-    closed = PunctuationSet(options.schema)
+    closed, passing = PunctuationSet(options.schema), _Passing(options)
     told: list[tuple[int, Punctuation]] = []
     for window in _windows(reading):
         tuples = pa.Table.from_batches([parsed.tuples for parsed in window])
-        for parsed in window:
-            # A punctuation that is covered already cannot be the first to match anything.
-            told += [(at, p) for at, p in _said(parsed, options) if closed.add(p)]
-        found = violating_rows(tuples, told, options.schema)
-        if len(found):
-            return _violation(tuples.slice(found[0], 1), told, options, window)
+        new = [said for parsed in window for said in _said(parsed, options)]
+        # A punctuation that is covered already cannot be the first to match anything.
+        told += [(at, p) for at, p in new if p.lifespan is None and closed.add(p)]
+        passing.add(new)
+        for row in violating_rows(tuples, [*told, *passing.told], options.schema):
+            found = _violation(tuples.slice(row, 1), [*told, *passing.told], options, window, passing)
+            if found is not None:
+                return found
+        passing.forget()
     return None
+
+
+class _Passing:
+    """What has a lifespan, of what was said, with the positions; a duration does not end while a file is checked."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.told: list[tuple[int, Punctuation]] = []
+        self._closed = PunctuationSet(options.schema)
+        self._closing: deque[tuple[int, Punctuation]] = deque()
+
+    def add(self, said: Sequence[tuple[int, Punctuation]]) -> None:
+        """A window's punctuations."""
+        self.told += [(at, p) for at, p in said if p.lifespan is not None]
+        if self.told:
+            self._closing += said
+        else:
+            self._closed.add_all(p for _, p in said)
+
+    def holds(self, p: Punctuation, position: int) -> bool:
+        """Whether it has not ended before a position; positions are asked for in their order."""
+        while self._closing and self._closing[0][0] < position:
+            self._closed.add(self._closing.popleft()[1].lasting(None))
+        return p.lifespan is None or not any(has_closed(self._closed, bound) for bound in p.lifespan.bounds)
+
+    def forget(self) -> None:
+        """A window is done: what has ended is forgotten."""
+        self._closed.add_all(p.lasting(None) for _, p in self._closing)
+        self._closing.clear()
+        self.told = [(at, p) for at, p in self.told if self.holds(p, 0)]
 
 
 def _windows(reading: Reading) -> Iterator[list[Parsed]]:
@@ -74,13 +109,21 @@ def _windows(reading: Reading) -> Iterator[list[Parsed]]:
 
 def _said(parsed: Parsed, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
     columns = [parsed.punctuations[name].to_pylist() for name in (POSITION, *options.schema.names)]
-    for position, *texts in zip(*columns, strict=True):
-        yield position, punctuation_from_texts(texts, options.schema)
+    said = parsed.punctuations
+    lifespans = said[LIFESPAN].to_pylist() if LIFESPAN in said.schema.names else [None] * said.num_rows
+    for lifespan, (position, *texts) in zip(lifespans, zip(*columns, strict=True), strict=True):
+        p = punctuation_from_texts(texts, options.schema)
+        yield position, p if lifespan is None else p.lasting(Lifespan.read(lifespan, options.schema))
 
 
 def _violation(
-    row: pa.Table, told: list[tuple[int, Punctuation]], options: SourceOptions, window: list[Parsed]
-) -> Offence:
+    row: pa.Table,
+    told: list[tuple[int, Punctuation]],
+    options: SourceOptions,
+    window: list[Parsed],
+    passing: _Passing,
+) -> Offence | None:
+    """The offence of a tuple that punctuations before it match; None where these have ended."""
     (values,) = row.to_pylist()
     position = values.pop(POSITION)
     pairs = zip(values.values(), options.schema, strict=True)
@@ -88,7 +131,11 @@ def _violation(
         value if value is None or attribute.domain.opaque else attribute.domain.normal(value)
         for value, attribute in pairs
     )
-    at, broken = next((at, p) for at, p in told if at < position and p.matches(normal))
+    matching = ((at, p) for at, p in told if at < position and p.matches(normal))
+    first = next(((at, p) for at, p in matching if passing.holds(p, position)), None)
+    if first is None:
+        return None
+    at, broken = first
     piece = next(parsed for parsed in window if position in parsed.tuples[POSITION].to_numpy())
     where = original(piece, position, options)
     return Offence(normal, position, broken, at, where.document, where.line, where.column)

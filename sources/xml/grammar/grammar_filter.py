@@ -1,7 +1,7 @@
 """The grammar filter of a range: takes out the tuples that a punctuation before them in the range matches.
 
-What was said before the range is not known to the task that parses it: the reader of the staged ranges looks after
-that.
+What was said before the range is not known to the task that parses it, nor when lifespans end: the reader of the staged
+ranges looks after that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pyarrow as pa
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION
+from sources.xml.grammar.lifespans import without_lifespans
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at, read_punctuation_columns
 from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, violating_rows
 from sources.xml.options.arrow_text import Longs
@@ -36,6 +37,7 @@ class GrammarFilter:
 
     def add(self, tuples: pa.RecordBatch, said: pa.RecordBatch) -> pa.Table | None:
         """The next piece; a table once there is enough for one."""
+        said = without_lifespans(said)
         self._tuples.append(tuples)
         self._count += tuples.num_rows
         if said.num_rows:

@@ -12,10 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
 from punct_ns.scheme import Term
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations
 
 pc: Any = pyarrow.compute
 
@@ -23,18 +20,17 @@ _OF_MANY = r"^(\*$|[\[(])"
 """What the text of a wildcard or of a range begins with; that of a constant which begins so is quoted."""
 
 
-def partition_punctuations(said: pa.Table, schema: Schema, keys: Sequence[str]) -> list[Punctuation]:
-    """Those punctuations of a staged range that restrict each key to a constant or a list, coalesced.
+def of_own_values(said: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Those punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
 
     Args:
-        said: Pattern texts, as in `coalesced_punctuations`.
-        schema: The attributes.
-        keys: Those that the partitions are made by.
+        said: The range's punctuations.
+        keys: The attributes that the partitions are made by.
     """
     for key in keys:
         of_many = pc.match_substring_regex(pc.cast(said[key], pa.string()), _OF_MANY)
         said = said.filter(pc.invert(pc.fill_null(of_many, True)))
-    return coalesced_punctuations(said, schema) if said.num_rows else []
+    return said
 
 
 def said_of_partitions(said: Mapping[str, int], keys: Sequence[str]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.slices import POSITION
+from punct_ns.slices import LIFESPAN, POSITION
 from sources.xml.options.source import SourceOptions
 
 pc: Any = pyarrow.compute
@@ -27,7 +27,7 @@ def also_restricted(said: pa.RecordBatch | pa.Table, columns: Collection[str]) -
     """The attributes beside those columns that punctuations restrict; `said` has their pattern texts."""
     if not said.num_rows:
         return frozenset()
-    others = (name for name in said.schema.names if name not in columns and name != POSITION)
+    others = (name for name in said.schema.names if name not in columns and name not in (POSITION, LIFESPAN))
     return frozenset(name for name in others if _is_restricted(said[name]))
 
 

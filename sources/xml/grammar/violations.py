@@ -8,7 +8,7 @@ tuples that have their constant. What was said before a staged file is held agai
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -146,9 +146,17 @@ class LateTuple:
     @staticmethod
     def of(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple:
         """The tuple with the first of the punctuations that matches it; one of them does."""
+        late = LateTuple.found(position, row, said, schema)
+        assert late is not None
+        return late
+
+    @staticmethod
+    def found(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple | None:
+        """The same; None where none does."""
         values = [_normal(row.get(a.name), a.domain) for a in schema]
         known = (p for p in said if all(schema[i].name in row for i in p.restricted))
-        return LateTuple(position, row, next(p for p in known if p.matches(values)))
+        broken = next((p for p in known if p.matches(values)), None)
+        return None if broken is None else LateTuple(position, row, broken)
 
 
 def _normal(value: Any, domain: Any) -> Any:
@@ -196,7 +204,7 @@ def missing_attributes(path: Path, said: Sequence[Punctuation], options: SourceO
     if not doubtful:
         return frozenset()
     as_far = [Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted if i in there}) for p in doubtful]
-    if not len(_late(path, as_far, options)):
+    if not len(_late(path, [(BEFORE_ALL, p) for p in as_far], options)):
         return frozenset()
     return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
 
@@ -209,7 +217,7 @@ def late_tuples(path: Path, said: Sequence[Punctuation], options: SourceOptions)
         said: Punctuations; what restricts attributes that the file has not (`missing_attributes`) is not looked at.
         options: Of the source.
     """
-    found = _late(path, said, options)
+    found = _late(path, [(BEFORE_ALL, p) for p in said], options)
     if not len(found):
         return []
     if options.ungrammatical == "fail":
@@ -218,16 +226,26 @@ def late_tuples(path: Path, said: Sequence[Punctuation], options: SourceOptions)
     return [LateTuple.of(row.pop(POSITION), row, said, options.schema) for row in rows]
 
 
-def _late(path: Path, said: Sequence[Punctuation], options: SourceOptions) -> Longs:
+def late_rows(
+    path: Path, said: PositionedPunctuations, options: SourceOptions
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The tuples of a staged file that a punctuation said before them matches, in order, with their positions."""
+    found = _late(path, said, options)
+    if len(found):
+        for row in pq.read_table(path, partitioning=None).take(found).to_pylist():
+            yield row.pop(POSITION), row
+
+
+def _late(path: Path, said: PositionedPunctuations, options: SourceOptions) -> Longs:
     """The rows, in order."""
     there = pq.read_schema(path).names
-    restricted = sorted({i for p in said for i in p.restricted if options.schema[i].name in there})
+    restricted = sorted({i for _, p in said for i in p.restricted if options.schema[i].name in there})
     attributes = [options.schema[i] for i in restricted]
     names = [*(attribute.name for attribute in attributes), POSITION]
     table = pq.read_table(path, columns=names, partitioning=None).select(names)
     kinds = [table.schema.field(a.name).type if a.domain.opaque else arrow_type(a.domain) for a in attributes]
     fields = [pa.field(name, kind) for name, kind in zip(names, [*kinds, pa.int64()], strict=True)]
-    return violating_rows(table.cast(pa.schema(fields)), [(BEFORE_ALL, p) for p in said], options.schema)
+    return violating_rows(table.cast(pa.schema(fields)), said, options.schema)
 
 
 def file_without(path: Path, positions: Sequence[int]) -> Path | None:

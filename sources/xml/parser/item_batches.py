@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from punct_ns.slices import POSITION
+from punct_ns.slices import LIFESPAN, POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.columns import ColumnReader
 from sources.xml.parser.item_texts import Items, ItemTexts
@@ -43,7 +43,8 @@ class ItemBatches:
         read: The attributes whose values are looked for.
         looked_at: Places of the attributes whose texts are needed: of those, and of what may be malformed beside them.
         tuple_schema: Of a batch of tuples: the attributes asked for, then `_position`.
-        punctuation_schema: Of a batch of punctuations: `_position`, then the pattern text of every attribute.
+        punctuation_schema: Of a batch of punctuations: `_position`, then the pattern text of every attribute; where any
+            has a lifespan, behind them the texts of these.
     """
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...], item: bytes, patterns: PatternReader) -> None:
@@ -102,10 +103,11 @@ class ItemBatches:
         batch = pa.RecordBatch.from_arrays([*shown, pa.array(positions.of(ordinals))], schema=self.tuple_schema)
         malformed = [replace(one, position=int(positions.of(np.array(one.position)))) for one in malformed]
         said = items.punctuations
-        punctuations = pa.RecordBatch.from_arrays(
-            [pa.array(positions.of(said.ordinal)), *self._patterns.quoted(said.columns)],
-            schema=self.punctuation_schema,
-        )
+        *patterns, lifespans = self._patterns.quoted(said.columns)
+        at_ = pa.array(positions.of(said.ordinal))
+        punctuations = pa.RecordBatch.from_arrays([at_, *patterns], schema=self.punctuation_schema)
+        if lifespans.null_count < len(lifespans):
+            punctuations = punctuations.append_column(LIFESPAN, lifespans)
         if implied:
             punctuations = self._with(punctuations, positions.implied, implied)
         length = items.count + len(implied)
@@ -127,8 +129,14 @@ class ItemBatches:
         columns = [positions, *zip(*(one.texts for one in implied), strict=True)]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self.punctuation_schema, strict=True)]
         more = pa.RecordBatch.from_arrays(arrays, schema=self.punctuation_schema)
-        both = pa.Table.from_batches([punctuations, more]).sort_by(POSITION)
+        both = concatenated([punctuations, more], self.punctuation_schema).sort_by(POSITION)
         return both.combine_chunks().to_batches()[0]
+
+
+def concatenated(said: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The punctuations of several batches, of some of which some have lifespans."""
+    tables = [schema.empty_table(), *(pa.Table.from_batches([batch]) for batch in said)]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, ColumnReader]:

@@ -45,7 +45,8 @@ class ItemParser:
         self._looked_at = self.batches.looked_at
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._walk = SectionWalk(options, self.reader)
-        self._all = range(len(options.schema))
+        # The attributes, and the lifespan.
+        self._all = range(len(options.schema) + 1)
         self._has_sections = bool(options.structural.sections)
         self.stops = options.mode == "FAILFAST"
 
@@ -62,15 +63,16 @@ class ItemParser:
                 continue
             try:
                 if self.reader.is_punctuation(element):
-                    punctuations.add(ordinal, UNKNOWN_START, self.reader.patterns(element))
+                    patterns = [*self.reader.patterns(element), self.reader.lifespan(element)]
+                    punctuations.add(ordinal, UNKNOWN_START, patterns)
                 else:
                     tuples.add(ordinal, UNKNOWN_START, self.reader.values(element))
             except VoidPunctuationError as error:
                 void[error.leaf] += 1
             except UnreadableError:
                 return None
-        patterns = template_texts(scanned, stream, self._all, punctuations=True)
-        said = merged_texts([*patterns, punctuations.columns(self._all)], len(self._all))
+        regular = template_texts(scanned, stream, self._all, punctuations=True)
+        said = merged_texts([*regular, punctuations.columns(self._all)], len(self._all))
         if not self._patterns.are_readable(said.columns):
             return None
         values = template_texts(scanned, stream, self._looked_at, punctuations=False)
@@ -154,7 +156,7 @@ class ItemParser:
         if not self.reader.is_punctuation(element):
             tuples.add(ordinal, start, self.reader.values(element, number))
             return
-        patterns = self.reader.patterns(element)
+        patterns = [*self.reader.patterns(element), self.reader.lifespan(element)]
         self._patterns.check(patterns)
         punctuations.add(ordinal, start, patterns)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lxml import etree
 
 from punct_ns.domain import BLANKS
+from punct_ns.xml_form import LIFESPAN
 from sources.xml.options.arrays import LACKING, SEPARATOR, element_of, keep_places
 from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, leaf_tree, local_tag, mark_arrays
 from sources.xml.options.source import SourceOptions
@@ -51,6 +52,7 @@ class ItemReader(ItemElements):
         self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
         self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
         self._trims = options.ignore_surrounding_spaces
+        self._lifespan = self._punctuation + LIFESPAN
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
         self._numbers = [index for index in wanted if options.paths[index].function == "position"]
         self._unit = options.unit_tag
@@ -161,7 +163,7 @@ class ItemReader(ItemElements):
 
         Raises:
             UnreadableError: No declared leaf, one of them twice, elements inside one, or text outside of them.
-            DroppedError: It restricts what is not declared, or holds for a time only.
+            VoidPunctuationError: It restricts what is not declared.
         """
         texts: list[str | None] = [None] * len(self._names)
         seen: set[int] = set()
@@ -175,6 +177,11 @@ class ItemReader(ItemElements):
             value = ancestor_text(element, path)
             texts[index] = "null" if value is None else quoted_constant(value.strip(BLANKS) if self._trims else value)
         return texts
+
+    def lifespan(self, element: etree._Element) -> str | None:
+        """The text of a punctuation's lifespan; None if it holds for ever."""
+        text = element.get(self._lifespan)
+        return None if text is None else str(text)
 
     def _mirror(
         self, element: etree._Element, node: LeafTree, texts: list[str | None], seen: set[int], beyond: list[str]
@@ -212,9 +219,8 @@ class ItemReader(ItemElements):
             if columns is not None:
                 self._see(columns, value, texts, seen)
             elif name.startswith(self._punctuation):
-                if name != self._punctuation + "lifespan":
-                    raise UnreadableError(f"the punctuation has an attribute {local_tag(name)} that means nothing")
-                beyond.append("lifespan")
+                if name != self._lifespan or node is not self._all:
+                    raise UnreadableError(f"the punctuation has an attribute {local} that means nothing there")
             elif not name.startswith(_FOREIGN) and value.strip(BLANKS) != "*":
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
 

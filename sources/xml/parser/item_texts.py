@@ -45,7 +45,7 @@ class Items:
     Attributes:
         count: How many, whatever became of them.
         tuples: The texts of the attributes that are looked at.
-        punctuations: The pattern texts of all attributes.
+        punctuations: The pattern texts of all attributes, and those of lifespans.
         malformed: What could not be read; positions are ordinals, offsets those of the text.
         void: How many punctuations say nothing, since they restrict which leaf that is not declared.
         ended: The sections that end among them.

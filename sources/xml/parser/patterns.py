@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from punct_ns.domain import BLANKS
+from punct_ns.lifespan import Lifespan
 from punct_ns.numeric_type import IntegerType
 from punct_ns.sql_type import StringType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
@@ -30,9 +31,11 @@ class PatternReader:
         self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
 
     def check(self, texts: Sequence[str | None]) -> None:
-        """Of one punctuation; UnreadableError with the reason."""
+        """Of one punctuation, and its lifespan; UnreadableError with the reason."""
         try:
-            bare = list(texts)
+            *bare, lifespan = texts
+            if lifespan is not None:
+                Lifespan.read(lifespan, self._schema)
             for place, prefix in self._prefixes.items():
                 text = texts[place]
                 bare[place] = None if text is None else prefix.of_pattern(text)
@@ -41,7 +44,13 @@ class PatternReader:
             raise UnreadableError(str(getattr(error, "what", error))) from None
 
     def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
-        """Whether all the texts of many punctuations are patterns for their attributes."""
+        """Whether all the texts of many punctuations are patterns for their attributes, and the last of lifespans."""
+        *columns, lifespans = columns
+        try:
+            for text in pc.drop_null(lifespans.unique()).to_pylist():
+                Lifespan.read(text, self._schema)
+        except ValueError:
+            return False
         for index, texts in enumerate(columns):
             domain, prefix = self._schema[index].domain, self._prefixes.get(index)
             try:
@@ -63,18 +72,19 @@ class PatternReader:
     def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
         """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
 
-        Where the values have a prefix, it is taken off.
+        Where the values have a prefix, it is taken off. The last are those of lifespans, and stay.
         """
+        *columns, lifespans = columns
         columns = [
             _without(self._prefixes[place], texts) if place in self._prefixes else texts
             for place, texts in enumerate(columns)
         ]
         if self._trims:
-            return list(columns)
+            return [*columns, lifespans]
         return [
             _quoted(texts) if isinstance(attribute.domain.sql, StringType) and has_blank_ends(texts) else texts
             for texts, attribute in zip(columns, self._schema, strict=True)
-        ]
+        ] + [lifespans]
 
 
 def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from punct_ns.slices import POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
+from punct_ns.lifespan import Lifespan
+from punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
 from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import malformed_error
@@ -42,7 +43,11 @@ def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Tabl
     tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
     said = parsed.punctuations
     texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
-    notations = [str(punctuation_from_texts(text, options.schema)) for text in texts]
+    lifespans = said[LIFESPAN].to_pylist() if LIFESPAN in said.schema.names else [None] * said.num_rows
+    notations = [
+        str(punctuation_from_texts(text, options.schema).lasting(lifespan and Lifespan.read(lifespan, options.schema)))
+        for text, lifespan in zip(texts, lifespans, strict=True)
+    ]
     known = {POSITION_SHOWN: said[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
     punctuations = pa.table(
         [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names

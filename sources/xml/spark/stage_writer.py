@@ -18,6 +18,7 @@ from sources.xml.grammar.restricted import also_restricted, known_restricted
 from sources.xml.grammar.violations import late_tuple_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from sources.xml.parser.item_batches import concatenated
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
 from sources.xml.parser.parsed import Parsed
@@ -107,7 +108,7 @@ class _Stream:
         """The staged row, once all pieces have come."""
         ranges = self._part.ranges
         self._file.write(self._sieve.rest())
-        said = pa.Table.from_batches(self._punctuations, self._schema)
+        said = concatenated(self._punctuations, self._schema)
         positions = [*self._file.bounds, *(said[POSITION][end].as_py() for end in (0, -1) if len(said))]
         late = pa.Table.from_pylist(late_tuple_rows(self._sieve.late, self._part), MALFORMED)
         malformed = malformed_table(self._malformed, self._options.encoding, whole=self._options.mode == "PERMISSIVE")

@@ -32,7 +32,8 @@ class ItemTemplate:
         places: How many delimiters (`<`, and quotes if there are attributes) stand before each run.
         delimiters: How many there are in all.
         is_punctuation: Whether the item is a punctuation; else it is a tuple.
-        sources: For each attribute its slot, or its constant text, or None if it is absent.
+        sources: For each attribute its slot, or its constant text, or None if it is absent; of a punctuation for its
+            lifespan, too.
         quoted: For each slot, whether it is the value of an XML attribute.
         stream: Of which of the sources that are read together the items are.
     """
@@ -68,6 +69,7 @@ class ItemTemplate:
                 return None
             is_punctuation = reader.is_punctuation(items[0])
             texts = reader.patterns(items[0]) if is_punctuation else reader.values(items[0])
+            texts += [reader.lifespan(items[0])] if is_punctuation else []
         except (etree.XMLSyntaxError, UnreadableError, VoidPunctuationError):
             return None
         slots = {_placeholder(slot).decode(): slot for slot in range(len(quoted))}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from punct_ns.slices import LIFESPAN
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import Malformed, locate, malformed_table
 from sources.xml.parser.range_parser import Parsed, RangeParser
@@ -81,12 +82,24 @@ def test_a_punctuation_that_restricts_what_is_not_declared_is_left_out_and_count
     bad = [
         "<p:row><h>1</h><x>2</x></p:row>",
         "<p:row i='3'><h>1</h></p:row>",
-        "<p:row p:lifespan='PT1H'><h>1</h></p:row>",
     ]
     good = ["<p:row><h>1</h><x>*</x></p:row>", "<p:row i=' * '><h>2</h></p:row>", "<p:other><h>3</h></p:other>"]
     found = parsed(tmp_path / "d.xml", ROOT + "".join(bad + good) + "</r>")
     assert [row["h"] for piece in found for row in piece.punctuations.to_pylist()] == ["1", "2"]
-    assert (sum(piece.void.total() for piece in found), malformed(found)) == (3, [])
+    assert (sum(piece.void.total() for piece in found), malformed(found)) == (2, [])
+
+
+def test_a_punctuation_with_a_lifespan_that_cannot_be_read_is_malformed(tmp_path: Path) -> None:
+    good = "<p:row p:lifespan='PT1H'><h>1</h></p:row><p:row p:lifespan='h &lt; 7'><h>2</h></p:row>"
+    bad = "<p:row p:lifespan='soon'><h>3</h></p:row><p:row><h p:lifespan='PT1H'>4</h></p:row>"
+    found = parsed(tmp_path / "d.xml", ROOT + good + bad + "</r>")
+    said = [(row["h"], row.get(LIFESPAN)) for piece in found for row in piece.punctuations.to_pylist()]
+    assert said == [("1", "PT1H"), ("2", "h < 7")]
+    reasons = [one.reason for one in malformed(found)]
+    assert reasons == [
+        "the lifespan 'soon' cannot be read: 'soon' is no duration of ISO 8601, such as PT1H or P7D",
+        "the punctuation has an attribute lifespan that means nothing there",
+    ]
 
 
 @pytest.mark.parametrize(

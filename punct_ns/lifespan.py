@@ -1,0 +1,191 @@
+"""Lifespans of punctuations (Li et al. 2006, §5.1): how long a promise holds that does not hold for ever.
+
+Ids are used again: a sequence number after some hours, a session's name after a year. So a punctuation may say how long
+it holds: a duration, counted from the recorded time of the slice that brings it, or until its stream closes what is
+below a bound of an attribute (`dateTime < 2026-01-01T00:00:00`). After its end the key is new. What is derived from
+several has the shortest: it ends as soon as one of them does.
+
+A duration becomes a moment, and a bound that of a named stream, when the punctuation is brought (`begun`). Lifespans
+are written, read again and compared: one absorbs another's punctuation only if it ends no sooner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from punct_ns.domain import BLANKS, Cut, Domain
+from punct_ns.duration import Duration
+from punct_ns.errors import NotationError, XmlStreamError
+
+if TYPE_CHECKING:
+    from punct_ns.schema import Schema
+
+_BOUND = re.compile(r"\s*(?P<attribute>[^\s<>=]+)\s*(?P<how><=?)\s*(?P<value>\S.*?)\s*", re.DOTALL)
+_AND = re.compile(r"\s+and\s+")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is below a value of a stream's attribute: the lifespan ends once the stream has closed all of it.
+
+    Attributes:
+        attribute: Its name.
+        domain: Its values.
+        value: The bound, in the notation.
+        closed: Whether the bound itself belongs to what is below.
+        stream: Of which stream; empty where it goes without saying.
+    """
+
+    attribute: str
+    domain: Domain
+    value: str
+    closed: bool = False
+    stream: str = ""
+
+    @cached_property
+    def cut(self) -> Cut:
+        """Where it parts the domain."""
+        return self.domain.cut_of_text(self.value, after=self.closed)
+
+    def is_within(self, other: Bound) -> bool:
+        """Whether it ends no later than another one of the same attribute."""
+        return (self.stream, self.attribute) == (other.stream, other.attribute) and bool(self.cut <= other.cut)
+
+    def __str__(self) -> str:
+        return f"{self.attribute} {'<=' if self.closed else '<'} {self.value}"
+
+
+@dataclass(frozen=True)
+class Lifespan:
+    """How long a punctuation holds: until the first of its ends.
+
+    Attributes:
+        duration: From when it is brought; such a lifespan has not begun.
+        until: A moment, one that is recorded with a slice.
+        bounds: What streams are to close.
+
+    >>> from punct_ns.schema import Schema
+    >>> print(Lifespan.read("dateTime < 2026-01-01 00:00:00", Schema.parse("id INT, dateTime TIMESTAMP")))
+    while dateTime < 2026-01-01 00:00:00
+    """
+
+    duration: Duration | None = None
+    until: datetime | None = None
+    bounds: tuple[Bound, ...] = ()
+
+    @staticmethod
+    def read(text: str, schema: Schema) -> Lifespan:
+        """What the attribute `lifespan` of a punctuation's element says: a duration, a bound, or both with `and`.
+
+        Raises:
+            NotationError: It says nothing that can be understood.
+        """
+        duration, bounds = None, list[Bound]()
+        for part in _AND.split(text.strip(BLANKS)):
+            bound = _BOUND.fullmatch(part)
+            try:
+                if bound is not None:
+                    bounds.append(_bound(bound, schema))
+                    continue
+                if duration is not None:
+                    raise ValueError("it has two durations")
+                duration = Duration.parse(part)
+            except (ValueError, XmlStreamError) as error:
+                raise NotationError(f"the lifespan '{text}' cannot be read: {getattr(error, 'what', error)}") from None
+        return Lifespan(duration, None, tuple(bounds))
+
+    def begun(self, now: datetime, stream: str) -> Lifespan:
+        """The lifespan of a punctuation that a stream brings now."""
+        until = None if self.duration is None else self.duration.after(now)
+        return Lifespan(None, until, tuple(replace(bound, stream=stream) for bound in self.bounds))
+
+    def is_over(self, now: datetime, has_closed: Callable[[Bound], bool]) -> bool:
+        """Whether one of its ends has come."""
+        return (self.until is not None and self.until <= now) or any(map(has_closed, self.bounds))
+
+    def written(self, now: datetime, names: Mapping[tuple[str, str], str]) -> str:
+        """The text of the attribute: what is left of it now.
+
+        Args:
+            now: When it is written.
+            names: What the attributes of streams are called where it is written; a bound of none of them ends at once.
+        """
+        known = [names.get((bound.stream, bound.attribute)) for bound in self.bounds]
+        if None in known:
+            return str(Duration())
+        bounds = [str(replace(b, attribute=name)) for b, name in zip(self.bounds, known, strict=True) if name]
+        left = [] if self.until is None else [str(Duration(span=max(self.until - now, timedelta())))]
+        return " and ".join([*left, *bounds])
+
+    def __str__(self) -> str:
+        parts = [] if self.duration is None else [f"for {self.duration}"]
+        parts += [] if self.until is None else [f"until {self.until.isoformat()}"]
+        return " ".join([*parts, *(f"while {bound}" for bound in self.bounds)])
+
+    def record(self) -> list[object]:
+        """As JSON has it; `restore` gives it back."""
+        bounds = [
+            [b.attribute, b.domain.type, b.value, b.closed, b.stream] for b in self.bounds
+        ]  # of a domain its type: bounds of it are none of its values
+        return [None if self.until is None else self.until.isoformat(), bounds]
+
+    @staticmethod
+    def restore(record: list[object]) -> Lifespan:
+        """What `record` gave."""
+        until, bounds = record
+        assert isinstance(bounds, list)
+        made = (Bound(a, Domain(kind), value, closed, stream) for a, kind, value, closed, stream in bounds)
+        return Lifespan(None, None if until is None else datetime.fromisoformat(str(until)), tuple(made))
+
+
+def lives_as_long(one: Lifespan | None, other: Lifespan | None) -> bool:
+    """Whether one ends no sooner than the other; None never ends. False where that cannot be told.
+
+    >>> from datetime import UTC
+    >>> day, week = (Lifespan(until=datetime(2026, 1, end, tzinfo=UTC)) for end in (2, 8))
+    >>> lives_as_long(week, day), lives_as_long(day, week), lives_as_long(None, week), lives_as_long(week, None)
+    (True, False, True, False)
+    """
+    if one is None or one == other:
+        return True
+    if other is None:
+        return False
+    if one.until is not None and (other.until is None or other.until > one.until):
+        return False
+    return all(any(theirs.is_within(mine) for theirs in other.bounds) for mine in one.bounds)
+
+
+def shortest(lifespans: Iterable[Lifespan | None]) -> Lifespan | None:
+    """That of what is derived from several: it ends with the first of them.
+
+    >>> from datetime import UTC
+    >>> day = Lifespan(until=datetime(2026, 1, 2, tzinfo=UTC))
+    >>> shortest([None, day]) == day, shortest([None])
+    (True, None)
+    """
+    given = [lifespan for lifespan in lifespans if lifespan is not None]
+    if not given:
+        return None
+    ends = [lifespan.until for lifespan in given if lifespan.until is not None]
+    bounds: dict[tuple[str, str], Bound] = {}
+    for bound in (bound for lifespan in given for bound in lifespan.bounds):
+        key = (bound.stream, bound.attribute)
+        if key not in bounds or bound.is_within(bounds[key]):
+            bounds[key] = bound
+    return Lifespan(None, min(ends, default=None), tuple(bounds[key] for key in sorted(bounds)))
+
+
+def _bound(found: re.Match[str], schema: Schema) -> Bound:
+    attribute = schema.attribute(found["attribute"])
+    domain = attribute.domain
+    if domain.opaque:
+        raise ValueError(f"{attribute.name} is {domain.type}, and nothing closes what is below a value of it")
+    value = found["value"]
+    value = value[1:-1].replace('""', '"') if len(value) > 1 and value[0] == value[-1] == '"' else value
+    Domain(domain.type).cut_of_text(value, after=False)
+    return Bound(attribute.name, Domain(domain.type), value, found["how"] == "<=")
