@@ -168,7 +168,7 @@ class HeldPunctuations:
 
 
 def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:
-    """The punctuations that recorded changes have added, with lifespans; what they forgot or moved was true all the same.
+    """What recorded changes have added, with lifespans; what they forgot or moved was true all the same.
 
     >>> [str(p) for p in said_anew(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
     ['<a>']

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from operators.state.behaviour import Slice, advance
 from operators.state.operator_state import OperatorState
+from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
 from punct_ns.slices import quoted
 from tests.harness.running import Done, Items, Row, rows_of, tuples_of
@@ -50,7 +51,7 @@ class Walk:
         record = self._records[node]
         return KeptRows(self.directory / self.names[node], logs, {} if record is None else record["kept"])
 
-    def sets(self, node: Node) -> Mapping[str, Sequence[str]]:
+    def sets(self, node: Node) -> Mapping[str, Sequence[Entry]]:
         """What an operator holds of punctuations after the last slice."""
         record = self._records[node]
         return {} if record is None else record["sets"]

@@ -76,7 +76,7 @@ def test_each_life_is_a_group_of_its_own_however_the_stream_is_cut(
 @pytest.mark.parametrize("slice_", ["10m", "300"])
 def test_a_tuple_that_comes_before_the_end_is_ungrammatical(spark: SparkSession, tmp_path: Path, slice_: str) -> None:
     path = write(tmp_path / "in.xml", 4, early=1)
-    with pytest.raises(UngrammaticalStream, match=r"\(k0, 10\) comes after .*<k0, .> while t < 10"):
+    with pytest.raises(UngrammaticalStream, match=r"\(k0, 10\) comes after .*<(k0|{k0,.*}), .> while t < 10"):
         counted(spark, path, maxBytesPerSlice=slice_).run(tmp_path / "out")
     counted(spark, path, maxBytesPerSlice=slice_, ungrammatical="drop").run(tmp_path / "dropped")
     assert rows(tmp_path / "dropped") == lives(4)

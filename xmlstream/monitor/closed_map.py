@@ -10,17 +10,20 @@ import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
-from operators.state.held_punctuations import said_anew
+from operators.state.held_punctuations import HeldPunctuations, said_anew
+from operators.state.passing_punctuations import Entry
 from punct_ns.domain import Cut, Domain, Value
+from punct_ns.lifespan import Lifespan
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.value_set import ValueSet
+from sources.xml.grammar.lifespans import has_closed
 from xmlstream.monitor.axes import SourceAttribute
 from xmlstream.monitor.frontier import frontier, listed
 
@@ -43,15 +46,15 @@ class ClosedMap:
         promised: Mapping[str, Sequence[str]],
         axes: Sequence[Sequence[SourceAttribute]],
     ) -> None:
-        self._said = {name: PunctuationSet(schema) for name, schema in sources.items()}
+        self._held = {name: HeldPunctuations(schema) for name, schema in sources.items()}
         self._promised, self._axes = promised, axes
         self._lock = threading.Lock()
-        self._unread: list[tuple[str, Sequence[str]]] = []
+        self._unread: list[tuple[str, Sequence[Entry]]] = []
 
     def add(self, operators: Mapping[str, Any]) -> None:
         """What a commit recorded of the operators; it is read when somebody asks, since few slices are looked at."""
         with self._lock:
-            for name in self._said:
+            for name in self._held:
                 if said := operators.get(name, {"sets": {}})["sets"].get("said"):
                     self._unread.append((name, said))
 
@@ -59,9 +62,12 @@ class ClosedMap:
         """Reads what was added; whether there was anything."""
         with self._lock:
             unread, self._unread = self._unread, []
-            for name, texts in unread:
-                held = self._said[name]
-                held.add_all(said_anew(texts, held.schema))
+            for name, entries in unread:
+                held = self._held[name]
+                held.absorb(said_anew(entries, held.set.schema))
+                held.record(whole=False)  # nothing is committed of it
+            for held in self._held.values():
+                held.end(partial(Lifespan.is_over, now=datetime.now(UTC), has_closed=partial(has_closed, held.lasting)))
         return bool(unread)
 
     def json(self) -> list[dict[str, Any]]:
@@ -88,29 +94,29 @@ class ClosedMap:
         self.read()
         found = []
         with self._lock:
-            for name, said in self._said.items():
-                if attribute in said.schema.names and self._is_told(name, attribute):
-                    domain = said.schema.attribute(attribute).domain
+            for name, known in ((name, held.set) for name, held in self._held.items()):
+                if attribute in known.schema.names and self._is_told(name, attribute):
+                    domain = known.schema.attribute(attribute).domain
                     value = domain.read(text)
-                    missing = Punctuation.of(said.schema, {attribute: Constant(value)})
-                    found.append({"input": name, "closed": said.covers(missing), "missing": str(missing)})
+                    missing = Punctuation.of(known.schema, {attribute: Constant(value)})
+                    found.append({"input": name, "closed": known.covers(missing), "missing": str(missing)})
         return found
 
     def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
         """The axis of these attributes; several where their types differ."""
         told = [place for place in places if self._is_told(*place)]
-        types = dict.fromkeys(self._said[name].schema.attribute(attribute).domain.type for name, attribute in told)
+        types = dict.fromkeys(self._held[name].set.schema.attribute(attribute).domain.type for name, attribute in told)
         for type_ in types:
             domain = Domain(type_)
             rows = {
-                (name, attribute): _unbounded(self._said[name].values(attribute), domain)
+                (name, attribute): _unbounded(self._held[name].set.values(attribute), domain)
                 for name, attribute in told
-                if self._said[name].schema.attribute(attribute).domain.type == type_
+                if self._held[name].set.schema.attribute(attribute).domain.type == type_
             }
             yield _drawn(rows, domain)
 
     def _is_told(self, name: str, attribute: str) -> bool:
-        said = self._said[name]
+        said = self._held[name].set
         place = said.schema.index(attribute)
         promised = self._promised.get(name, ())
         has_ended = said.is_all and not promised and place == 0

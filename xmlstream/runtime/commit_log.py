@@ -73,7 +73,7 @@ def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
     last = records[-1]
     whole = {name: dict(state) for name, state in last["operators"].items()}
     for name, state in whole.items():
-        sets: dict[str, list[str]] = {}
+        sets: dict[str, list[Any]] = {}
         for record in records:
             for set_name, added in record["operators"].get(name, {"sets": {}})["sets"].items():
                 sets.setdefault(set_name, []).extend(added)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.punctuate import Punctuate
+from operators.state.passing_punctuations import Entry
 from operators.state.waiting_punctuations import WaitingPunctuations
 from operators.wants import Row, Way
 from punct_ns.domain import Domain
@@ -44,7 +45,7 @@ class HeldRows:
 
     node: Node
     kept: KeptRows
-    sets: Mapping[str, Sequence[str]]
+    sets: Mapping[str, Sequence[Entry]]
     functions: Functions
 
     def rows(
@@ -67,7 +68,7 @@ class Lacks:
     def __init__(
         self,
         kept: Mapping[Node, KeptRows],
-        sets: Mapping[Node, Mapping[str, Sequence[str]]],
+        sets: Mapping[Node, Mapping[str, Sequence[Entry]]],
         said: Mapping[Node, PunctuationSet],
         functions: Functions,
     ) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from operators.state.held_punctuations import said_anew
+from operators.state.passing_punctuations import Entry
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
+from sources.xml.grammar.lifespans import has_closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,9 @@ class Sayings:
              record["operators"].get(name, {"sets": {}})["sets"].get("said", ()))
             for i, record in enumerate(records)
         ]  # fmt: skip
+        every = (p for _, entries in self._added for p in said_anew(entries, schema))
+        self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
+        self._now = self._added[-1][0].time
 
     def whole(self) -> PunctuationSet:
         """All that it has said."""
@@ -49,10 +55,10 @@ class Sayings:
     def when(self, asked: Iterable[Punctuation]) -> dict[Punctuation, SliceTime]:
         """With which slice each of these was said; absent is what was not."""
         found: dict[Punctuation, SliceTime] = {}
-        open_, said = list(dict.fromkeys(asked)), PunctuationSet(self._schema)
+        open_, held = list(dict.fromkeys(asked)), PunctuationSet(self._schema)
         for time, texts in self._added:
-            said.add_all(self._parsed(texts))
-            found |= {p: time for p in open_ if said.covers(p)}
+            held.add_all(self._parsed(texts))
+            found |= {p: time for p in open_ if held.covers(p)}
             open_ = [p for p in open_ if p not in found]
             if not open_:
                 break
@@ -62,5 +68,8 @@ class Sayings:
         """When it said something new the last time."""
         return next((time for time, texts in reversed(self._added) if texts), None)
 
-    def _parsed(self, texts: Iterable[str]) -> Iterable[Punctuation]:
-        return said_anew(texts, self._schema)
+    def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
+        """What they say that holds as of the last commit, whenever it ends."""
+        for p in said_anew(entries, self._schema):
+            if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
+                yield p.lasting(None)
