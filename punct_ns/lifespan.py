@@ -25,8 +25,18 @@ from punct_ns.errors import NotationError, XmlStreamError
 if TYPE_CHECKING:
     from punct_ns.schema import Schema
 
-_BOUND = re.compile(r"\s*(?P<attribute>[^\s<>=]+)\s*(?P<how><=?)\s*(?P<value>\S.*?)\s*", re.DOTALL)
-_AND = re.compile(r"\s+and\s+")
+_VALUE = r'"(?:[^"]|"")*+"'
+_QUOTED = rf"{_VALUE}|`(?:[^`]|``)*+`"
+_BOUND = re.compile(
+    rf"""\s*(?: `(?P<quoted>(?:[^`]|``)+)` | (?P<attribute>[^\s<>=`"]+) )
+        \s*(?P<how><=?)\s*(?P<value> {_VALUE} | [^\s<>"`=][^<>"`]*? )\s*""",
+    re.VERBOSE,
+)
+_AND = re.compile(rf'((?:{_QUOTED}|(?!\s+and\s)[^"`])*+)(?:\s+and\s+|\Z)')
+_NAME = re.compile(r"[^\s<>=`\"]+")
+_WORD = re.compile(rf'\s*(?P<word>for|until|while)\s+(?P<said>(?:{_QUOTED}|(?!\s(?:for|until|while)\s)[^"`])++)')
+_BEHIND = re.compile(rf">(?P<lifespan>\s*(?:for|until|while)\s(?:{_QUOTED}|[^\"`>])*+)\Z")
+_PLAIN = re.compile(r'(?!.*\s(?:and|for|until|while)\s)[^\s<>"`=](?:[^<>"`]*[^\s<>"`])?')
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,29 @@ class Bound:
         """Whether it ends no later than another one of the same attribute."""
         return (self.stream, self.attribute) == (other.stream, other.attribute) and bool(self.cut <= other.cut)
 
+    @staticmethod
+    def read(text: str, schema: Schema) -> Bound | None:
+        """The bound that a text stands for; None if it is none.
+
+        Raises:
+            ValueError: It is one of what cannot have any.
+        """
+        found = _BOUND.fullmatch(text)
+        if found is None:
+            return None
+        attribute = schema.attribute(found["attribute"] or found["quoted"].replace("``", "`"))
+        domain = attribute.domain
+        if domain.opaque:
+            raise ValueError(f"{attribute.name} is {domain.type}, and nothing closes what is below a value of it")
+        value = found["value"]
+        value = value[1:-1].replace('""', '"') if value[0] == '"' else value
+        Domain(domain.type).cut_of_text(value, after=False)
+        return Bound(attribute.name, Domain(domain.type), value, found["how"] == "<=")
+
     def __str__(self) -> str:
-        return f"{self.attribute} {'<=' if self.closed else '<'} {self.value}"
+        name = self.attribute if _NAME.fullmatch(self.attribute) else f"`{self.attribute.replace('`', '``')}`"
+        value = self.value if _PLAIN.fullmatch(self.value) else '"' + self.value.replace('"', '""') + '"'
+        return f"{name} {'<=' if self.closed else '<'} {value}"
 
 
 @dataclass(frozen=True)
@@ -86,18 +117,55 @@ class Lifespan:
             NotationError: It says nothing that can be understood.
         """
         duration, bounds = None, list[Bound]()
-        for part in _AND.split(text.strip(BLANKS)):
-            bound = _BOUND.fullmatch(part)
-            try:
-                if bound is not None:
-                    bounds.append(_bound(bound, schema))
+        tidy = text.strip(BLANKS)
+        try:
+            for part in _AND.findall(tidy)[:-1] or [tidy]:
+                if (bound := Bound.read(part, schema)) is not None:
+                    bounds.append(bound)
                     continue
+                if "<" in part or ">" in part:
+                    raise ValueError(f"'{part}' is no bound, such as hour < 17")
                 if duration is not None:
                     raise ValueError("it has two durations")
                 duration = Duration.parse(part)
-            except (ValueError, XmlStreamError) as error:
-                raise NotationError(f"the lifespan '{text}' cannot be read: {getattr(error, 'what', error)}") from None
+        except (ValueError, XmlStreamError) as error:
+            raise NotationError(f"the lifespan '{text}' cannot be read: {getattr(error, 'what', error)}") from None
         return Lifespan(duration, None, tuple(bounds))
+
+    @staticmethod
+    def parse(text: str, schema: Schema) -> Lifespan:
+        """The lifespan that the notation stands for, as behind a punctuation's patterns; of which stream it says not.
+
+        Raises:
+            NotationError: It stands for none.
+
+        >>> from punct_ns.schema import Schema
+        >>> str(Lifespan.parse("for PT1H while id <= 3", Schema.parse("id INT")))
+        'for PT1H while id <= 3'
+        """
+        duration, until, bounds, at = None, None, list[Bound](), 0
+        try:
+            while at < len(text.rstrip(BLANKS)):
+                found = _WORD.match(text, at)
+                if found is None:
+                    raise ValueError("it says for, until or while")
+                at, said = found.end(), found["said"].strip(BLANKS)
+                match found["word"]:
+                    case "for" if duration is None:
+                        duration = Duration.parse(said)
+                    case "until" if until is None:
+                        until = datetime.fromisoformat(said)
+                    case "while" if (bound := Bound.read(said, schema)) is not None:
+                        bounds.append(bound)
+                    case "while":
+                        raise ValueError(f"'{said}' is no bound, such as hour < 17")
+                    case word:
+                        raise ValueError(f"it says '{word}' twice")
+        except (ValueError, XmlStreamError) as error:
+            raise NotationError(
+                f"the lifespan '{text.strip()}' cannot be read: {getattr(error, 'what', error)}"
+            ) from None
+        return Lifespan(duration, until, tuple(bounds))
 
     def begun(self, now: datetime, stream: str) -> Lifespan:
         """The lifespan of a punctuation that a stream brings now."""
@@ -180,12 +248,13 @@ def shortest(lifespans: Iterable[Lifespan | None]) -> Lifespan | None:
     return Lifespan(None, min(ends, default=None), tuple(bounds[key] for key in sorted(bounds)))
 
 
-def _bound(found: re.Match[str], schema: Schema) -> Bound:
-    attribute = schema.attribute(found["attribute"])
-    domain = attribute.domain
-    if domain.opaque:
-        raise ValueError(f"{attribute.name} is {domain.type}, and nothing closes what is below a value of it")
-    value = found["value"]
-    value = value[1:-1].replace('""', '"') if len(value) > 1 and value[0] == value[-1] == '"' else value
-    Domain(domain.type).cut_of_text(value, after=False)
-    return Bound(attribute.name, Domain(domain.type), value, found["how"] == "<=")
+def split_lifespan(text: str) -> tuple[str, str]:
+    """The notation of a punctuation without its lifespan, and that; empty if it holds for ever.
+
+    >>> split_lifespan('<"x> for y", 5> for PT1H')
+    ('<"x> for y", 5>', 'for PT1H')
+    """
+    if text.endswith(">"):
+        return text, ""
+    found = _BEHIND.search(text)
+    return (text, "") if found is None else (text[: found.start() + 1], found["lifespan"].strip(BLANKS))

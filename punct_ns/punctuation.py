@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from punct_ns import pattern as p_
-from punct_ns.domain import Value
+from punct_ns.domain import BLANKS, Value
 from punct_ns.errors import NotationError
-from punct_ns.lifespan import Lifespan, shortest
+from punct_ns.lifespan import Lifespan, shortest, split_lifespan
 from punct_ns.notation import format_pattern, parse_pattern, split_patterns
 from punct_ns.pattern import EMPTY, WILDCARD, Pattern, Wildcard, canonical
 from punct_ns.schema import Schema
@@ -24,7 +24,7 @@ Tuple = Sequence[Value | None]
 class Punctuation:
     """One canonical pattern for each attribute of a schema (`of` and `parse` see to that), and how long it holds.
 
-    Without a lifespan it holds for ever. Its notation shows a lifespan behind the patterns; `parse` reads none.
+    Without a lifespan it holds for ever. Its notation has the lifespan behind the patterns.
 
     >>> schema = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
     >>> p = Punctuation.parse("<*, [17,20), *, *>", schema)
@@ -64,13 +64,17 @@ class Punctuation:
 
         >>> str(Punctuation.parse("<{2,1},*>", Schema.of(hour="INT", min="INT")))
         '<[1,2], *>'
+        >>> str(Punctuation.parse("<5, *> while hour < 17", Schema.of(hour="INT", min="INT")))
+        '<5, *> while hour < 17'
         """
+        text, lifespan = split_lifespan(text.strip(BLANKS))
         # Between the brackets of a punctuation of nothing there is nothing, rather than one empty text.
         texts = [part for part in split_patterns(text) if part or len(schema)]
         if len(texts) != len(schema):
             raise NotationError(f"'{text}' has {len(texts)} patterns for {len(schema)} attributes")
         pairs = zip(texts, schema, strict=True)
-        return Punctuation(schema, tuple(parse_pattern(part, attribute.domain) for part, attribute in pairs))
+        patterns = tuple(parse_pattern(part, attribute.domain) for part, attribute in pairs)
+        return Punctuation(schema, patterns, Lifespan.parse(lifespan, schema) if lifespan else None)
 
     @staticmethod
     def of(

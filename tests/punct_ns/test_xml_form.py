@@ -105,7 +105,7 @@ def test_a_lifespan_is_a_duration_or_a_bound_and_is_written_again(text: str, sho
         ("PT1H and PT2H", "two durations"),
         ("zone &lt; 3", "zone"),
         ("min &lt; x", "x"),
-        ("min > 3", "no duration"),
+        ("min > 3", "no bound, such as"),
     ],
 )
 def test_a_lifespan_that_cannot_be_read_says_why(text: str, words: str) -> None:
