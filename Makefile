@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench experiments signals damage house clean lock
+.PHONY: help setup demo demo-live test check bench experiments signals damage house clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -11,7 +11,7 @@ DEMO := out/demo
 TESTS_AT_ONCE := 2
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/prepared ## make .venv with the locked dependencies, find or install Java, make starts faster
 	@.ci/setup java
@@ -37,6 +37,10 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@head -n 24 $(DEMO)/result.xml
 	@echo "… all of it: $(DEMO)/result.xml"
 	@$(BIN)/python -m xmlstream.cli.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
+
+demo-live: setup ## sensors over MQTT (or HTTP), a receiver, the query that follows them, its table; Ctrl-C ends all
+	@.ci/setup broker
+	@.ci/demo-live $(SECONDS_LONG)
 
 test: setup ## run the tests, those without Spark first
 	@.ci/setup tested

@@ -6,7 +6,7 @@ its own stream, as punctuations. All sensors of one seed are repeatable, byte fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import accumulate, chain, pairwise, repeat
 from operator import itemgetter
@@ -20,7 +20,8 @@ import pyarrow.compute
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.generators.live import Line, write_live
+from sources.generators.live import Line, send_live, write_live
+from sources.generators.publishing import publisher
 
 pc: Any = pyarrow.compute
 
@@ -52,18 +53,10 @@ def write_sensors(
     Raises:
         UsageError: A number that means nothing: no sensor, a negative number, more than 60 punctuations an hour.
     """
-    for name, number, low, high in (
-        ("sensors", sensors, 1, None),
-        ("hours", hours, 0, None),
-        ("punctuations per hour", punctuations_per_hour, 0, 60),
-        ("reports per hour", reports_per_hour, 0, None),
-        ("reports a second", 1 if rate is None else rate, 1e-6, None),
-    ):
-        if number < low or (high is not None and number > high):
-            raise UsageError(f"{number} {name}", hint=f"from {low:g} " + (f"to {high}" if high else "on"))
+    _require_sense(sensors, hours, punctuations_per_hour, reports_per_hour, 1 if rate is None else rate)
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"sensor{number}.xml" for number in range(1, sensors + 1)]
+    paths = [directory / f"{name}.xml" for name in _names(sensors)]
     streams = [
         chain([(0, _HEAD)], _hours(number, hours, punctuations_per_hour, reports_per_hour, seed), [(0, _TAIL)])
         for number in range(1, sensors + 1)
@@ -73,9 +66,60 @@ def write_sensors(
             with path.open("wb") as file:
                 file.writelines(block for _, block in stream)
     else:
-        due = [_due(number, _lines(stream), rate / sensors) for number, stream in enumerate(streams)]
-        write_live(paths, merge(*due, key=itemgetter(0)))
+        write_live(paths, _all_due(streams, rate))
     return paths
+
+
+def publish_sensors(
+    address: str,
+    sensors: int = 2,
+    hours: int = 60,
+    punctuations_per_hour: int = 1,
+    reports_per_hour: int = 60,
+    seed: int = 0,
+    rate: float = 60.0,
+) -> None:
+    """Send what `write_sensors` writes, a message a line, live, to `sensor1`, `sensor2`, … below an address.
+
+    Args:
+        address: As in `publishing.publisher`.
+        sensors: As in `write_sensors`, and the others likewise.
+        hours: There.
+        punctuations_per_hour: There.
+        reports_per_hour: There.
+        seed: There.
+        rate: Reports a second, those of all sensors together.
+
+    Raises:
+        UsageError: A number that means nothing, as there, or an address that nothing can be sent to.
+        InputError: Nobody answers there.
+    """
+    _require_sense(sensors, hours, punctuations_per_hour, reports_per_hour, rate)
+    streams = [_hours(number, hours, punctuations_per_hour, reports_per_hour, seed) for number in range(1, sensors + 1)]
+    with publisher(address, _names(sensors)) as outs:
+        send_live(outs, _all_due(streams, rate))
+
+
+def _require_sense(sensors: int, hours: int, punctuations: int, reports: int, rate: float) -> None:
+    for name, number, low, high in (
+        ("sensors", sensors, 1, None),
+        ("hours", hours, 0, None),
+        ("punctuations per hour", punctuations, 0, 60),
+        ("reports per hour", reports, 0, None),
+        ("reports a second", rate, 1e-6, None),
+    ):
+        if number < low or (high is not None and number > high):
+            raise UsageError(f"{number} {name}", hint=f"from {low:g} " + (f"to {high}" if high else "on"))
+
+
+def _names(sensors: int) -> list[str]:
+    return [f"sensor{number}" for number in range(1, sensors + 1)]
+
+
+def _all_due(streams: Sequence[Iterator[tuple[int, bytes]]], rate: float) -> Iterator[Line]:
+    """The lines of all sensors in the order in which they fall due, `rate` reports a second."""
+    due = [_due(number, _lines(stream), rate / len(streams)) for number, stream in enumerate(streams)]
+    return merge(*due, key=itemgetter(0))
 
 
 _HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<readings xmlns:punct="{PUNCT_NS}">\n'.encode()
@@ -143,4 +187,5 @@ def _lines(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 def _due(number: int, lines: Iterator[tuple[int, bytes]], rate: float) -> Iterator[Line]:
     """The lines of one sensor's file, `rate` reports a second."""
     for total, line in accumulate(lines, lambda done, line: (done[0] + line[0], line[1]), initial=(0, b"")):
-        yield total / rate, number, line
+        if line:
+            yield total / rate, number, line

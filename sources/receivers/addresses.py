@@ -30,7 +30,7 @@ class Feed:
         id_property: The user property by which an MQTT message is known again.
         max_bytes: How long a message may be.
         settings: Further settings of Kafka's client.
-        apart: Whether each MQTT topic, each partition of Kafka is an input of its own.
+        apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka is an input of its own.
     """
 
     row_tag: str
@@ -52,6 +52,8 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
     Raises:
         UsageError: There is none for it, or what it needs is not installed.
     """
+    if feed.apart and (address == "-" or address.startswith("tcp:")):
+        raise UsageError(f"what comes by {address} is one input", hint="--apart is for mqtt, http and kafka")
     if address == "-":
         return StandardInput(
             sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, feed.framing()
@@ -67,7 +69,7 @@ def receiver_of(address: str, feed: Feed) -> Receiver:
         raise UsageError(f"{address!r} is no address of a feed", hint=f"they begin with {known}; - is standard input")
     match url.scheme:
         case "http":
-            return Http(host, _required(port, address), unquote(url.path), feed.max_bytes)
+            return Http(host, _required(port, address), unquote(url.path), feed.max_bytes, apart=feed.apart)
         case "tcp":
             return Tcp(host, _required(port, address), feed.framing)
         case "kafka":

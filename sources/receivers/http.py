@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from punct_ns.errors import MalformedInput, UsageError
 from sources.receivers.group_commit import GroupCommit
-from sources.receivers.message import Message
+from sources.receivers.message import Message, input_name
 
 if TYPE_CHECKING:
     import uvicorn
@@ -34,18 +34,20 @@ class Http:
         port: The port; 0 for any that is free.
         path: The path of the requests.
         max_bytes: How long a body may be.
+        apart: Whether each path below is an input of its own.
 
     Raises:
         UsageError: The extra `http` is not installed.
     """
 
-    def __init__(self, host: str, port: int, path: str, max_bytes: int = 64 << 20) -> None:
+    def __init__(self, host: str, port: int, path: str, max_bytes: int = 64 << 20, *, apart: bool = False) -> None:
         try:
             import starlette  # noqa: F401 - only whether it is there
             import uvicorn  # noqa: F401
         except ImportError:
             raise UsageError("receiving by HTTP needs more packages", hint="pip install 'xmlstream[http]'") from None
         self._host, self._port, self._path, self._max_bytes = host, port, path or "/", max_bytes
+        self._apart = apart
         self._bound: int | None = None
 
     @property
@@ -81,7 +83,8 @@ class Http:
                 if len(body) > self._max_bytes:
                     return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
             sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
-            message = Message(bytes(body), sender, id=request.headers.get("idempotency-key"))
+            below = input_name(request.path_params.get("input", ""))
+            message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[Response] = loop.create_future()
 
@@ -103,8 +106,12 @@ class Http:
         async def health(request: Request) -> Response:
             return PlainTextResponse("ok\n" if commit.is_running else "stopped\n", 200 if commit.is_running else 503)
 
+        paths = [self._path, f"{self._path.rstrip('/')}/{{input:path}}"] if self._apart else [self._path]
         return Starlette(
-            routes=[Route("/healthz", health, methods=["GET"]), Route(self._path, received, methods=["POST"])]
+            routes=[
+                Route("/healthz", health, methods=["GET"]),
+                *(Route(path, received, methods=["POST"]) for path in paths),
+            ]
         )
 
 

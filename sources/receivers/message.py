@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from lxml import etree
 
@@ -51,6 +52,15 @@ class Message:
     log: str | None = None
     offset: int = 0
     fault: str | None = None
+
+
+def input_name(path: str) -> str:
+    """The directory of an input for a topic or a path, whose name has no other meaning there.
+
+    >>> input_name("hall/1.a")
+    'hall%2F1%2Ea'
+    """
+    return quote(path, safe="").replace(".", "%2E")
 
 
 @dataclass(frozen=True, slots=True)

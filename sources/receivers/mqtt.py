@@ -11,11 +11,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
 from sources.receivers.group_commit import GroupCommit
-from sources.receivers.message import Message
+from sources.receivers.message import Message, input_name
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
@@ -128,8 +127,7 @@ class Mqtt:
         return client
 
     def _input_of(self, message: MQTTMessage) -> str:
-        """A directory for the topic, whose name has no other meaning there."""
-        return quote(message.topic, safe="").replace(".", "%2E") if self._apart else ""
+        return input_name(message.topic) if self._apart else ""
 
     def _id_of(self, message: MQTTMessage) -> str | None:
         if self._id_property is None or message.properties is None:

@@ -53,7 +53,7 @@ def receive(  # noqa: PLR0913 - one parameter for each option of the command
         rotate_after: How long after its first message it is.
         max_message: How long a message may be.
         lines: Whether each line is a message, rather than each element; of TCP and standard input.
-        apart: Whether each MQTT topic, each partition of Kafka gets a directory of its own.
+        apart: Whether each MQTT topic, each path of HTTP, each partition of Kafka gets a directory of its own.
         settings: Settings of Kafka's client.
         is_asked_to_end: Looked at while it begins, which may take as long as a broker takes to answer.
 

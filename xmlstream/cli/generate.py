@@ -7,12 +7,22 @@ from typing import Annotated
 
 import typer
 
+from punct_ns.errors import UsageError
+
 generators = typer.Typer(help="Write punctuated streams to try things on.", no_args_is_help=True)
 
 
 @generators.command("sensors")
 def generate_sensors(
-    out: Annotated[Path, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")],
+    out: Annotated[Path | None, typer.Option(help="Directory for sensor1.xml, sensor2.xml, …", metavar="DIR")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Send them live instead, a message a line, to sensor1, sensor2, … below mqtt://HOST/TOPIC or "
+            "http://HOST:PORT/PATH.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     sensors: Annotated[int, typer.Option(help="How many sensors.")] = 2,
     hours: Annotated[int, typer.Option(help="How many hours each of them reports.")] = 60,
     punctuations_per_hour: Annotated[
@@ -20,22 +30,27 @@ def generate_sensors(
     ] = 1,
     reports_per_hour: Annotated[int, typer.Option(help="Reports of each sensor in each hour.")] = 60,
     seed: Annotated[int, typer.Option(help="Of the temperatures: the same seed, the same bytes.")] = 0,
-    rate: Annotated[float | None, typer.Option(help="Write live, so many reports a second.", metavar="REPORTS")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Write live, so many reports a second; 60 with --to.", metavar="REPORTS")
+    ] = None,
 ) -> None:
     """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
-    from sources.generators.sensors import write_sensors
+    from sources.generators.sensors import publish_sensors, write_sensors
 
-    paths = write_sensors(
-        out,
-        sensors=sensors,
-        hours=hours,
-        punctuations_per_hour=punctuations_per_hour,
-        reports_per_hour=reports_per_hour,
-        seed=seed,
-        rate=rate,
-    )
-    for path in paths:
-        typer.echo(path)
+    numbers = {
+        "sensors": sensors,
+        "hours": hours,
+        "punctuations_per_hour": punctuations_per_hour,
+        "reports_per_hour": reports_per_hour,
+        "seed": seed,
+    }
+    if to is not None and out is None:
+        publish_sensors(to, **numbers, rate=60.0 if rate is None else rate)
+    elif out is not None and to is None:
+        for path in write_sensors(out, **numbers, rate=rate):
+            typer.echo(path)
+    else:
+        raise UsageError("generate sensors takes one of --out and --to", hint="--out DIR writes, --to ADDRESS sends")
 
 
 @generators.command("auctions")

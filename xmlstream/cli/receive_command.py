@@ -50,7 +50,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     remember: Annotated[int, typer.Option(help="How many messages are known again, the newest.", min=0)] = 1_000_000,
     apart: Annotated[
         bool,
-        typer.Option("--apart", help="Each MQTT topic, each Kafka partition gets a directory of its own below DIR."),
+        typer.Option("--apart", help="Each MQTT topic, HTTP path, Kafka partition gets a directory of its own."),
     ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, rather than each element.")] = False,
     max_message: Annotated[str, typer.Option(help="How long a message may be.", metavar="SIZE")] = "64m",

@@ -115,6 +115,22 @@ def test_topics_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path
     assert not list(into.glob("*.xml"))
 
 
+def test_paths_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    with receiving(f"http://{HOST}:0/in", into, apart=True) as begun:
+        port = int(begun.place.rpartition(":")[2].partition("/")[0])
+        for number, path in enumerate(["/in/hall/s.1", "/in/s2", "/in", "/in/"]):
+            assert post(port, message(number), path) == (204, "")
+        assert post(port, message(9), "/elsewhere/s1")[0] == 404
+    assert (ids(into / "hall%2Fs%2E1"), ids(into / "s2"), ids(into)) == ([0], [1], [2, 3])
+
+
+def test_what_cannot_be_kept_apart_is_said() -> None:
+    for address in ("-", f"tcp://{HOST}:0"):
+        with pytest.raises(UsageError, match="is one input"):
+            receiver_of(address, Feed("a", apart=True))
+
+
 def _wait_until_all_came(into: Path, sent: int) -> None:
     def all_came() -> bool:
         return sum(path.read_bytes().count(b"<a id=") for path in into.rglob("*.xml")) >= sent
