@@ -50,6 +50,7 @@ CAPTIONS = {
         "receivers": "live feeds",
     },
     "sources.xml": {
+        "inference": "a declaration proposed",
         "spark": "data source, staged slices",
         "grammar": "no tuple after its punctuation",
         "parser": "XML to columns and patterns",

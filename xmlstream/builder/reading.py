@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.slices import quoted
+from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
 from xmlstream.plan.leaves import static_frame
 from xmlstream.plan.nodes import results
 from xmlstream.sql import script
-from xmlstream.sql.declaration import scan
+from xmlstream.sql.create_table import create_table
+from xmlstream.sql.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 def read(
     spark: SparkSession,
     path: str | Path,
-    schema: str | StructType | Sequence[str],
+    schema: str | StructType | Sequence[str] | None = None,
     *,
     name: str | None = None,
     **options: Any,
@@ -33,15 +36,25 @@ def read(
         spark: The session that the query will run in.
         path: A file, a directory or a glob.
         schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
-            list of names, which are all strings.
+            list of names, which are all strings. Without it the beginning of the documents is looked at, and what was
+            inferred is printed on standard error as the CREATE TABLE that says the same, so that it can be kept.
         name: What metrics call the source; by default its path's last part without its suffix.
         options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
 
     Raises:
         UsageError: An option is unknown, missing or cannot be read.
+        InputError: Nothing can be inferred from what is there.
     """
     called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
-    return Query(spark, scan(called, {**_texts(options), "path": str(path)}, _ddl(schema)))
+    given = {**_texts(options), "path": str(path)}
+    if schema is not None or any(option.lower() == "schema" for option in given):
+        return Query(spark, scan(called, given, None if schema is None else _ddl(schema)))
+    above = {option: value for option, value in given.items() if option.lower() in ABOVE}
+    plain = {option: value for option, value in given.items() if option not in above and option.lower() != "rowtag"}
+    row_tag = next((value for option, value in given.items() if option.lower() == "rowtag"), None)
+    found = proposal(str(path), row_tag, plain)
+    sys.stderr.write(f"{create_table(found)}\n")
+    return Query(spark, scan(called, {**found.options, **above}, found.schema))
 
 
 def _ddl(schema: str | StructType | Sequence[str]) -> str:

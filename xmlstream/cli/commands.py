@@ -1,4 +1,4 @@
-"""The command line: generate, receive, run, cat, check, explain, example, prepare.
+"""The command line: generate, receive, infer, run, cat, check, explain, example, prepare.
 
 Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 a query that is not safe over inputs that go on,
 130 and 143 interrupted by SIGINT and SIGTERM, 141 whoever read the output has seen enough. What went wrong is said on
@@ -20,6 +20,7 @@ from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
+from xmlstream.cli.infer_command import infer
 from xmlstream.cli.monitor_command import monitor
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
@@ -39,6 +40,7 @@ app.command()(secret)
 app.command()(run)
 app.command()(receive)
 app.command()(explain)
+app.command()(infer)
 app.command()(monitor)
 
 

@@ -106,15 +106,15 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
-    above = {key.lower(): value for key, value in options.items() if key.lower() in _ABOVE}
-    plain = {key: value for key, value in options.items() if key.lower() not in _ABOVE}
+    above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
+    plain = {key: value for key, value in options.items() if key.lower() not in ABOVE}
     node = source(name, SourceOptions.parse(plain, schema, giver="user"))
-    for option, put in _ABOVE.items():
+    for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node
 
 
-_ABOVE = {punctuate_option.OPTION: punctuate_option.punctuated, semantics_option.OPTION: semantics_option.reported}
+ABOVE = {punctuate_option.OPTION: punctuate_option.punctuated, semantics_option.OPTION: semantics_option.reported}
 """Options that put an operator above a source, in this order."""
 
 

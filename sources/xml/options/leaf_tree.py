@@ -67,10 +67,11 @@ def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[obje
 
 
 def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
-    """What is declared for a child: by its local name, and by its name with its namespace."""
+    """What is declared for a child: by its local name, and by its name with its namespace, `{}name` for none."""
     found = node.known.get(tag)
     if found is None:
-        found = [node.children[name] for name in dict.fromkeys((local_tag(tag), tag)) if name in node.children]
+        whole = tag if "}" in tag else "{}" + tag
+        found = [node.children[name] for name in (local_tag(tag), whole) if name in node.children]
         if len(node.known) < MANY_TAGS:
             node.known[tag] = found
     return found

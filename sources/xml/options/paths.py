@@ -23,7 +23,8 @@ class LeafPath:
 
     Attributes:
         up: How many ancestors up it begins; 0 is the row element itself.
-        steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one.
+        steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one,
+            `{}name` for none.
         attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
         function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1.
     """
@@ -69,7 +70,9 @@ class LeafPath:
                 f"'{text}' is no path", hint="of an ancestor only an attribute or the name can be had: ../@id, name(..)"
             )
         steps = [_name(name, text, prefixes) for name in names]
-        return LeafPath(up, tuple(steps), None if attribute is None else _name(attribute, text, prefixes))
+        # An attribute of a plain name is one without a namespace, where there is such a one.
+        leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")
+        return LeafPath(up, tuple(steps), leaf)
 
     def __str__(self) -> str:
         """The path as it is written.

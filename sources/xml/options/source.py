@@ -288,7 +288,7 @@ def structure_of_many() -> UsageError:
 _NEEDED = {
     "path": "path names a file, a directory or a glob",
     "rowTag": "rowTag names the elements that are tuples",
-    "schema": "schema lists the attributes, as in 'sid STRING, hour INT'",
+    "schema": "schema lists the attributes, as in 'sid STRING, hour INT'; `xmlstream infer FILE` proposes them",
 }
 """The options without which there is no source, and what they are."""
 

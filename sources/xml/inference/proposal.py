@@ -1,0 +1,142 @@
+"""A proposal of how to declare a source: its tuples' elements, columns and paths, and guesses of what it promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from punct_ns.errors import InputError, UsageError
+from punct_ns.slices import quoted
+from punct_ns.xml_form import PUNCT_NS
+from sources.xml.grammar.check import check_grammar
+from sources.xml.inference.columns import MOST_COLUMNS, InferredColumn, columns, leaves, prefixes_for
+from sources.xml.inference.element_profile import Sample, sampled
+from sources.xml.inference.guesses import Guess, guesses
+from sources.xml.inference.row_tags import RowCandidate, called, candidates
+from sources.xml.options.namespace_prefixes import namespace_prefixes, with_namespace
+from sources.xml.options.option_table import by_proper_names
+from sources.xml.options.paths import default_path
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import Documents
+
+SAMPLE_BYTES = 4 << 20
+"""Bytes that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The declaration of a source as its documents suggest it.
+
+    Attributes:
+        options: As in CREATE TABLE, without the columns.
+        schema: The columns, as Spark DDL.
+        columns: The same, one by one.
+        rows: How many tuples the sample has.
+        is_whole: Whether the sample is all there is.
+        others: Names of other elements that repeat, that which holds most first.
+        left_out: How many leaves have no column.
+        guesses: What would be true of the sample.
+    """
+
+    options: Mapping[str, str]
+    schema: str
+    columns: tuple[InferredColumn, ...]
+    rows: int
+    is_whole: bool
+    others: tuple[str, ...]
+    left_out: int
+    guesses: tuple[Guess, ...]
+
+
+def proposal(
+    path: str, row_tag: str | None = None, given: Mapping[str, str] | None = None, *, size: int = SAMPLE_BYTES
+) -> Proposal:
+    """What the beginning of a source's documents suggests.
+
+    Args:
+        path: A file, a directory or a glob.
+        row_tag: The tuples' elements; those that hold most of what repeats if None.
+        given: Other options, which hold.
+        size: How many bytes are looked at.
+
+    Raises:
+        InputError: There is nothing at the path, it is not well-formed, or has no such element.
+        UsageError: An option cannot be read.
+    """
+    options = {**by_proper_names(given or {}, "user"), "path": path}
+    asked = SourceOptions.parse({**options, "rowTag": "row"}, "x STRING")
+    documents = Documents(asked.replace(documents=None), log=False).find()
+    if not documents:
+        raise InputError(f"there is no document at {path}")
+    sample = sampled(documents, size, asked.encoding)
+    row, others = _row(sample, row_tag, asked, path)
+    found = _declared(sample, row, options)
+    whole = SourceOptions.parse(found.options, found.schema)
+    promised = check_grammar(whole.replace(mode="DROPMALFORMED", ungrammatical="drop")) if sample.is_whole else None
+    said = tuple(promised.findings.said) if promised and promised.violation is None else ()
+    tags = tuple(_tag(other, sample, {}) for other in others)
+    return _with(found, tags, guesses(found.columns, row.profile.count, said, is_single=len(documents) == 1))
+
+
+def _row(
+    sample: Sample, row_tag: str | None, asked: SourceOptions, path: str
+) -> tuple[RowCandidate, list[RowCandidate]]:
+    """The rows, and what else may be."""
+    root, namespace = sample.root, asked.punctuation_namespace
+    found = candidates(root, namespace)
+    if row_tag is None:
+        if not found:
+            raise InputError(f"{path} has no element")
+        return found[0], found[1:]
+    prefixes = namespace_prefixes("namespaces", dict(asked.given).get("namespaces", ""))
+    name = with_namespace(row_tag, prefixes, of=f"rowTag {row_tag}")
+    meant = [one for one in called(root, name) if not one.profile.tag.startswith(f"{{{namespace}}}")]
+    if len(meant) == 1:
+        return meant[0], [one for one in found if one.profile.tag != meant[0].profile.tag]
+    if meant:
+        tags = " or ".join(f"--row-tag '{one.profile.tag}'" for one in meant)
+        raise UsageError(f"{row_tag} is an element of {len(meant)} namespaces in {path}", hint=f"say {tags}")
+    there = ", ".join(dict.fromkeys(one.profile.local for one in found[:8]))
+    raise InputError(
+        f"no element of {path} is a {row_tag}", hint=f"elements that repeat are {there}" if there else None
+    )
+
+
+def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Proposal:
+    prefixes = {
+        **prefixes_for(sample.prefixes),
+        **{uri: prefix for prefix, uri in namespace_prefixes("namespaces", given.get("namespaces", "")).items()},
+    }
+    all_ = leaves(row, prefixes)
+    chosen = tuple(columns(all_[:MOST_COLUMNS]))
+    marks = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
+    paths = {
+        f"path.{column.name}": column.leaf.path
+        for column in chosen
+        if column.leaf.path != str(default_path(column.name, *marks))
+    }
+    tag = _tag(row, sample, prefixes)
+    used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
+    spaces = ", ".join(f"{prefix} {uri}" for uri, prefix in prefixes.items() if prefix in used)
+    options = {"path": given["path"], "rowTag": tag, **given, **({"namespaces": spaces} if spaces else {}), **paths}
+    schema = ", ".join(f"{quoted(column.name)} {column.leaf.type}" for column in chosen)
+    left_out = len(all_) - len(chosen)
+    return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())
+
+
+def _tag(row: RowCandidate, sample: Sample, prefixes: Mapping[str, str]) -> str:
+    """What is said as rowTag: the local name, unless elements of other namespaces have it, too."""
+    alike = {one.tag for one in sample.root.below() if one.local == row.profile.local} - {row.profile.tag}
+    if not any(not tag.startswith(f"{{{PUNCT_NS}}}") for tag in alike):
+        return row.profile.local
+    uri, _, local = row.profile.tag[1:].rpartition("}") if "}" in row.profile.tag else ("", "", row.profile.tag)
+    if not uri:
+        return f"{{}}{local}"
+    return f"{prefixes[uri]}:{local}" if uri in prefixes else row.profile.tag
+
+
+def _with(found: Proposal, others: tuple[str, ...], guessed: tuple[Guess, ...]) -> Proposal:
+    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__slots__}
+    return Proposal(**{**fields, "others": others, "guesses": guessed})

@@ -1,0 +1,191 @@
+"""What a document looks like becomes a declaration that reads it, at the first attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+import xmlstream as xs
+from punct_ns.errors import InputError, UsageError
+from sources.xml.inference.proposal import Proposal, proposal
+from sources.xml.parser.read_through import Reading
+from tests.documentation.pages import ROOT, section
+from xmlstream.sql import script
+from xmlstream.sql.create_table import create_table
+
+FEEDS = sorted((ROOT / "tests" / "samples" / "feeds").glob("*.xml"))
+DATA = sorted((ROOT / "data").glob("*.xml"))
+PUNCT = "http://www.cse.ogi.edu/dot/niagara/punct"
+
+
+def read_by(statement: str, tag: str) -> list[dict[str, object]]:
+    """The tuples that a source declared so has."""
+    (source,) = script.read(f"{statement}\nSELECT * FROM `{tag}`;").sources
+    return [row for piece in Reading(source.options).pieces() for row in piece.tuples.to_pylist()]
+
+
+def tuples(found: Proposal) -> list[dict[str, object]]:
+    """The tuples of a proposal's statement."""
+    return read_by(create_table(found), found.options["rowTag"].rpartition(":")[2].rpartition("}")[2])
+
+
+def elements(path: Path, tag: str) -> list[etree._Element]:
+    root = etree.parse(path, etree.XMLParser(load_dtd=False, no_network=True)).getroot()
+    return [each for each in root.iter(f"{{*}}{tag}") if etree.QName(each).namespace != PUNCT]
+
+
+@pytest.mark.parametrize("path", [*FEEDS, *DATA], ids=lambda path: path.stem)
+def test_what_is_inferred_reads_every_row_and_every_text_of_it(path: Path) -> None:
+    found = proposal(str(path))
+    rows = elements(path, found.options["rowTag"])
+    read = tuples(found)
+    assert len(read) == len(rows) == found.rows
+    for column in found.columns:
+        assert any(row[column.name] is not None for row in read) or column.leaf.values.is_blank, column.name
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=lambda path: path.stem)
+def test_every_other_element_that_repeats_can_be_asked_for(path: Path) -> None:
+    for tag in proposal(str(path)).others:
+        if "{" not in tag:
+            found = proposal(str(path), tag)
+            assert len(tuples(found)) == found.rows == len(elements(path, tag)), tag
+
+
+def test_the_manual_lists_the_formats_that_were_tried_and_what_was_inferred_of_them() -> None:
+    rows = [
+        [cell.strip(" `") for cell in row.split("|")[1:-1]]
+        for row in section("sources/README.md", "Files as they are").splitlines()
+        if row.startswith("| ") and "`" in row
+    ]
+    listed = {row[1]: row[2] for row in rows}
+    assert listed == {path.name: proposal(str(path)).options["rowTag"] for path in FEEDS}
+    assert len(listed) >= 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "d.xml"
+
+
+def inferred(path: Path, body: str, row_tag: str | None = None, **given: str) -> Proposal:
+    path.write_text(f"<r xmlns:p='{PUNCT}' xmlns:x='urn:x' xmlns:y='urn:y'>{body}</r>", encoding="utf-8")
+    return proposal(str(path), row_tag, given)
+
+
+@pytest.mark.parametrize(
+    ("rows", "schema", "options"),
+    [
+        (["<a>1</a><b>x</b>", "<b/>"], "`a` BIGINT, `b` STRING", {}),
+        (["<a>1</a>", "<a>2.5</a>", "<a>1e3</a>"], "`a` DOUBLE", {}),
+        (["<a>01</a>"] * 2, "`a` STRING", {}),
+        (["<a>true</a>", "<a>false</a>"], "`a` BOOLEAN", {}),
+        (["<a>true</a>", "<a>1</a>"], "`a` STRING", {}),
+        (["<a>2024-01-01</a>", "<a>2024-01-01T10:00:00Z</a>"], "`a` TIMESTAMP", {}),
+        (["<a>2024-01-01</a>", "<a> </a>"], "`a` DATE", {}),
+        (["<a>1</a><a>2</a>", "<a>3</a>"], "`a` ARRAY<BIGINT>", {}),
+        (["<b><c>1</c></b><b/>", ""], "`c` ARRAY<BIGINT>", {"path.c": "b/c"}),
+        (["<b><c>1</c></b><c>2</c>", ""], "`b_c` BIGINT, `c` BIGINT", {"path.b_c": "b/c"}),
+        (["<c>1</c><x:c>2</x:c>"] * 2, "`c` BIGINT, `x_c` BIGINT", {"path.c": "{}c", "path.x_c": "x:c"}),
+        (["<a-b.c>1</a-b.c>"] * 2, "`a_b_c` BIGINT", {"path.a_b_c": "a-b.c"}),
+        (["<A>1</A><a>1</a>"] * 2, "`A` BIGINT, `a_2` BIGINT", {"path.a_2": "a"}),
+        (["<a>1<b>2</b></a>"] * 2, "`a` STRING", {}),
+        (["<a>1</a>", "<a><b>2.5</b></a>"], "`a` STRING, `b` DOUBLE", {"path.b": "a/b"}),
+        (["<row/>"] * 2, "`_VALUE` STRING", {}),
+        (["1", "2"], "`_VALUE` BIGINT", {}),
+    ],
+)
+def test_columns_types_and_paths(path: Path, rows: list[str], schema: str, options: dict[str, str]) -> None:
+    found = inferred(path, "".join(f"<row>{row}</row>" for row in rows), "row")
+    assert found.schema == schema
+    assert {name: value for name, value in found.options.items() if name.startswith("path.")} == options
+    assert len(tuples(found)) == found.rows
+
+
+def test_rows_of_several_namespaces_are_told_apart(path: Path) -> None:
+    body = "<x:row><a>1</a></x:row><y:row><a>2</a></y:row>" * 2
+    assert {inferred(path, body).options["rowTag"]} <= {"x:row", "y:row"}
+    with pytest.raises(UsageError, match="row is an element of 2 namespaces"):
+        inferred(path, body, "row")
+    assert len(tuples(inferred(path, body, "z:row", namespaces="z urn:y"))) == 2
+
+
+def test_what_would_be_true_is_a_guess(path: Path) -> None:
+    rows = "".join(f"<row nr='{n}'><id>i{9 - n}</id><h>{n // 2}</h></row>" for n in range(6))
+    found = inferred(path, rows)
+    assert [(guess.option, guess.value) for guess in found.guesses] == [
+        ("uniqueIds", "id"),
+        ("punctuate", "order of _nr"),
+    ]
+    text = create_table(found)
+    assert "a guess" in text
+    taken = "\n".join(line.replace("  -- uniqueIds", "  uniqueIds") for line in text.splitlines())
+    assert len(read_by(taken, "row")) == 6
+
+
+def test_punctuations_are_read_as_promises_and_are_no_rows(path: Path) -> None:
+    found = inferred(path, "".join(f"<row><h>{n}</h></row><p:row><h>{n}</h></p:row>" for n in range(4)))
+    assert found.rows == 4
+    assert ("schemes", "h") in [(guess.option, guess.value) for guess in found.guesses]
+    assert "schemes" not in [g.option for g in inferred(path, "<row><h>1</h></row><p:row><h>1</h></p:row>" * 2).guesses]
+
+
+def test_what_cannot_be_inferred_is_said_in_words(path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        proposal(str(path))
+    path.write_text("no xml", encoding="utf-8")
+    with pytest.raises(InputError, match="is no XML document"):
+        proposal(str(path))
+    with pytest.raises(InputError, match="is not well-formed"):
+        inferred(path, "<row><a>1</b></row>")
+    with pytest.raises(InputError, match="elements that repeat are row"):
+        inferred(path, "<row><a>1</a></row>" * 2, "rwo")
+    with pytest.raises(UsageError, match="names the prefix q"):
+        inferred(path, "<row><a>1</a></row>" * 2, "q:row")
+    with pytest.raises(UsageError, match="did you mean nullValue"):
+        inferred(path, "<row/>", None, nulValue="x")
+
+
+def test_a_part_of_a_document_is_enough(path: Path) -> None:
+    path.write_text(f"<r>{'<row><a>1</a></row>' * 1000}</r>", encoding="utf-8")
+    found = proposal(str(path), size=500)
+    assert (found.schema, found.is_whole) == ("`a` BIGINT", False)
+    assert "all that was looked at" in create_table(found)
+
+
+def test_reading_without_a_schema_infers_and_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = inferred(path, "<row><a>1</a></row>" * 3, "row")
+    no_session: Any = None  # nothing runs yet
+    query = xs.read(no_session, path, rowTag="row", punctuate="order of a", NullValue="-")
+    assert query.schema.ddl() == "`a` BIGINT"
+    assert "rowTag 'row'" in (told := capsys.readouterr().err)
+    assert "nullValue '-'" in told
+    assert xs.read(no_session, path).schema == query.schema
+    assert create_table(said) in capsys.readouterr().err
+
+
+_TEXTS = st.sampled_from(["", "1", "-3", "2.5", "x", "true", "2024-01-01", "007", "2024-01-01T00:00:00Z"])
+_ELEMENTS = st.recursive(
+    st.builds(lambda name, text: f"<{name}>{text}</{name}>", st.sampled_from(["a", "b", "x:a", "C"]), _TEXTS),
+    lambda inner: st.builds(
+        lambda name, attribute, parts: f"<{name}{attribute}>{''.join(parts)}</{name}>",
+        st.sampled_from(["a", "b", "c", "y:b", "row"]),
+        st.sampled_from(["", " id='1'", " x:id='2'", " id='z' y:id='q'"]),
+        st.lists(inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(_ELEMENTS, min_size=1, max_size=5))
+def test_whatever_the_document_what_is_inferred_reads_it(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "d.xml"
+    found = inferred(path, "".join(f"<row>{row}</row>" for row in rows))
+    assert len(tuples(found)) == found.rows
