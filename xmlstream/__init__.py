@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from xmlstream.builder.windows import session_window
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
+    from xmlstream.sink.program_sink import TwoPhaseSink
+    from xmlstream.sink.result_slice import ResultSlice
 
     __version__: str
 
@@ -55,8 +57,10 @@ __all__ = [
     "Query",
     "QueryError",
     "Receiving",
+    "ResultSlice",
     "StateError",
     "Summary",
+    "TwoPhaseSink",
     "UngrammaticalStream",
     "UnsafeQuery",
     "UsageError",
@@ -89,6 +93,8 @@ _MODULES = {
     "xmlstream.builder.windows": ("session_window",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),
+    "xmlstream.sink.program_sink": ("TwoPhaseSink",),
+    "xmlstream.sink.result_slice": ("ResultSlice",),
 }
 
 find_beside()

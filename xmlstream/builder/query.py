@@ -6,7 +6,7 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -16,15 +16,16 @@ from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
 from operators.secret_window import SecretWindow
 from operators.sort import Sort
-from punct_ns.errors import QueryError
+from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from xmlstream.builder.arguments import argument, listed, sort_key
 from xmlstream.builder.columns import renamed, with_column, without
 from xmlstream.builder.groups import Groups
+from xmlstream.builder.in_program import all_tuples, loop
 from xmlstream.builder.inserts import Insert
 from xmlstream.builder.joins import joined, joined_asof
-from xmlstream.builder.run_options import RunOptions, require_safe, settings
+from xmlstream.builder.run_options import CommonOptions, RunOptions, require_safe, settings
 from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
 from xmlstream.builder.tuple_windows import TupleWindows
 from xmlstream.builder.windows import lengths_of, text_literal
@@ -35,6 +36,8 @@ from xmlstream.runtime import runner
 from xmlstream.runtime.tally import Summary
 from xmlstream.safety.explanation import Format, explained
 from xmlstream.secret.profile import Windows
+from xmlstream.sink.program_sink import TwoPhaseSink
+from xmlstream.sink.result_slice import ResultSlice
 from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
@@ -46,7 +49,8 @@ from xmlstream.sql.statements import parse_statements
 from xmlstream.sql.tuple_windows import TupleWindow
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 
@@ -296,12 +300,20 @@ class Query:
         assert isinstance(node.operator, SecretWindow)
         return Groups(Query(self.spark, node), tuple(map(quoted, node.operator.reported)))
 
-    def run(self, output: str | Path, checkpoint: str | Path | None = None, **options: Unpack[RunOptions]) -> Summary:
+    def run(
+        self,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        *,
+        sink: TwoPhaseSink | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Summary:
         """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
 
         Args:
             output: A directory that gets one document per slice, or `-` for standard output.
             checkpoint: Where the query's state lives, so that a later run goes on; None for a state that ends with it.
+            sink: In place of an output, what takes the slices in two phases.
             options: See `RunOptions`.
 
         Raises:
@@ -311,12 +323,19 @@ class Query:
         """
         root = self.root if options.get("as_written") else self.plan
         require_safe(root, options, follow=False)
-        return runner.run(self.spark, root, settings(output, checkpoint, follow=False, **options))
+        return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
 
-    def start(self, output: str | Path, checkpoint: str | Path, **options: Unpack[RunOptions]) -> StreamingQuery:
+    def start(
+        self,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        *,
+        sink: TwoPhaseSink | None = None,
+        **options: Unpack[RunOptions],
+    ) -> StreamingQuery:
         """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
 
-        The arguments are those of `run`.
+        The arguments are those of `run`; a checkpoint is needed.
 
         Raises:
             UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
@@ -324,11 +343,63 @@ class Query:
         """
         root = self.root if options.get("as_written") else self.plan
         require_safe(root, options)
-        return runner.start(self.spark, root, settings(output, checkpoint, follow=True, **options))
+        if checkpoint is None:
+            raise UsageError("a query that is started has no checkpoint", hint='say where: checkpoint="state"')
+        return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
 
-    def insert_into(self, output: str | Path, row_tag: str = "row", root_tag: str = "rows") -> Insert:
+    def slices(
+        self, checkpoint: str | Path | None = None, *, follow: bool = False, **options: Unpack[CommonOptions]
+    ) -> Iterator[ResultSlice]:
+        """Runs while a loop takes the slices: `for slice in query.slices(): print(slice.tuples, slice.punctuations)`.
+
+        A slice is committed once the loop asks for the next one. The query ends when the loop is left; what makes it
+        fail is raised in the loop. With a checkpoint, another loop goes on behind the last slice that was committed;
+        the one in which a loop was left, by an error or by `break`, comes again under its number.
+
+        Args:
+            checkpoint: Where the query's state lives; None for a state that ends with the loop.
+            follow: Wait for more input, instead of ending with it.
+            options: See `CommonOptions`.
+
+        Raises:
+            UnsafeQuery: It follows its input, and would never answer, or keep tuples without bound.
+            InputError: The input is malformed or ungrammatical.
+            StateError: The checkpoint belongs to another query.
+        """
+        root = self.root if options.get("as_written") else self.plan
+        require_safe(root, options, follow=follow)
+        return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
+
+    def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
+        """Runs to the end of the input, and gives all tuples as an Arrow table, in the order in which they come.
+
+        Raises:
+            InputError: The input is malformed or ungrammatical.
+        """
+        root = self.root if options.get("as_written") else self.plan
+        require_safe(root, options, follow=False)
+        return all_tuples(self.spark, root, **options)
+
+    toArrow = to_arrow  # noqa: N815 - as PySpark spells it
+
+    def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
+        """Runs to the end of the input, and gives all tuples as a DataFrame of Spark; raises what `to_arrow` does."""
+        return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
+
+    def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:
+        """Runs to the end of the input, and gives all tuples as rows of Spark; raises what `to_arrow` does."""
+        return self.to_dataframe(**options).collect()
+
+    def insert_into(
+        self,
+        output: str | Path | None = None,
+        row_tag: str = "row",
+        root_tag: str = "rows",
+        *,
+        sink: TwoPhaseSink | None = None,
+    ) -> Insert:
         """This query with the place of its result, to be run together with others by `xmlstream.run`."""
-        return Insert(self.spark, self.root, Target(str(output), row_tag, root_tag))
+        return Insert(self.spark, self.root, Target.of(output, row_tag, root_tag, sink))
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.requirement import unsafe
+from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
 
 
@@ -61,10 +62,17 @@ class RunOptions(CommonOptions, total=False):
     root_tag: str
 
 
-def settings(output: str | Path, checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
+def settings(
+    output: str | Path | None,
+    checkpoint: str | Path | None,
+    sink: TwoPhaseSink | None = None,
+    *,
+    follow: bool,
+    **options: Any,
+) -> Settings:
     """What the runner is told of one result."""
     tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
-    return settings_of([Target(str(output), **tags)], checkpoint, follow=follow, **options)
+    return settings_of([Target.of(output, **tags, sink=sink)], checkpoint, follow=follow, **options)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:

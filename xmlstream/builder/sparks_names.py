@@ -9,9 +9,10 @@ _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right",
 JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
 """What PySpark also calls joins, without the underscores that it allows anywhere."""
 
-_WRITTEN = 'run(output="out") writes the result as XML, a source for spark.read.format("xml") too'
+_WRITTEN = 'run(output="out") writes the result as XML, or Parquet as "out.parquet"'
+_TAKEN = "collect(), to_dataframe() and to_arrow() have all tuples, slices() one slice after the other"
 ON_QUERIES = {
-    **dict.fromkeys(("show", "collect", "count", "take", "head", "first", "toPandas", "toArrow", "foreach"), _WRITTEN),
+    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "foreach", "foreachBatch"), _TAKEN),
     **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
     **dict.fromkeys(
         ("dropDuplicates", "drop_duplicates"), "distinct(), or group_by(…).top(1, …) for one of each group"

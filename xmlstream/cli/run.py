@@ -185,13 +185,13 @@ def _end_java(seconds: float) -> None:
 
 def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark is started what would stop the query soon after."""
-    outputs = [target.output for target in settings.targets]
+    outputs = [target.output for target in settings.targets if target.directory is not None]
     paths = [source.options.path for source in script.sources]
     require_disjoint(paths, outputs, settings.checkpoint, settings.metrics)
     goes_on = settings.checkpoint is not None and (Path(settings.checkpoint) / "query.json").exists()
     if not goes_on and not settings.overwrite:
-        for target in settings.targets:
-            require_fresh(target.output, overwrite=False)
+        for output in outputs:
+            require_fresh(output, overwrite=False)
     if any(target.output == "-" for target in settings.targets):
         StandardOutput()
     for source in script.sources:

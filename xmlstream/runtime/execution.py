@@ -39,7 +39,7 @@ from xmlstream.runtime.source_input import SourceInput, write_letters
 from xmlstream.runtime.static_input import StaticInput
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.sink import Draft, Moment, Sink
+from xmlstream.sink.sink import Draft, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -130,6 +130,9 @@ class Execution:
             try:
                 started = time.perf_counter()
                 self._slice(batch_id, [StagedRange.of(row) for row in batch.collect()], started)
+            except SinkLeft:
+                self._ending = True
+                raise QueryStopped("nobody takes the results any more") from None
             except BaseException as failure:
                 self.failure = failure
                 raise

@@ -52,7 +52,7 @@ def recover(
     try:
         make_directory(directory)
         used.take(directory)
-        places = [None if target.output == "-" else Path(target.output).resolve() for target in targets]
+        places = [target.directory and target.directory.resolve() for target in targets]
         for place in places:
             if place is not None and place.is_dir():
                 used.take(place)
@@ -69,7 +69,7 @@ def recover(
         checkpoint = Checkpoint(directory)
         for result, place in enumerate(places):
             documents = {d.draft.name: d.draft.checksum for d in checkpoint.documents if d.result == result}
-            if moved and before[result] not in ("-", str(place)):
+            if moved and place is not None and before[result] not in ("-", str(place)):
                 # What was committed and is not published yet may have stayed behind.
                 PublishedOutput(Path(before[result]), documents).settle()
             if place is not None:

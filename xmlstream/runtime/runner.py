@@ -37,6 +37,7 @@ from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
 from xmlstream.session.java_logging import quiet_failures
+from xmlstream.sink.sink import Draft
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,6 +120,11 @@ def _launched(
         tally.slice(record["report"])
         (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
 
+    if checkpoint.latest is not None:
+        # What was committed, and perhaps not shown any more before the process died.
+        for sink, made in zip(sinks, checkpoint.latest["outputs"], strict=True):
+            if made is not None:
+                sink.publish(Draft(**made))
     execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
     tally.begin()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,10 @@ class SameQuery:
             "format": CHECKPOINT_FORMAT,
             "timeZone": time_zone,
             "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
-            "outputs": [{**asdict(target), "form": target.form_name, "since": 0} for target in targets],
+            "outputs": [{**target.recorded, "since": 0} for target in targets],
         }
-        for output in self._mine["outputs"]:
-            output["output"] = _canonical(output["output"])
+        for target, output in zip(targets, self._mine["outputs"], strict=True):
+            output["output"] = _canonical(output["output"]) if target.directory is not None else output["output"]
 
     def outputs_before(self) -> list[str]:
         """Where the results went of whoever began with the checkpoint; nowhere if nothing tells."""

@@ -87,16 +87,17 @@ class Settings:
 
     @property
     def outputs(self) -> list[str]:
-        """Where the results go, each somewhere else, whatever the places are called.
+        """The directories to which results go, each somewhere else, whatever the places are called.
 
         Raises:
             UsageError: Two go to one place.
         """
-        outputs = [target.output for target in self.targets]
-        places = ["-" if output == "-" else os.path.realpath(output) for output in outputs]
+        targets = [target for target in self.targets if target.taken is None]
+        places = [target.output if target.directory is None else os.path.realpath(target.output) for target in targets]
+        outputs = [target.output for target in targets]
         if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
             raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
-        return outputs
+        return [target.output for target in targets if target.directory is not None]
 
     @property
     def source_options(self) -> dict[str, str]:

@@ -48,6 +48,10 @@ class Draft:
     checksum: str
 
 
+class SinkLeft(Exception):
+    """Whoever took the slices takes no more: the one in hand is not committed, and the query ends."""
+
+
 class Sink(Protocol):
     """Where the root's slices go."""
 
@@ -64,7 +68,11 @@ class Sink(Protocol):
         """What of it a loss of power would take away."""
 
     def deliver(self) -> None:
-        """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it."""
+        """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it.
+
+        Raises:
+            SinkLeft: Nobody takes it.
+        """
 
     def publish(self, draft: Draft | None) -> None:
         """Shows a committed slice. Called again after a crash for the last one."""
