@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from xmlstream.builder.inserts import Insert, inserts_from_sql, run, start
     from xmlstream.builder.multiway import multiway_join
     from xmlstream.builder.query import Query
-    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_xmark
+    from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
     from xmlstream.builder.windows import session_window
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
+    from xmlstream.sink.closed_table import closed
     from xmlstream.sink.program_sink import TwoPhaseSink
     from xmlstream.sink.result_slice import ResultSlice
 
@@ -65,12 +66,14 @@ __all__ = [
     "UnsafeQuery",
     "UsageError",
     "XmlStreamError",
+    "closed",
     "from_dataframe",
     "from_sql",
     "inserts_from_sql",
     "multiway_join",
     "open_session",
     "read",
+    "read_parquet",
     "read_xmark",
     "receive",
     "run",
@@ -89,10 +92,11 @@ _MODULES = {
     "xmlstream.builder.multiway": ("multiway_join",),
     "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.query": ("Query",),
-    "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_xmark"),
+    "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
     "xmlstream.builder.windows": ("session_window",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),
+    "xmlstream.sink.closed_table": ("closed",),
     "xmlstream.sink.program_sink": ("TwoPhaseSink",),
     "xmlstream.sink.result_slice": ("ResultSlice",),
 }

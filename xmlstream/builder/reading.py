@@ -45,7 +45,7 @@ def read(
         UsageError: An option is unknown, missing or cannot be read.
         InputError: Nothing can be inferred from what is there.
     """
-    called = name or re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
+    called = name or _called(path)
     given = {**_texts(options), "path": str(path)}
     if schema is not None or any(option.lower() == "schema" for option in given):
         return Query(spark, scan(called, given, None if schema is None else _ddl(schema)))
@@ -83,6 +83,35 @@ def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str 
     """
     given = {**_texts(options), "path": str(path), "stream": stream}
     return Query(spark, scan(name or stream, given, None, "xmark"))
+
+
+def read_parquet(
+    spark: SparkSession,
+    path: str | Path,
+    schema: str | StructType | Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> Query:
+    """What another query has written as Parquet, as a query: its tuples, and the punctuations beside them.
+
+    Args:
+        spark: The session that the query will run in.
+        path: A directory that `output="out.parquet"` names or a sink `USING parquet`, perhaps one that is written to.
+        schema: The attributes, as for `read`; None for those that the files tell.
+        name: What metrics call the source; by default the path's last part without its suffix.
+        options: Those that CREATE TABLE … USING punctuated_parquet takes, such as `schemes`.
+
+    Raises:
+        UsageError: An option is unknown or cannot be read, or nothing tells the columns.
+    """
+    given = {**_texts(options), "path": str(path)}
+    ddl = None if schema is None else _ddl(schema)
+    return Query(spark, scan(name or _called(path), given, ddl, "punctuated_parquet"))
+
+
+def _called(path: str | Path) -> str:
+    return re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.runtime.watching import Nobody, Watched, told_of_failure
 from xmlstream.session.java_logging import quiet_failures
-from xmlstream.sink.sink import Draft
+from xmlstream.sink.sink import Draft, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,7 +112,9 @@ def _launched(
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     seal(checkpoint.directory / PLAN_FILE, encoded(root))
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
-    sinks = [target.sink(node.schema) for target, node in zip(settings.targets, results(root), strict=True)]
+    sinks = [
+        target.sink(node.schema, node.schemes) for target, node in zip(settings.targets, results(root), strict=True)
+    ]
     watcher = settings.watcher or Nobody()
     watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name))
 
@@ -120,11 +122,7 @@ def _launched(
         tally.slice(record["report"])
         (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
 
-    if checkpoint.latest is not None:
-        # What was committed, and perhaps not shown any more before the process died.
-        for sink, made in zip(sinks, checkpoint.latest["outputs"], strict=True):
-            if made is not None:
-                sink.publish(Draft(**made))
+    _publish_again(sinks, checkpoint)
     execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
     tally.begin()
 
@@ -165,6 +163,14 @@ def _launched(
 
     recovered.used.is_over = is_over
     return launched
+
+
+def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
+    """Shows what was committed last, and perhaps not shown any more before the process died."""
+    outputs = checkpoint.latest["outputs"] if checkpoint.latest is not None else [None] * len(sinks)
+    for sink, made in zip(sinks, outputs, strict=True):
+        if made is not None:
+            sink.publish(Draft(**made))
 
 
 def _sources(root: Node, execution: Execution, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:

@@ -1,4 +1,4 @@
-"""A slice of a result as the program that asked for it gets it: an Arrow table, and the punctuations that came with it."""
+"""A slice of a result as the program gets it: an Arrow table, and the punctuations that came with it."""
 
 from __future__ import annotations
 

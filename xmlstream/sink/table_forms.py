@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, format_schemes
 from punct_ns.slices import POSITION, arrow_type
+from sources.xml.splits.parquet_footer import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 from xmlstream.sink.column_text import plain, text_of
 from xmlstream.sink.dictionary_encoding import pc
 from xmlstream.sink.exactness import Exactness
@@ -23,12 +25,6 @@ from xmlstream.sink.json_text import objects_text
 from xmlstream.sink.row_order import in_row_order
 from xmlstream.sink.sink import Bytes, Moment, Part, together
 from xmlstream.sink.writable import require_text_types
-
-PUNCTUATIONS = b"punctuations"
-"""Where a Parquet document has its punctuations: a JSON list of them in their notation."""
-
-EXACT = b"exact"
-"""Where it says `false` once kept tuples were overdue."""
 
 
 def _rows(tuples: pa.Table) -> pa.Table:
@@ -39,12 +35,13 @@ def _rows(tuples: pa.Table) -> pa.Table:
 
 
 class ParquetForm:
-    """Parquet, with the punctuations of the slice and their notation in its metadata."""
+    """Parquet, whose metadata has the punctuations of the slice, and the attributes and schemes of the result."""
 
     suffix = ".parquet"
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         self._schema = schema
+        self._told = {SCHEMA: schema.ddl(), SCHEMES: format_schemes(scheme for scheme in schemes if scheme.terms)}
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; one without rows where there are punctuations only."""
@@ -54,7 +51,10 @@ class ParquetForm:
                 return ()
             fields = [pa.field(a.name, arrow_type(a.domain)) for a in self._schema] if tuples is None else tuples.schema
             tuples = pa.schema(fields).empty_table()
-        said = {PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False)}
+        said = {
+            **self._told,
+            PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False),
+        }
         if exactness is not Exactness.EXACT:
             said[EXACT] = "false"
         out = pa.BufferOutputStream()
@@ -67,7 +67,7 @@ class CsvForm:
 
     suffix = ".csv"
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         require_text_types(schema)
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
@@ -98,7 +98,7 @@ class JsonForm:
 
     suffix = ".json"
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         require_text_types(schema)
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:

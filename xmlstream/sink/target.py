@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
 from xmlstream.sink.directory_sink import DirectorySink, slice_of
 from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.program_sink import LoopSink, ProgramSink, TwoPhaseSink, two_phases
@@ -23,7 +24,11 @@ XML = "punctuated_xml"
 PROGRAM = "program"
 """The form of what stays in the program."""
 
-TABLE_FORMS: Mapping[str, Callable[[Schema], Form]] = {"parquet": ParquetForm, "csv": CsvForm, "json": JsonForm}
+TABLE_FORMS: Mapping[str, Callable[[Schema, Sequence[Scheme]], Form]] = {
+    "parquet": ParquetForm,
+    "csv": CsvForm,
+    "json": JsonForm,
+}
 """Forms that any program reads, by the names that Spark has for them."""
 
 
@@ -78,8 +83,8 @@ class Target:
         suffix = PurePath(self.output).suffix.removeprefix(".")
         return self.form or (suffix if suffix in TABLE_FORMS else XML)
 
-    def sink(self, schema: Schema) -> Sink:
-        """The sink for tuples of this schema.
+    def sink(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> Sink:
+        """The sink for tuples of this schema, and punctuations of these schemes.
 
         Raises:
             QueryError: An attribute cannot be written in the form.
@@ -88,7 +93,7 @@ class Target:
         if self.taken is not None:
             return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         if self.form_name != XML:
-            return DirectorySink(Path(self.output).absolute(), TABLE_FORMS[self.form_name](schema))
+            return DirectorySink(Path(self.output).absolute(), TABLE_FORMS[self.form_name](schema, schemes))
         form = DocumentForm(schema, self.row_tag, self.root_tag)
         return (
             StreamSink(StandardOutput(), form)

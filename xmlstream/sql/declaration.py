@@ -13,6 +13,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from sources import xmark
 from sources.xml.options.source import SourceOptions
+from sources.xml.splits.parquet_table import parquet_options
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
 from xmlstream.plan.nodes import Node
 from xmlstream.sql import punctuate_option, semantics_option
@@ -22,11 +23,12 @@ from xmlstream.sql.supported import require_type
 
 FORMAT = "punctuated_xml"
 
-STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, str]] | None] = {
+STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[str, str]] | None] = {
     FORMAT: None,
-    "xmark": xmark.source_options,
+    "punctuated_parquet": parquet_options,
+    "xmark": lambda options, columns: _without_columns(xmark.source_options(options), columns),
 }
-"""How a stream can be declared: for each format, what its options mean as those of a punctuated XML source."""
+"""How a stream can be declared: for each format, what options and columns mean as options of a punctuated source."""
 
 _CREATE = {"this", "kind", "properties"}
 _COLUMN = {"this", "kind", "constraints"}
@@ -98,20 +100,23 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     Raises:
         UsageError, QueryError: An option is unknown, missing, cannot be read, or makes no sense for the source.
     """
-    written = STREAM_FORMATS[using]
-    if written is not None:
-        if schema is not None:
-            raise UsageError("it has columns of its own", hint="leave them out, as in CREATE TABLE t USING …")
-        options = written(options)
     if schema is not None:
         # The same schema is the same text, however it was written.
         schema = Schema.parse(schema).ddl()
     above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
-    plain = {key: value for key, value in options.items() if key.lower() not in ABOVE}
+    plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
+    if (written := STREAM_FORMATS[using]) is not None:
+        plain, schema = written(plain, schema), None
     node = source(name, SourceOptions.parse(plain, schema, giver="user"))
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node
+
+
+def _without_columns(options: Mapping[str, str], columns: str | None) -> Mapping[str, str]:
+    if columns is not None:
+        raise UsageError("it has columns of its own", hint="leave them out, as in CREATE TABLE t USING …")
+    return options
 
 
 ABOVE = {punctuate_option.OPTION: punctuate_option.punctuated, semantics_option.OPTION: semantics_option.reported}

@@ -18,6 +18,7 @@ Mode = Literal["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]
 OnUngrammatical = Literal["fail", "drop", "divert"]
 ManyDocuments = Literal["sequence", "merge", "directories", "one"]
 CleanSource = Literal["off", "delete", "archive"]
+Format = Literal["xml", "parquet"]
 WhenDoctype = Literal["skip", "refuse"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
 
@@ -84,6 +85,7 @@ _TABLE = (
     Option("unitTag", default=""),
     Option("punctuationNamespace", default=PUNCT_NS),
     Option("nullValue"),
+    Option("format", choice(*get_args(Format)), default="xml"),
     Option("encoding"),
     Option("doctype", choice(*get_args(WhenDoctype)), default="skip", may_change=True),
     Option("dateFormat", date_pattern),

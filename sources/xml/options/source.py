@@ -22,6 +22,7 @@ from sources.xml.options.namespace_prefixes import Prefixes, with_namespace
 from sources.xml.options.option_table import (
     OPTIONS,
     CleanSource,
+    Format,
     Giver,
     ManyDocuments,
     Mode,
@@ -51,6 +52,7 @@ class SourceOptions:
         unit_tag: Local name of elements that are never cut, so that a row in one can be numbered; empty for none.
         punctuation_namespace: The namespace URI that makes an element a punctuation.
         null_value: Text of a leaf that stands for null, beside `xsi:nil`; none by default.
+        format: What its documents are: XML, or Parquet as a query has written it, with punctuations in its metadata.
         mode: What bad input does: stop the query, divert it, or leave it out and count it.
         ungrammatical: The same for a tuple that an earlier punctuation matches.
         encoding: Of the documents, whatever they say, unless they begin with a byte order mark.
@@ -93,6 +95,7 @@ class SourceOptions:
     unit_tag: str
     punctuation_namespace: str
     null_value: str | None
+    format: Format
     mode: Mode
     ungrammatical: OnUngrammatical
     encoding: str | None

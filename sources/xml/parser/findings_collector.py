@@ -57,7 +57,8 @@ class FindingsCollector:
     def _missed(self, found: Findings, range_: ByteRange) -> Findings:
         """What is there instead of what is not."""
         is_silent = bool(found.tuples and self._options.schemes) and not (found.said or found.void)
-        if not (found.is_nothing or found.missing or is_silent):
+        is_known = not (found.is_nothing or found.missing or is_silent)
+        if is_known or self._options.format == "parquet":
             return Findings()
         there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
         row, mark = local_tag(self._options.row_tag), "{" + self._options.punctuation_namespace + "}"

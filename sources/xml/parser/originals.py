@@ -51,6 +51,8 @@ class Original:
 def originals(part: Part, positions: Collection[int]) -> dict[int, Original]:
     """The tuples at these positions; without those that are not there any more."""
     source = part.source
+    if source.format == "parquet":
+        return {}  # a tuple there is its values
     columns = [n for n, path in zip(source.schema.names, source.paths, strict=True) if path.function != "position"]
     parser = RangeParser(part.with_columns(columns).options)
     stream = parser.streams[part.stream]

@@ -1,6 +1,6 @@
 """The parser of a byte range of a document, into record batches of one source or of several that share the scan.
 
-A range is read chunk by chunk, and each chunk by `item_parser`, as fast as it allows.
+A range is read chunk by chunk, and each chunk by `item_parser`, as fast as it allows; a document of Parquet as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sources.xml.parser.item_texts import Items
 from sources.xml.parser.located_text import LocatedText
 from sources.xml.parser.malformed import Malformed
 from sources.xml.parser.memory_tuning import keep_freed_memory
+from sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
 from sources.xml.parser.parsed import Parsed
 from sources.xml.parser.templates.template_scan import TemplateScanner
 from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
@@ -28,6 +29,7 @@ class RangeParser:
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
         """Of tuples, the attributes `columns`, as the options name them if None."""
         self._options = options
+        self._is_parquet = options.format == "parquet"
         self.streams = [ItemParser(options, options.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in options.beside]
         readers = [stream.reader for stream in self.streams]
@@ -53,7 +55,11 @@ class RangeParser:
         for stream, namespace in zip(self.streams, range_.namespaces or [None] * len(at), strict=True):
             stream.reader.expect(namespace)
         try:
-            for text, items in self._texts(range_):
+            if self._is_parquet:
+                for piece in self._pieces(range_, at[0]):
+                    yield [piece]
+                    at = [at[0] + piece.length]
+            for text, items in () if self._is_parquet else self._texts(range_):
                 each = [
                     stream.typed(found, place, text)
                     for stream, found, place in zip(self.streams, items, at, strict=True)
@@ -71,6 +77,16 @@ class RangeParser:
             return
         if range_.close:
             yield [stream.batches.nothing(closed_at=place) for stream, place in zip(self.streams, at, strict=True)]
+
+    def _pieces(self, range_: ByteRange, at: int) -> Iterator[Parsed]:
+        """What a document of Parquet holds; nothing of an empty range, which only says that the source has ended."""
+        if range_.start == range_.end:
+            return
+        tuples, punctuations = self.tuple_schema, self.punctuation_schema
+        for piece in parquet_pieces(range_.path, self._options, tuples.remove(len(tuples) - 1)):
+            batches = parquet_batches(piece, at, tuples, punctuations)
+            yield Parsed(*batches, [], had=tuple(self.streams[0].batches.read), length=piece.rows)
+            at += piece.rows
 
     def _texts(self, range_: ByteRange) -> Iterator[tuple[LocatedText, list[Items]]]:
         if range_.start == range_.end and range_.ends == "split":

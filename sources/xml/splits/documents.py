@@ -62,6 +62,17 @@ class Documents:
             if not Path(self._path).is_file():
                 raise InputError(f"there is no file {self._path}")
             return self.paths
+        found = self._new()
+        if found:
+            # A listing may miss what is renamed while it is made: what comes before the last of these is there by now.
+            found = [path for path in self._new() if path <= found[-1]]
+        if found and self._log is not None:
+            _record(self._log, [os.path.relpath(path, self._root) for path in found])
+        self.paths += found
+        return self.paths
+
+    def _new(self) -> list[str]:
+        """The documents that are there and not known yet, by name."""
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
             if self._is_document is _is_file:
@@ -71,11 +82,7 @@ class Documents:
         else:
             raise InputError(f"there is no directory {self._path}")
         known = set(self.paths)
-        found = sorted(str(path) for path in candidates if self._is_document(path) and str(path) not in known)
-        if found and self._log is not None:
-            _record(self._log, [os.path.relpath(path, self._root) for path in found])
-        self.paths += found
-        return self.paths
+        return sorted(str(path) for path in candidates if self._is_document(path) and str(path) not in known)
 
 
 def open_document(path: str) -> BinaryIO:

@@ -16,6 +16,7 @@ from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.compression import WHOLE, is_compressed
 from sources.xml.splits.documents import open_document
 from sources.xml.splits.namespaces import TupleNamespaces
+from sources.xml.splits.parquet_footer import parquet_footer
 from sources.xml.splits.prolog import Prolog, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
 from sources.xml.splits.tags import safe_parser
@@ -93,8 +94,8 @@ def _scan(
     nothing = SplitScan([], origin.byte, origin.open, "more")
     if size == origin.byte and not settled:
         return nothing
-    if is_compressed(origin.path):
-        return _compressed(origin, options, first)
+    if options.format == "parquet" or is_compressed(origin.path):
+        return _parquet(origin, size) if options.format == "parquet" else _compressed(origin, options, first)
     with open_document(origin.path) as file:
         try:
             prolog = prolog_of(file, size, complete=settled, encoding=options.encoding, doctype=options.doctype)
@@ -225,6 +226,15 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
     except (etree.XMLSyntaxError, FlawError):
         return True
     return False
+
+
+def _parquet(origin: ScanOrigin, size: int) -> SplitScan:
+    """A document of Parquet: one range, of as many positions as it has items, and at least of its size."""
+    footer = parquet_footer(origin.path)
+    if footer is None:
+        return _lost(origin, [], size)
+    end = max(size, footer.items)
+    return SplitScan([ByteRange(origin.path, origin.base, 0, end, ends="root")], end, (), "ended")
 
 
 def _compressed(origin: ScanOrigin, options: SourceOptions, first: TupleNamespaces) -> SplitScan:

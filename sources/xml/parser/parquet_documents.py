@@ -1,0 +1,107 @@
+"""Parquet documents as pieces of a punctuated stream: what `USING parquet` has written, read like a document of XML.
+
+The tuples come first, in their order, then the punctuations that the file's metadata has. A document is one range.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from punct_ns.errors import XmlStreamError
+from punct_ns.notation import format_pattern
+from punct_ns.pattern import Wildcard
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.charset import FlawError
+from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
+
+_ROWS = 1 << 18
+"""Rows that are handed on at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPiece:
+    """Items that follow one another: tuples as columns of the wanted attributes, or pattern texts of punctuations."""
+
+    columns: list[Any]
+    texts: list[tuple[str | None, ...]]
+    rows: int
+
+
+def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iterator[ParquetPiece]:
+    """The items of a document: the attributes of tuples with the wanted types, then the punctuations.
+
+    Raises:
+        FlawError: It is no Parquet, or has other columns, or values that are none of the types.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            there = {name.lower(): name for name in file.schema_arrow.names}
+            for attribute in options.schema:
+                if attribute.name.lower() not in there:
+                    known = ", ".join(file.schema_arrow.names)
+                    raise FlawError(f"it has no column {attribute.name}; it has {known}", 0)
+            names = [there[field.name.lower()] for field in wanted]
+            for batch in file.iter_batches(_ROWS, columns=names):
+                yield ParquetPiece([_cast(batch[name], field) for name, field in zip(names, wanted, strict=True)], [],
+                                   batch.num_rows)  # fmt: skip
+            said = _punctuations(file.schema_arrow.metadata or {}, options.schema)
+    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise FlawError(f"it cannot be read as Parquet: {str(error).splitlines()[0]}", 0) from None
+    if said:
+        yield ParquetPiece([], said, len(said))
+
+
+def _cast(column: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:
+    try:
+        return column if column.type == field.type else column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise FlawError(
+            f"the column {field.name} is {column.type} there, which is read otherwise: {reason}", 0
+        ) from None
+
+
+def _punctuations(metadata: dict[bytes, bytes], schema: Schema) -> list[tuple[str | None, ...]]:
+    """Those that restrict nothing but attributes that are declared, as pattern texts of these."""
+    texts = json.loads(metadata.get(PUNCTUATIONS, b"[]"))
+    if not texts:
+        return []
+    written = Schema.parse(metadata[SCHEMA].decode()) if SCHEMA in metadata else schema
+    try:
+        said = [Punctuation.parse(text, written) for text in texts]
+    except XmlStreamError as error:
+        raise FlawError(f"a punctuation of its metadata cannot be read: {error.what}", 0) from None
+    places = {name.lower(): at for at, name in enumerate(written.names)}
+    chosen = [places[name.lower()] for name in schema.names]
+    return [
+        tuple(None if isinstance(p.patterns[at], Wildcard) else _text(p, at) for at in chosen)
+        for p in said
+        if set(p.restricted) <= set(chosen)
+    ]
+
+
+def _text(punctuation: Punctuation, at: int) -> str:
+    return format_pattern(punctuation.patterns[at], punctuation.schema[at].domain)
+
+
+def parquet_batches(
+    piece: ParquetPiece, at: int, tuples: pa.Schema, punctuations: pa.Schema
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """A piece as record batches, its first item at a position."""
+    positions = pa.array(range(at, at + piece.rows), pa.int64())
+    none: Sequence[Any] = [pa.array([], field.type) for field in tuples]
+    if piece.texts:
+        columns = [pa.array(texts, pa.string()) for texts in zip(*piece.texts, strict=True)]
+        said = pa.RecordBatch.from_arrays([positions, *columns], schema=punctuations)
+        return pa.RecordBatch.from_arrays(none, schema=tuples), said
+    nothing = [pa.array([], field.type) for field in punctuations]
+    rows = pa.RecordBatch.from_arrays([*piece.columns, positions], schema=tuples)
+    return rows, pa.RecordBatch.from_arrays(nothing, schema=punctuations)
