@@ -69,15 +69,16 @@ def _answers(slices: list[xs.ResultSlice]) -> tuple[list[str], set[str]]:
 def test_xml_to_parquet_to_query_is_xml_to_query_at_every_cut(spark: SparkSession, tmp_path: Path) -> None:
     items = _items()
     _write(tmp_path / "whole", "1.xml", items)
-    options = {"rowTag": "r", "schemes": "hour"}
+    options: dict[str, Any] = {"rowTag": "r", "schemes": "hour"}
     expected = _answers(list(_sums(xs.read(spark, tmp_path / "whole", SCHEMA, **options)).slices()))
     assert len(expected[0]) == 4
     # Each cut into nights at another place; the reader follows night by night, from its checkpoint.
     for cut in range(1, len(items), 3):
         home = tmp_path / str(cut)
         home.mkdir()
-        source = {"name": "s", "maxFilesPerSlice": 1, **options}
-        copied = xs.read(spark, home / "in", SCHEMA, **source).select("temp", "hour", "sid")
+        copied = xs.read(spark, home / "in", SCHEMA, name="s", maxFilesPerSlice=1, **options).select(
+            "temp", "hour", "sid"
+        )
         found: list[xs.ResultSlice] = []
         for night, part in (("1.xml", items[:cut]), ("2.xml", items[cut:])):
             _write(home / "in", night, part)
@@ -159,7 +160,8 @@ def _parsed(directory: Path, budget: int | None = None, **more: str) -> tuple[li
     """Tuples and punctuations, as the slices of a source have them."""
     options = SourceOptions.parse({**parquet_options({"path": str(directory)}), "follow": "false", **more})
     planner = Planner(options, Documents(options, log=False))
-    parser, at, rows, said, positions = RangeParser(options), Offset(), [], [], []
+    parser, at, rows, said = RangeParser(options), Offset(), list[dict[str, Any]](), list[str]()
+    positions: list[Any] = []
     sizes = planner.sizes(at)
     while True:
         after, ranges = planner.advance(at, sizes, budget)

@@ -36,13 +36,14 @@ Span: TypeAlias = tuple[Value | None, Value | None]
 
 def closed_schema(schema: Schema) -> pa.Schema:
     """The columns of the table, for punctuations of these attributes; such as have no order have no columns."""
-    bounds = [
+    bounds: list[pa.Field[Any]] = [
         pa.field(f"{attribute.name}_{end}", arrow_type(attribute.domain))
         for attribute in schema
         if not attribute.domain.opaque
         for end in ("from", "to")
     ]
-    return pa.schema([pa.field("slice", pa.int64()), pa.field("punctuation", pa.string()), *bounds])
+    fields: list[pa.Field[Any]] = [pa.field("slice", pa.int64()), pa.field("punctuation", pa.string()), *bounds]
+    return pa.schema(fields)
 
 
 def closed_rows(slice_id: int, punctuations: Iterable[Punctuation], schema: Schema) -> pa.Table:
@@ -111,7 +112,7 @@ def _spans(pattern: Pattern, domain: Domain) -> Iterator[Span]:
                 yield first, last
 
 
-def _end(value: Value | None, domain: Domain, *, closed: bool, up: bool) -> Any:
+def _end(value: Any, domain: Domain, *, closed: bool, up: bool) -> Any:
     """A bound that is a value itself: the neighbour of one that is excluded; None where nobody knows it."""
     if value is None or closed:
         return value

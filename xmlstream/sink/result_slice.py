@@ -58,4 +58,6 @@ def no_rows(schema: Schema) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    return to_arrow_schema(StructType.fromDDL(schema.ddl()), timezone="UTC").empty_table()
+    columns = StructType.fromDDL(schema.ddl())
+    assert isinstance(columns, StructType)
+    return to_arrow_schema(columns, timezone="UTC").empty_table()

@@ -52,8 +52,9 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
         options["schema"] = columns
     if "schema" not in options or "schemes" not in options:
         footer = next(filter(None, map(parquet_footer, _documents(options["path"]))), None)
-        told = {"schema": footer and footer.schema, "schemes": footer and footer.schemes}
-        options = {**{name: text for name, text in told.items() if text is not None}, **options}
+        if footer is not None:
+            told = {"schema": footer.schema, "schemes": footer.schemes}
+            options = {**{name: text for name, text in told.items() if text is not None}, **options}
     if "schema" not in options:
         hint = "declare them, as in CREATE TABLE t (hour INT, maxtemp DOUBLE) USING punctuated_parquet …"
         raise UsageError(f"nothing at {options['path']} tells the columns", hint=hint)
