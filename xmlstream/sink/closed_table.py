@@ -49,12 +49,14 @@ def closed_schema(schema: Schema) -> pa.Schema:
 def closed_rows(slice_id: int, punctuations: Iterable[Punctuation], schema: Schema) -> pa.Table:
     """The rows of what a slice has closed.
 
-    What inclusive bounds cannot say is left out: that null is closed, or the strings below one that is not.
+    What inclusive bounds cannot say is left out: that null is closed, or the strings below one that is not; and what
+    ends with a lifespan.
     """
     fields = closed_schema(schema)
     rows = [
         dict(zip(fields.names, (slice_id, str(punctuation), *chosen), strict=True))
         for punctuation in punctuations
+        if punctuation.lifespan is None
         for chosen in _boxes(punctuation)
     ]
     return pa.Table.from_pylist(rows, fields)

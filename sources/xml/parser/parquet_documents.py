@@ -70,7 +70,10 @@ def _cast(column: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:
 
 
 def _punctuations(metadata: dict[bytes, bytes], schema: Schema) -> list[tuple[str | None, ...]]:
-    """Those that restrict nothing but attributes that are declared, as pattern texts of these."""
+    """Those that restrict nothing but attributes that are declared, as pattern texts of these.
+
+    One with a lifespan is left out: its tuples and those of the next life stand side by side in a document.
+    """
     texts = json.loads(metadata.get(PUNCTUATIONS, b"[]"))
     if not texts:
         return []
@@ -84,7 +87,7 @@ def _punctuations(metadata: dict[bytes, bytes], schema: Schema) -> list[tuple[st
     return [
         tuple(None if isinstance(p.patterns[at], Wildcard) else _text(p, at) for at in chosen)
         for p in said
-        if set(p.restricted) <= set(chosen)
+        if p.lifespan is None and set(p.restricted) <= set(chosen)
     ]
 
 
