@@ -1,4 +1,4 @@
-"""Driver and executors are processes of their own."""
+"""A standalone cluster: master, worker, driver and executors are processes of their own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
+from tests.harness.standalone import standalone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,13 +23,18 @@ def written(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("slice-*.xml")}
 
 
-def test_two_executor_processes_write_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
+def test_executors_of_a_standalone_cluster_write_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
     write_sensors(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=60, seed=4)
     query = xs.from_sql(spark, Path("data/warehouse.sql").read_text(), {"SENSORS": str(tmp_path / "in")})
     query.run(tmp_path / "alone", tmp_path / "checkpoint-alone")
     command = [sys.executable, "-m", "xmlstream", "run", "data/warehouse.sql", "-D", f"SENSORS={tmp_path / 'in'}"]
     command += ["-o", str(tmp_path / "apart"), "--checkpoint", str(tmp_path / "checkpoint-apart")]
-    subprocess.run([*command, "--master", "local-cluster[2,1,2048]"], check=True, timeout=300)
+    # Two executors of one core: what one of them has staged, the other reads.
+    command += ["--conf", "spark.executor.cores=1", "--conf", "spark.executor.memory=1g"]
+    with standalone(tmp_path) as master:
+        subprocess.run([*command, "--master", master], check=True, timeout=300)
+    executors = [path for path in (tmp_path / "work").glob("app-*/*") if path.is_dir()]
+    assert len(executors) == 2
     alone, apart = written(tmp_path / "alone"), written(tmp_path / "apart")
     assert alone
     assert apart == alone
