@@ -33,7 +33,7 @@ def standalone(directory: Path, cores: int = 2, memory: str = "3g") -> Iterator[
 def _daemon(directory: Path, name: str, main: str, *arguments: str) -> Iterator[Path]:
     home = Path(pyspark.__file__).parent
     log = directory / f"{name}.log"
-    command = [home / "bin" / "spark-class", main, "--webui-port", "0", *arguments]
+    command = [str(home / "bin" / "spark-class"), main, "--webui-port", "0", *arguments]
     # Spark's own configuration logs warnings alone, and the port is a matter of information.
     settings = directory / "log4j2.properties"
     settings.write_text(
