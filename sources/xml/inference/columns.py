@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from sources.xml.inference.element_profile import ElementProfile
 from sources.xml.inference.observed_values import ObservedValues
@@ -58,24 +59,40 @@ class InferredColumn:
     leaf: Leaf
 
 
-def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> list[Leaf]:
-    """All leaves of a row: its own, and the attributes of elements around it that there are several of.
+def leaves(row: RowCandidate, prefixes: Mapping[str, str]) -> tuple[list[Leaf], str | None]:
+    """All leaves of a row: its own, and those of elements around it that there are several of.
 
     Args:
         row: The rows.
         prefixes: For each namespace its prefix in paths.
+
+    Returns:
+        The leaves, and the outermost element around a row whose other children are among them; None without any.
     """
+    unit = None
     found = list(_below(row.profile, (), row.profile.local, prefixes, is_repeated=False))
     found = found or [Leaf((), None, row.profile.values)]
     depth = min(map(len, row.around), default=0)
     for up in range(1, depth + 1):
-        around = {id(each[-up]): each[-up] for each in row.around}.values()
-        merged = next(iter(around))
-        for other in list(around)[1:]:
-            merged = merged.merged(other)
-        if merged.count > 1:
+        around = list({id(each[-up]): each[-up] for each in row.around}.values())
+        merged = reduce(ElementProfile.merged, around)
+        if merged.count > 1 and merged.local != row.profile.local:
             found += _attributes(merged, (), prefixes, is_repeated=False, up=up)
-    return found
+            inner = {row.profile.tag, *(each[1 - up].tag for each in row.around if up > 1)}
+            is_one = len({each.tag for each in around}) == 1
+            if is_one and (beside := list(_beside(merged, inner, row.profile.local, prefixes))):
+                unit = merged.local
+                found += (replace(leaf, up=up) for leaf in beside)
+    return found, unit
+
+
+def _beside(profile: ElementProfile, inner: set[str], row: str, prefixes: Mapping[str, str]) -> Iterator[Leaf]:
+    """The leaves of an ancestor's children, but of those in which the rows are."""
+    others = {tag: child for tag, child in profile.children.items() if tag not in inner}
+    alone = replace(profile, attributes={}, values=ObservedValues(), is_mixed=False, children=others)
+    for leaf in _below(alone, (), row, prefixes, is_repeated=False):
+        if leaf.steps:
+            yield leaf
 
 
 def _below(

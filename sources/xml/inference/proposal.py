@@ -109,7 +109,9 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **prefixes_for(sample.prefixes),
         **{uri: prefix for prefix, uri in namespace_prefixes("namespaces", given.get("namespaces", "")).items()},
     }
-    all_ = leaves(row, prefixes)
+    all_, unit = leaves(row, prefixes)
+    if unit is not None and given.get("unitTag", unit) != unit:
+        all_, unit = [leaf for leaf in all_ if not (leaf.up and leaf.steps)], None
     chosen = tuple(columns(all_[:MOST_COLUMNS]))
     marks = given.get("attributePrefix", "_"), given.get("valueTag", "_VALUE")
     paths = {
@@ -120,7 +122,14 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
     spaces = ", ".join(f"{prefix} {uri}" for uri, prefix in prefixes.items() if prefix in used)
-    options = {"path": given["path"], "rowTag": tag, **given, **({"namespaces": spaces} if spaces else {}), **paths}
+    options = {
+        "path": given["path"],
+        "rowTag": tag,
+        **({"unitTag": unit} if unit else {}),
+        **given,
+        **({"namespaces": spaces} if spaces else {}),
+        **paths,
+    }
     schema = ", ".join(f"{quoted(column.name)} {column.leaf.type}" for column in chosen)
     left_out = len(all_) - len(chosen)
     return Proposal(options, schema, chosen, row.profile.count, sample.is_whole, (), left_out, ())

@@ -39,6 +39,11 @@ class LeafPath:
         """Whether what it leads to is no part of the row element."""
         return self.up > 0 or self.function is not None
 
+    @property
+    def is_ancestors_leaf(self) -> bool:
+        """Whether it leads to another child of an ancestor, as `../title` does."""
+        return self.up > 0 and bool(self.steps)
+
     @staticmethod
     def parse(text: str, prefixes: Prefixes = XML_PREFIXES) -> LeafPath:
         """Read a path, in which prefixes mean these namespaces; UsageError with the reason if it is none.
@@ -47,6 +52,8 @@ class LeafPath:
         LeafPath(up=0, steps=('bidder', 'person_ref'), attribute='person', function=None)
         >>> LeafPath.parse("../@id")
         LeafPath(up=1, steps=(), attribute='id', function=None)
+        >>> LeafPath.parse("../SeriesKey/Value/@value")
+        LeafPath(up=1, steps=('SeriesKey', 'Value'), attribute='value', function=None)
         >>> LeafPath.parse("name(../..)")
         LeafPath(up=2, steps=(), attribute=None, function='name')
         """
@@ -65,10 +72,9 @@ class LeafPath:
         up = 0
         while names and names[0] in (".", ".."):
             up += names.pop(0) == ".."
-        if up and (names or attribute is None):
-            raise UsageError(
-                f"'{text}' is no path", hint="of an ancestor only an attribute or the name can be had: ../@id, name(..)"
-            )
+        if up and not names and attribute is None:
+            hint = "of an ancestor a leaf, an attribute or the name can be had: ../title, ../@id, name(..)"
+            raise UsageError(f"'{text}' is no path", hint=hint)
         steps = [_name(name, text, prefixes) for name in names]
         # An attribute of a plain name is one without a namespace, where there is such a one.
         leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")

@@ -210,6 +210,11 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
+        if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
+            raise UsageError(
+                f"{leaves[0]} needs the option unitTag",
+                hint="it names the element that the leaf is in, or one around that; such an element is read as a whole",
+            )
         if (self.clean_source == "archive") != bool(self.source_archive_dir):
             raise UsageError(
                 "cleanSource 'archive' and sourceArchiveDir belong together",

@@ -83,7 +83,7 @@ def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd
         return SectionEnd(tuple(element.split("/")), ())
     places = tuple(schema.index(name.strip()) for name in closed.split(","))
     for index in places:
-        if not paths[index].up:
+        if not paths[index].up or paths[index].is_ancestors_leaf:
             name = schema[index].name
             raise UsageError(
                 f"the end of {element} does not know {name}: its path {paths[index]} leads to no ancestor",

@@ -8,6 +8,7 @@ takes no other with it and is named with its line. All three read alike.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lxml import etree
@@ -85,7 +86,7 @@ class ItemParser:
         Of one that is not well-formed, what stands before the fault, which is the last thing that is malformed.
         """
         if isinstance(root, etree.XMLSyntaxError):
-            return self._by_fragment(text, root)
+            return self._nothing_but(text, root) if self.reader.needs_unit else self._by_fragment(text, root)
         tuples, punctuations, void, count, ended = TextRows(), TextRows(), Counter[str](), 0, list[ClosedSection]()
         try:
             for found in self._walk.walk(root, len(text.after)):
@@ -101,11 +102,18 @@ class ItemParser:
             return self._by_fragment(text)
         return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
 
+    def _nothing_but(self, text: LocatedText, fault: etree.XMLSyntaxError) -> Items:
+        """The fault of a text in which no item has all that is around it."""
+        none = TextRows()
+        malformed = [text.fault(fault, 0, 0, len(text.content), text.open)]
+        return Items(0, none.columns(self._looked_at), none.columns(self._all), malformed)
+
     def _by_fragment(self, text: LocatedText, fault: etree.XMLSyntaxError | None = None) -> Items:
         """The items of a text one by one, so that a bad one takes no other with it; if it has a fault, up to there."""
         tuples, punctuations, malformed, void, count = TextRows(), TextRows(), list[Malformed](), Counter[str](), 0
         ended: list[ClosedSection] = []
         numbers: dict[int, int] = {}
+        wholes = self._wholes(text)
         for fragment in fragments(text.content, text.open, text.after, self.item):
             content = text.content[fragment.start : fragment.end]
             try:
@@ -117,12 +125,13 @@ class ItemParser:
                 if isinstance(found, ClosedSection):
                     ended.append(replace(found, after=count))
                     continue
+                whole = next(wholes, None)
                 is_tuple = not self.reader.is_punctuation(found)
                 outermost = sum(1 for _ in found.iterancestors()) <= (0 if fragment.is_root else len(fragment.open))
                 # Of what stands in another item, the neighbours are there to be counted.
                 number = _number(numbers, fragment) if outermost and is_tuple else None
                 try:
-                    self._take(found, count, fragment.start, tuples, punctuations, number)
+                    self._take(found, count, fragment.start, tuples, punctuations, number, whole)
                 except VoidPunctuationError as void_error:
                     void[void_error.leaf] += 1
                 except UnreadableError as error:
@@ -144,6 +153,12 @@ class ItemParser:
         columns = tuples.columns(self._looked_at), punctuations.columns(self._all)
         return Items(count, *columns, malformed, void, ended)
 
+    def _wholes(self, text: LocatedText) -> Iterator[etree._Element]:
+        """The items of a text among all that is around them, where something of that is needed."""
+        root = text.tree() if self.reader.needs_unit else None
+        if isinstance(root, etree._Element):
+            yield from list(self.reader.items(root))
+
     def _take(
         self,
         element: etree._Element,
@@ -152,11 +167,12 @@ class ItemParser:
         tuples: TextRows,
         punctuations: TextRows,
         number: int | None = None,
+        whole: etree._Element | None = None,
     ) -> None:
         if not self.reader.is_punctuation(element):
-            tuples.add(ordinal, start, self.reader.values(element, number))
+            tuples.add(ordinal, start, self.reader.values(element, number, whole))
             return
-        patterns = [*self.reader.patterns(element), self.reader.lifespan(element)]
+        patterns = [*self.reader.patterns(element, whole), self.reader.lifespan(element)]
         self._patterns.check(patterns)
         punctuations.add(ordinal, start, patterns)
 

@@ -14,6 +14,7 @@ from punct_ns.xml_form import LIFESPAN
 from sources.xml.options.arrays import LACKING, SEPARATOR, element_of, keep_places
 from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, leaf_tree, local_tag, mark_arrays
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.ancestor_leaves import AncestorLeaves
 from sources.xml.parser.elements import NO_ELEMENT, ItemElements
 from sources.xml.parser.leaf_text import XSI, UnreadableError, ancestor_text, attribute_text, element_text, own_text
 from sources.xml.splits.namespaces import namespace_of, stray_reason
@@ -50,22 +51,30 @@ class ItemReader(ItemElements):
         self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
         mark_arrays(self._all, self._arrays)
         self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
-        self._outer = [(index, path) for index, path in enumerate(options.paths) if path.up]
+        self._outer = [
+            (index, path) for index, path in enumerate(options.paths) if path.up and not path.is_ancestors_leaf
+        ]
         self._trims = options.ignore_surrounding_spaces
         self._lifespan = self._punctuation + LIFESPAN
         self._wanted_outer = [(index, path) for index, path in self._outer if index in wanted]
         self._numbers = [index for index in wanted if options.paths[index].function == "position"]
         self._unit = options.unit_tag
+        leaves = {index: path for index, path in enumerate(options.paths) if path.is_ancestors_leaf}
+        self._around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
         self.needs_ancestors = bool(self._outer)
-        self.needs_siblings = bool(self._numbers)
+        self.needs_unit = bool(leaves)
+        self.needs_siblings = bool(self._numbers) or self.needs_unit
 
-    def values(self, element: etree._Element, number: int | None = None) -> list[str | None]:
+    def values(
+        self, element: etree._Element, number: int | None = None, whole: etree._Element | None = None
+    ) -> list[str | None]:
         """The leaf texts of a tuple, by attribute; None for a leaf that is absent or nil, or not wanted.
 
         Args:
             element: The tuple's.
             number: Which it is among the tuples of its parent, from 1, where it does not stand among them; where it
                 does, the tuples are read in their order, each once.
+            whole: The same element among all that is around it, where it does not stand there.
 
         Raises:
             UnreadableError: A leaf is there twice, or it has no number.
@@ -86,6 +95,9 @@ class ItemReader(ItemElements):
             keep_places(texts, sibling_arrays, leaves)
         for index, path in self._wanted_outer:
             texts[index] = ancestor_text(element, path)
+        if self._around:
+            for index, text in self._around.texts(element if whole is None else whole).items():
+                texts[index] = None if index in self._idle else text
         return texts
 
     def _flat_values(self, element: etree._Element, leaves: Mapping[object, int]) -> list[str | None]:
@@ -158,7 +170,7 @@ class ItemReader(ItemElements):
             seen.add(index)
             texts[index] = text
 
-    def patterns(self, element: etree._Element) -> list[str | None]:
+    def patterns(self, element: etree._Element, whole: etree._Element | None = None) -> list[str | None]:
         """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
 
         Raises:
@@ -173,8 +185,12 @@ class ItemReader(ItemElements):
             raise UnreadableError("the punctuation has none of the declared leaves")
         if beyond:
             raise VoidPunctuationError(beyond[0])
-        for index, path in self._outer:
-            value = ancestor_text(element, path)
+        around = {index: ancestor_text(element, path) for index, path in self._outer}
+        if self._around:
+            around |= self._around.texts(element if whole is None else whole)
+        for index, value in around.items():
+            if index in self._arrays:
+                raise VoidPunctuationError(self._names[index])  # of an array no pattern can say what it is
             texts[index] = "null" if value is None else quoted_constant(value.strip(BLANKS) if self._trims else value)
         return texts
 
