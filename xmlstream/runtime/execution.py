@@ -22,21 +22,19 @@ import pyarrow as pa
 
 from operators.state.behaviour import Slice, advance
 from operators.state.purge_after import PurgeAfter
-from punct_ns.lifespan import Bound
 from punct_ns.punctuation import Punctuation
-from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.dead_letters import with_elements
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.copies import copies
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.dead_letters import write_letters
 from xmlstream.runtime.findings import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, waiting_since
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.silence import Patience
-from xmlstream.runtime.source_input import SourceInput, write_letters
-from xmlstream.runtime.static_input import StaticInput
+from xmlstream.runtime.source_inputs import SourceInputs
 from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.sink import Draft, Moment, Sink, SinkLeft
@@ -98,19 +96,10 @@ class Execution:
         operators = latest["operators"] if latest else {}
         self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
-        self._source_inputs: dict[Node, SourceInput | StaticInput] = {}
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        for node, state in self._states.items():
-            name = self._names[node]
-            if isinstance(node.operator, Scan):
-                restricted = checkpoint.directory / "documents" / name / RESTRICTED_FILE
-                self._source_inputs[node] = SourceInput(spark, node.operator, state, dead_letters, name, restricted)
-            elif isinstance(node.operator, Static):
-                self._source_inputs[node] = StaticInput(spark, node.operator, state)
-        self._sources = {
-            self._names[node]: source for node, source in self._source_inputs.items() if isinstance(source, SourceInput)
-        }
+        documents = checkpoint.directory / "documents"
+        self._inputs = SourceInputs(spark, self._states.items(), self._names, documents, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         if latest:
             on_commit(latest)
@@ -146,11 +135,11 @@ class Execution:
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
-        self._states.begin(slice_id, now, self._has_closed)
-        parts = [self._part(slice_id, ranges)]
-        while any(isinstance(source, SourceInput) and source.has_more for source in self._source_inputs.values()):
-            self._states.end(self._has_closed)
-            parts.append(self._part(slice_id, None))
+        self._states.begin(slice_id, now, self._inputs.has_closed)
+        parts = [self._part(self._inputs.begin(slice_id, ranges))]
+        while self._inputs.have_more:
+            self._states.end(self._inputs.has_closed)
+            parts.append(self._part(self._inputs.part()))
         self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
@@ -159,7 +148,7 @@ class Execution:
             )
             for sink, node, below, names in zip(self._sinks, self._results, self._below, self._copies, strict=True)
         ]
-        closed = all(source.closed for source in self._source_inputs.values())
+        closed = self._inputs.closed
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
         said = {node: sum(len(part.slices[node].punctuations) for part in parts) for node in self._states}
         operators = tuple(self._report(node, said, outs) for node in self._states)
@@ -167,11 +156,10 @@ class Execution:
         report = SliceReport(
             slice=slice_id,
             seconds=round(time.perf_counter() - started, 4),
-            items_in=sum(source.items for source in self._source_inputs.values()),
+            items_in=self._inputs.items,
             tuples_out=sum(outs[node] for node in self._results),
             operators=operators,
-            set_aside=sum(source.set_aside for source in self._source_inputs.values())
-            + sum(state.set_aside + state.overdue for state in self._states.values()),
+            set_aside=self._inputs.set_aside + sum(state.set_aside + state.overdue for state in self._states.values()),
             closed=closed,
             exact=noticed.exact,
             findings=tuple(finding.json() for finding in noticed.findings()),
@@ -199,30 +187,24 @@ class Execution:
         """How many tuples are kept, behind each source, by the operators that read it."""
         behind: Counter[str] = Counter()
         for node, state in self._states.items():
-            if state.rows and node not in self._source_inputs:
+            if state.rows and node not in self._inputs:
                 behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
         return dict(behind)
 
-    def _part(self, slice_id: int, ranges: Sequence[StagedRange] | None) -> _Part:
-        """One walk over all operators: the slice, or what of it follows the end of lifespans, with no new ranges."""
+    def _part(self, came: dict[Node, Slice]) -> _Part:
+        """One walk over all operators, with what came by the inputs: the slice, or a part that lifespans end."""
         slices: dict[Node, Slice] = {}
         observed: dict[Node, Observation] = {}
-        came = self._came(slice_id, ranges)
         for node in self._states:
             slice_ = came[node] if node in came else self._advanced(node, slices)
             slices[node] = counted_later(slice_, node, observed)
         tables = {node: computed_table(slices[node], node) for node in self._results}
         return _Part(slices, tables, {node: tuple_count(slices[node], node, observed, tables) for node in slices})
 
-    def _has_closed(self, bound: Bound) -> bool:
-        """Whether the stream of a bound has closed all below it."""
-        source = self._sources.get(bound.stream)
-        return source is not None and source.has_closed(bound)
-
     def _write_letters(self, slice_id: int, ranges: Sequence[StagedRange]) -> None:
         """The dead letters of operators."""
         for node, state in self._states.items():
-            if node in self._source_inputs:
+            if node in self._inputs:
                 continue
             letters = with_elements(state.letters, self._ranges_below(node, ranges)) if state.letters else []
             name = self._names[node]
@@ -237,35 +219,12 @@ class Execution:
 
     def _found(self) -> dict[str, Findings]:
         """What was noticed in this slice, by source and operator."""
-        found: dict[str, Findings] = {}
+        found = self._inputs.found()
         for node, state in self._states.items():
-            if isinstance(source := self._source_inputs.get(node), SourceInput):
-                found[self._names[node]] = source.findings
-            elif state.set_aside or state.overdue:
+            if node not in self._inputs and (state.set_aside or state.overdue):
                 aside = {"ungrammatical": state.set_aside, OVERDUE: state.overdue}
                 found[self._names[node]] = Findings(aside={kind: count for kind, count in aside.items() if count})
         return found
-
-    def _came(self, slice_id: int, ranges: Sequence[StagedRange] | None) -> dict[Node, Slice]:
-        """The slices of the sources, without ranges their next parts.
-
-        What a partition says of values that are its own, all partitions have said.
-        """
-        came: dict[Node, Slice] = {}
-        partitions: dict[str, dict[Node, SourceInput]] = {}
-        for node, source in self._source_inputs.items():
-            if isinstance(source, StaticInput):
-                came[node] = source.slice() if ranges is not None else Slice(None)
-                continue
-            name = self._names[node]
-            own = None if ranges is None else [r for r in ranges if r.source == name]
-            came[node] = source.part() if own is None else source.slice(slice_id, own)
-            if isinstance(node.operator, Scan) and (of := node.operator.options.partition_of):
-                partitions.setdefault(of, {})[node] = source
-        for those in partitions.values():
-            for node, source in those.items():
-                came[node] = source.hear(came[node], [other for other in those.values() if other is not source])
-        return came
 
     def _advanced(self, node: Node, slices: dict[Node, Slice]) -> Slice:
         """The slice that an operator hands on."""
@@ -294,8 +253,8 @@ class Execution:
 
     def _report(self, node: Node, said: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:
         state = self._states[node]
-        is_source = node in self._source_inputs
-        came = self._source_inputs[node].punctuations if is_source else sum(said[n] for n in node.inputs)
+        is_source = node in self._inputs
+        came = self._inputs.punctuations(node) if is_source else sum(said[n] for n in node.inputs)
         return OperatorReport(
             name=self._names[node],
             tuples_in=outs[node] if is_source else sum(outs[n] for n in node.inputs),

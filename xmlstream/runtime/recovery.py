@@ -9,10 +9,10 @@ from pathlib import Path
 from operators.state.durable import make_directory
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.dead_letters import forget_letters
 from xmlstream.runtime.directory_locks import DirectoryLocks
 from xmlstream.runtime.published_output import PublishedOutput
 from xmlstream.runtime.same_query import SameQuery
-from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.directory_sink import slice_of
 from xmlstream.sink.target import Target, require_fresh
 

@@ -10,19 +10,17 @@ as slices do.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet as pq
 
 from operators.state.behaviour import Slice, Tuples
-from operators.state.durable import make_directory, sync, write_atomically
+from operators.state.durable import make_directory, write_atomically
 from operators.state.operator_state import OperatorState
 from operators.state.parquet_files import parquet_files
 from operators.state.state_schema import StateSchema
@@ -33,21 +31,20 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
 from sources.xml.grammar.closed_strings import closed_string_tuples
-from sources.xml.grammar.lifespans import begun_punctuations, has_closed, have_lifespans, judged, parted_file
+from sources.xml.grammar.lifespans import begun_punctuations, has_closed, have_lifespans, judged
 from sources.xml.grammar.partition_punctuations import of_own_values, said_of_partitions
 from sources.xml.grammar.restricted import also_restricted
-from sources.xml.grammar.violations import LateTuple, file_without, late_tuple_rows, late_tuples, missing_attributes
+from sources.xml.grammar.violations import late_tuples, missing_attributes
 from sources.xml.parser.findings import Findings
 from sources.xml.spark.stage_writer import staged_again
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
+from xmlstream.runtime.dead_letters import write_letters
+from xmlstream.runtime.range_pieces import RangePiece
 from xmlstream.runtime.zone_maps import may_match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class SourceInput:
         self._spark, self._options, self._name = spark, scan.options, scan.name
         self._schema = scan.options.schema
         self._said, self._state = state.heard("said"), state
-        self._pieces: list[_Piece] = []
+        self._pieces: list[RangePiece] = []
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._called = dead_letters, called
@@ -120,7 +117,7 @@ class SourceInput:
         self.set_aside = 0
         self.punctuations = sum(len(r.punctuations) for r in ranges if r.punctuations is not None)
         in_order = sorted(ranges, key=lambda r: -1 if r.first_position is None else r.first_position)
-        self._slice, self._pieces = slice_id, [_Piece.of(range_) for range_ in in_order]
+        self._slice, self._pieces = slice_id, [RangePiece.of(range_) for range_ in in_order]
         self._letters.clear()
         malformed = sum(len(r.malformed) for r in ranges if r.malformed is not None)
         self.items = sum(r.tuples for r in ranges) + self.punctuations + malformed
@@ -214,7 +211,7 @@ class SourceInput:
             return MEND
         return f"by partitionedBy {', '.join(keys)} what one partition says of a value holds for all; or {MEND}"
 
-    def _grammatical(self, piece: _Piece) -> _Piece:
+    def _grammatical(self, piece: RangePiece) -> RangePiece:
         """The tuples without those that something said before matches, which are bad; of lifespans nothing is said yet.
 
         Where punctuations restrict what the range's task did not read, it is read now, as far as that can matter.
@@ -235,9 +232,9 @@ class SourceInput:
             others = closed_string_tuples(path, on_disk, self._said.closes, self._schema)
             late = sorted({one.position: one for one in (*others, *late)}.values(), key=attrgetter("position"))
             late = late[:1] if self._options.ungrammatical == "fail" else late
-        return self._without(replace(piece, path=path), late)
+        return replace(piece, path=path).without(late)
 
-    def _judged(self, piece: _Piece) -> tuple[_Piece, _Piece | None]:
+    def _judged(self, piece: RangePiece) -> tuple[RangePiece, RangePiece | None]:
         """The tuples without those that a punctuation matches which holds; and the rest, from a key's next life on."""
         if piece.path is None or not (self._said.passes or have_lifespans(piece.punctuations)):
             return piece, None
@@ -253,7 +250,7 @@ class SourceInput:
         rest = None
         if found.cut is not None:
             piece, rest = piece.parted(found.cut)
-        return self._without(piece, found.late), rest
+        return piece.without(found.late), rest
 
     @property
     def _now(self) -> datetime:
@@ -268,15 +265,6 @@ class SourceInput:
     def _is_closed(self, bound: Bound, closed: PunctuationSet) -> bool:
         return bound.stream == self._called and has_closed(closed, bound)
 
-    def _without(self, piece: _Piece, late: Sequence[LateTuple]) -> _Piece:
-        """Without ungrammatical tuples, which are bad."""
-        if not late:
-            return piece
-        assert piece.path is not None
-        path = file_without(piece.path, [one.position for one in late])
-        bad = [*piece.bad, *late_tuple_rows(late, piece.range.part)]
-        return replace(piece, path=path, tuples=piece.tuples - len(late), bad=bad)
-
     def _note_restricted(self, names: Collection[str]) -> None:
         """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
         known = self._restricted.union(names)
@@ -284,65 +272,3 @@ class SourceInput:
             make_directory(self._file.parent)
             write_atomically(self._file, json.dumps(sorted(known)))
         self._restricted = known
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """What is left of a range.
-
-    Attributes:
-        range: The range.
-        path: The file of its tuples, None without any.
-        tuples: How many there are.
-        punctuations: Its punctuations, with their positions.
-        bad: What could not be read, or comes too late.
-        is_judged: Whether its tuples were held against what had been said for ever.
-    """
-
-    range: StagedRange
-    path: Path | None
-    tuples: int
-    punctuations: pa.Table | None
-    bad: list[dict[str, Any]]
-    is_judged: bool = False
-
-    @staticmethod
-    def of(range_: StagedRange) -> _Piece:
-        """All of it."""
-        bad = range_.malformed.to_pylist() if range_.malformed is not None else []
-        path = None if range_.path is None else Path(range_.path)
-        return _Piece(range_, path, range_.tuples, range_.punctuations, bad)
-
-    def parted(self, position: int) -> tuple[_Piece, _Piece]:
-        """What stands before a position, and what stands from there on."""
-        assert self.path is not None
-        first, second = parted_file(self.path, position)
-        before = 0 if first is None else pq.read_metadata(first).num_rows
-        said: list[pa.Table | None] = [None, None]
-        if self.punctuations is not None:
-            behind = pc.greater_equal(self.punctuations[POSITION], position)
-            said = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
-        bad = [[row for row in self.bad if (row["_position"] >= position) == late] for late in (False, True)]
-        return (
-            replace(self, path=first, tuples=before, punctuations=said[0], bad=bad[0]),
-            replace(self, path=second, tuples=self.tuples - before, punctuations=said[1], bad=bad[1]),
-        )
-
-
-def write_letters(directory: Path, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
-    """Writes the dead letters of a slice of a source, or of an operator, to stay."""
-    path = directory / f"{name}-{slice_id:09d}.jsonl"
-    lines = (json.dumps(row, default=str) + "\n" for row in letters)
-    if (first := next(lines, None)) is not None:
-        make_directory(path.parent)
-        with path.open("w", encoding="utf-8") as file:
-            file.write(first)
-            file.writelines(lines)
-        sync([path, path.parent])
-
-
-def forget_letters(directory: Path, committed: int) -> None:
-    """Removes the dead letters of slices that were not committed."""
-    for path in directory.glob("*-" + "[0-9]" * 9 + ".jsonl"):
-        if int(path.stem[-9:]) > committed:
-            path.unlink()

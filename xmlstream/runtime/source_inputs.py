@@ -1,0 +1,117 @@
+"""The inputs of a running query, streams and static ones: what comes by all of them in a slice.
+
+Partitions of one source hear each other (`partitionedBy`): what one of them says of values that are its own, all have
+said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operators.state.behaviour import Slice
+from operators.state.operator_state import OperatorState
+from punct_ns.lifespan import Bound
+from sources.xml.grammar.restricted import RESTRICTED_FILE
+from sources.xml.parser.findings import Findings
+from sources.xml.spark.staged_rows import StagedRange
+from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.runtime.source_input import SourceInput
+from xmlstream.runtime.static_input import StaticInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SourceInputs:
+    """All inputs of a plan, each with its state."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        states: Iterable[tuple[Node, OperatorState]],
+        names: Mapping[Node, str],
+        documents: Path,
+        dead_letters: Path,
+    ) -> None:
+        """Take up what the states say.
+
+        Args:
+            spark: The session.
+            states: The nodes of the plan, with what was kept of each.
+            names: What they are called.
+            documents: The directory of what is recorded of each source's documents.
+            dead_letters: The directory for what is set aside.
+        """
+        self._streams: dict[Node, SourceInput] = {}
+        self._static: dict[Node, StaticInput] = {}
+        self._names = names
+        self._partitions: dict[str, list[Node]] = {}
+        for node, state in states:
+            if isinstance(scan := node.operator, Scan):
+                name = names[node]
+                restricted = documents / name / RESTRICTED_FILE
+                self._streams[node] = SourceInput(spark, scan, state, dead_letters, name, restricted)
+                if scan.options.partition_of:
+                    self._partitions.setdefault(scan.options.partition_of, []).append(node)
+            elif isinstance(node.operator, Static):
+                self._static[node] = StaticInput(spark, node.operator, state)
+        self._all: tuple[SourceInput | StaticInput, ...] = (*self._streams.values(), *self._static.values())
+        self._by_name = {names[node]: source for node, source in self._streams.items()}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._streams or node in self._static
+
+    def begin(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
+        """The slices of all, or their first parts. What is raised is as for `SourceInput.slice`."""
+        came = {
+            node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
+            for node, source in self._streams.items()
+        }
+        return {**self._heard(came), **{node: source.slice() for node, source in self._static.items()}}
+
+    @property
+    def have_more(self) -> bool:
+        """Whether the slice in hand has another part."""
+        return any(source.has_more for source in self._streams.values())
+
+    def part(self) -> dict[Node, Slice]:
+        """The next parts of the slice in hand."""
+        came = {node: source.part() for node, source in self._streams.items()}
+        return {**self._heard(came), **dict.fromkeys(self._static, Slice(None))}
+
+    @property
+    def closed(self) -> bool:
+        """Whether no tuple follows in any of them."""
+        return all(source.closed for source in self._all)
+
+    @property
+    def items(self) -> int:
+        """How many items came in the slice."""
+        return sum(source.items for source in self._all)
+
+    @property
+    def set_aside(self) -> int:
+        """How many of them were set aside."""
+        return sum(source.set_aside for source in self._all)
+
+    def punctuations(self, node: Node) -> int:
+        """How many punctuations came by one of them in the slice."""
+        return self._streams[node].punctuations if node in self._streams else self._static[node].punctuations
+
+    def found(self) -> dict[str, Findings]:
+        """What was noticed in the streams in this slice, by their names."""
+        return {name: source.findings for name, source in self._by_name.items()}
+
+    def has_closed(self, bound: Bound) -> bool:
+        """Whether the stream of a bound has closed all below it."""
+        source = self._by_name.get(bound.stream)
+        return source is not None and source.has_closed(bound)
+
+    def _heard(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
+        for those in self._partitions.values():
+            for node in those:
+                others = [self._streams[other] for other in those if other is not node]
+                came[node] = self._streams[node].hear(came[node], others)
+        return came
