@@ -36,8 +36,14 @@ class Aggregation:
         return all(map(ignores_duplicates, self.aggregates))
 
     def kept_form(self, tuples: DataFrame) -> DataFrame:
-        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple."""
+        """Tuples as they are kept: partial aggregates by group, or what the aggregates need of each tuple.
+
+        Where partial aggregates of the tuples are there already, beside their attributes, these are merged.
+        """
         if (merges := self.merges) is not None:
+            known = {column for p in merges for column in p.columns}
+            if known and known <= set(tuples.columns):
+                return self.combined(tuples)
             return self._aggregated(tuples, [column for p in merges for column in p.first])
         keys = {key.lower() for key in self.keys}
         others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]

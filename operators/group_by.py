@@ -92,6 +92,11 @@ class GroupBy(Operator):
         asked = self.pruned(needed).aggregates
         return all(ignores_duplicates(a) and takes_equals_alike(operands(a), inputs[0]) for a in asked)
 
+    @property
+    def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
+        """The groups, if all their aggregates have partial ones."""
+        return (self.keys, self.aggregates) if self._aggregation.merges is not None else None
+
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The groups."""
         return [Waiting("groups", "groups", self.keys)]

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from operators.expressions.decomposition import Aggregate
+    from operators.state.behaviour import Operator
 
 Terms: TypeAlias = Mapping[str, str]
 """What attributes of an output are in terms of an input: Spark SQL, by their names in lower case."""
@@ -125,6 +129,29 @@ class LogicalProperties(Protocol):
         """What each attribute of the output is called in the input, if it puts out each tuple of that, and no other.
 
         It may leave out attributes, and have one several times. None if it does anything else.
+        """
+        return None
+
+    # Aggregating by panes.
+
+    @property
+    def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
+        """The keys and the aggregates of its groups, if it merges partial ones that its input has beside attributes."""
+        return None
+
+    def in_panes(
+        self, keys: Collection[str], operands: Collection[str], *inputs: Schema
+    ) -> tuple[Operator, Operator, str] | None:
+        """Two operators in its place: the first puts each tuple into one pane, the second multiplies panes.
+
+        Args:
+            keys: The output's attributes by which it is grouped above.
+            operands: Those from which something is aggregated there.
+            inputs: The schemas of the inputs.
+
+        Returns:
+            Both, and the attribute of the first that tells panes apart: tuples that agree on that, and on the keys that
+            the input has, agree on all keys however often they are multiplied. None where nothing is gained.
         """
         return None
 

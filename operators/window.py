@@ -17,6 +17,7 @@ Moments are counted in microseconds of UTC, or of the clock's face where there i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -34,7 +35,7 @@ from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import POSITION, own, quoted
+from punct_ns.slices import is_own, own, quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.value_set import ValueSet
 from punct_ns.window_attributes import END, START
@@ -101,6 +102,22 @@ class Window(Operator):
         """Yes."""
         return True
 
+    def in_panes(
+        self, keys: Collection[str], operands: Collection[str], *inputs: Schema
+    ) -> tuple[Window, Window, str] | None:
+        """Windows that overlap, over panes as long as size and slide have in common."""
+        given, asked = inputs[0], {name.lower() for name in operands}
+        ends = {f"{self.name}{end}".lower() for end in (START, END)}
+        if self.overlapping == 1 or asked & ends or self.of.lower() in map(str.lower, keys):
+            return None
+        name, taken = "pane", {name.lower().removesuffix(START) for name in given.names}
+        while name in taken:
+            name += "_"
+        length = math.gcd(self.size, self.slide)
+        cut = Window(self.of, length, length, self.offset % length, name, self.of.lower() not in asked)
+        pane = f"{name}{START}"
+        return cut, replace(self, of=pane, replaces=True), pane
+
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
         """The same names, and the moment's for those of the window."""
         own_names = {f"{self.name}{end}".lower() for end in (START, END)}
@@ -125,8 +142,10 @@ class Window(Operator):
     def _moments_of(self, span: tuple[Cut, Cut], back: int, moments: Domain) -> tuple[Cut, Cut]:
         """The moments that are in windows whose starts, or, so much later, ends are within a span."""
         low, high = span
-        begin = low - back if low > moments.bottom else low
-        end = high - back + self.size - 1 if high < moments.top else high
+        # Of the span, from the first window that begins in it to the last one.
+        begin = -(-(low - back - self.offset) // self.slide) * self.slide + self.offset if low > moments.bottom else low
+        last = (high - 1 - back - self.offset) // self.slide * self.slide + self.offset
+        end = last + self.size if high < moments.top else high
         return max(begin, moments.bottom), min(end, moments.top)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -134,13 +153,13 @@ class Window(Operator):
         return StateSchema(sets={"said": inputs[0], "sent": self.schema(*inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The new tuples with their windows, and their position where it is known."""
+        """The new tuples with their windows, and what is known beside them: positions, or partial aggregates."""
         new = inputs[0].tuples
         if new is None:
             return None
         given = state.inputs[0]
         names = [quoted(name) for name in self.schema(given).names[:-2]]
-        names += [POSITION] if POSITION in new.frame.columns else []
+        names += filter(is_own, new.frame.columns)
         lengths = ", ".join(f"'{length} microseconds'" for length in (self.size, self.slide, self.offset))
         cut = new.frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
         ends = (f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END))

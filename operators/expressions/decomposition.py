@@ -35,6 +35,11 @@ class Partial:
     merge: tuple[str, ...]
     last: str
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What its columns are called."""
+        return tuple(text.rpartition(" AS ")[2] for text in self.first)
+
 
 @dataclass(frozen=True, slots=True)
 class _Parts:

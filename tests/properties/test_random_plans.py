@@ -72,6 +72,12 @@ ABOVE_ONE = [
     "SELECT a, CAST(sum(b) OVER (PARTITION BY a ORDER BY b ROWS 1 PRECEDING) AS INT) AS b FROM ({}) AS p",
     "SELECT lag(a, 2, b) OVER (ORDER BY b, a) AS a, b FROM ({}) AS p",
     "SELECT a, CAST(count(a) OVER (PARTITION BY b ORDER BY a NULLS LAST) AS INT) AS b FROM ({}) AS p",
+    "SELECT CAST(unix_seconds(window.start) AS INT) AS a, max(b) AS b FROM ({}) AS p"
+    " GROUP BY window(timestamp_seconds(a), '2 seconds')",
+    "SELECT a, CAST(sum(b) AS INT) AS b FROM ({}) AS p"
+    " GROUP BY a, window(timestamp_seconds(b), '3 seconds', '2 seconds', '1 second')",
+    "SELECT CAST(unix_seconds(session_window.end) AS INT) AS a, b FROM ({}) AS p"
+    " GROUP BY b, session_window(timestamp_seconds(a), '1 second')",
 ]
 ABOVE_TWO = [
     "SELECT a, b FROM ({}) AS p UNION ALL SELECT a, b FROM ({}) AS q",

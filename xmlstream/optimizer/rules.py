@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
 from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.column_pruning import prune_columns
@@ -25,6 +26,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     flatten_merges,
     choose_joins,
     prune_columns,
+    aggregate_panes,
     punctuate_selects,
     describe_keys,
 )

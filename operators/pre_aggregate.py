@@ -1,0 +1,95 @@
+"""pre_aggregate: one tuple for each group of the tuples of a slice, with their partial aggregates beside it.
+
+Meaning:    {(a, f'({| t ∈ new | t.A = a |})) | a ∈ π_A(new)}, f' the partial aggregates of f, which merge. They are no
+            attributes, but columns beside them, as positions are; a group_by of the same aggregates merges them:
+            γ_{B; f} of this is γ_{B; f} of the tuples, for any B of A, also where each tuple is multiplied in between.
+Step:       that of the new tuples.
+Pass:       –
+Propagate:  those with a wildcard at every other attribute; several that together cover the others count as one.
+Keep:       punctuations only.
+Safe when:  always; no tuples are kept.
+Source:     Li et al. 2005, "No pane, no gain" (the pane-level query); partial aggregation, as in any parallel database.
+
+Differs: how many tuples of a group there are depends on how the stream is cut into slices; what is merged of them does
+not. So it stands nowhere but where the optimizer puts it, below what merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from operators.aggregation import Aggregation
+from operators.expressions.decomposition import Aggregate, attributes_of
+from operators.logical_properties import among
+from operators.state.behaviour import Operator, Slice, Tuples
+from operators.state.completion import completed, completion_sets, forget_completed
+from operators.state.operator_state import OperatorState
+from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way, on
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class PreAggregate(Operator):
+    """The groups of each slice by `keys`, with partial aggregates, which all of the `aggregates` have."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The keys."""
+        return Schema(tuple(map(inputs[0].attribute, self.keys)))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """Those on keys alone, and those whose other terms tile what they speak of."""
+        keys = {key.lower(): key for key in self.keys}
+        return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
+
+    def parameters(self, output: Schema) -> str:
+        """The keys and the aggregates."""
+        return f"({', '.join(self.keys)}) {', '.join(a.expression for a in self.aggregates)}".rstrip()
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """The keys, and what the aggregates are computed from."""
+        return [among((*self.keys, *attributes_of(self.aggregates)), inputs[0])]
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: of tuples only what is required is used."""
+        return False
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """The same names."""
+        return [tuple(among(names, inputs[0]))]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of groups."""
+        return [((0, on(self.keys, p, inputs[0])),)]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What is said of groups."""
+        return StateSchema(sets=completion_sets(inputs[0], self.keys))
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The groups of the new tuples."""
+        new = inputs[0].tuples
+        if new is None:
+            return None
+        return Tuples(Aggregation(self.keys, self.aggregates).kept_form(new.frame), new.at_most, exact=False)
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: it holds nothing back."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """What newly holds for groups."""
+        found = completed(inputs[0].punctuations, self.keys, state)
+        forget_completed(found, self.keys, state)
+        return [Punctuation(self.schema(*state.inputs), p.patterns) for p in found]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Punctuations only."""

@@ -1,0 +1,53 @@
+"""Partial aggregates of each slice, which merge to those of all: what is said of groups, and how rows go out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.expressions.decomposition import Aggregate
+from operators.pre_aggregate import PreAggregate
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.harness.running import Running
+from tests.harness.saying import Saying
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+READINGS = Schema.parse("sid INT, hour INT, v INT NOT NULL", "v 0..9")
+COUNT = Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)")
+HOURLY = PreAggregate(("hour", "sid"), (COUNT,))
+
+
+def test_what_speaks_of_groups_goes_on_and_several_that_cover_the_rest_count_as_one() -> None:
+    Saying(HOURLY, READINGS).shows(
+        "<*, (,3], *> | <1, *, [0,4]> | <1, *, [5,9]> | <*, *, *>",
+        out="<(,3], *> |               | <*, 1>        | <*, *>  ",
+    )
+
+
+def test_what_was_said_of_groups_that_do_not_coalesce_is_forgotten() -> None:
+    named = Schema.of(name="STRING", v="INT")
+    saying = Saying(PreAggregate(("name",), (COUNT,)), named)
+    for number in range(100):
+        assert saying.slice([Punctuation.parse(f"<s{number}, *>", named)])
+    assert saying.state.punctuations_held == 0
+
+
+def test_it_promises_what_its_input_promises_of_the_keys() -> None:
+    schemes = parse_schemes("sid; hour prefix; sid, v; hour, v 0..9 by 5", READINGS)
+    assert format_schemes(HOURLY.schemes(schemes)) == "sid; hour prefix; sid; hour"
+
+
+@pytest.mark.spark
+def test_a_slice_gives_each_of_its_groups_once_and_keeps_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    running = Running(spark, tmp_path, HOURLY, READINGS)
+    done = running.slice(([(1, 5, 0), (1, 5, 1), (None, 5, 0), (2, 6, 0)], []))
+    assert sorted(done.tuples, key=str) == [(5, 1), (5, None), (6, 2)]
+    assert running.slice(([(1, 5, 2)], [])).tuples == [(5, 1)]
+    assert done.kept == 0
