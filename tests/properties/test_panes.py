@@ -127,7 +127,7 @@ def test_each_slice_says_the_same_by_panes(spark: SparkSession) -> None:
                 of.add_all(done.punctuations)
             for this, that in (told, told[::-1]):
                 assert [str(p) for p in this if not that.covers(p)] == [], example.query
-        items = [item for done in by_panes for item in (*done.tuples, *done.punctuations)]
+        items: list[Any] = [item for done in by_panes for item in (*done.tuples, *done.punctuations)]
         assert oracle.first_offence(items) is None, example.query
         assert by_panes[-1].kept == 0
 
