@@ -10,10 +10,12 @@ from punct_ns.schema import Schema
 from punct_ns.window_attributes import leaves
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.exactness import INEXACT, Exactness
+from xmlstream.sink.nested_elements import is_nested, nested_leaf
 from xmlstream.sink.row_order import in_row_order
 from xmlstream.sink.sink import Bytes, Moment, Part
+from xmlstream.sink.value_text import REPLACE
 from xmlstream.sink.writable import leaf_of, require_writable
-from xmlstream.sink.xml_text import REPLACE, rows_text
+from xmlstream.sink.xml_text import rows_text
 
 PREFIX = "punct"
 
@@ -24,7 +26,11 @@ class DocumentForm:
     def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
         require_writable(schema, row_tag, root_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
-        self._leaves = [leaf_of(place) for place in leaves(schema)]
+        self._leaves = [
+            nested_leaf(attribute) if is_nested(attribute) else leaf_of(place)
+            for attribute, place in zip(schema, leaves(schema), strict=True)
+        ]
+        self._nested = frozenset(i for i, attribute in enumerate(schema) if is_nested(attribute))
         self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}"'.encode()
         self.tail = f"</{root_tag}>\n".encode()
 
@@ -51,7 +57,8 @@ class DocumentForm:
         for tuples, punctuations in parts:
             if tuples is not None:
                 rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
-            rows += [self._punctuation(p, written) for p in punctuations]
+            # What says that an array is null would close those without elements, too, which are written alike.
+            rows += [self._punctuation(p, written) for p in punctuations if not self._nested & {*p.restricted}]
         return rows
 
     def _punctuation(self, punctuation: Punctuation, written: Moment) -> bytes:

@@ -28,10 +28,15 @@ def in_row_order(table: pa.Table) -> pa.Table:
         return table
     if POSITION in table.column_names:
         return table if _ascends(table[POSITION]) else table.sort_by(POSITION)
-    columns = [dictionary_encoded(column) for column in table.combine_chunks().columns]
+    columns = [
+        column if _is_nested(column) else dictionary_encoded(column) for column in table.combine_chunks().columns
+    ]
     order = _fused(columns) if all(map(_is_numbered, columns)) else None
     if order is None:
-        keys = [_ranks(column)[0] if _is_numbered(column) else column for column in columns]
+        keys = [
+            _ranks(column)[0] if _is_numbered(column) else nested_key(column) if _is_nested(column) else column
+            for column in columns
+        ]
         names = [str(at) for at in range(len(keys))]
         order = pc.sort_indices(pa.table(keys, names), sort_keys=[(name, "ascending") for name in names])
     return pa.table(columns, table.column_names).take(order)
@@ -40,6 +45,19 @@ def in_row_order(table: pa.Table) -> pa.Table:
 def _ascends(positions: ArrowColumn) -> bool:
     numbers = positions.to_numpy()
     return bool(np.all(numbers[1:] >= numbers[:-1]))
+
+
+def _is_nested(column: ArrowColumn) -> bool:
+    return bool(pa.types.is_nested(column.type))
+
+
+def nested_key(column: ArrowColumn) -> ArrowColumn:
+    """A text for each value of a nested type, which orders them somehow, and always in the same way.
+
+    >>> nested_key(pa.chunked_array([[[1, 2], [], None]])).to_pylist()
+    ['[1, 2]', '[]', None]
+    """
+    return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
 def _is_numbered(column: ArrowColumn) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
+from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import arrow_type
 from punct_ns.sql_type import OpaqueType, SqlType
 
@@ -63,6 +64,7 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
     if row_tag == root_tag:
         raise UsageError(f"row tag and root tag are both {row_tag}: no reader could tell them apart")
     for attribute in schema:
+        _require_nested(attribute)
         name = attribute.name
         leaf = leaf_of(name).removeprefix("@")
         if name == VALUE:
@@ -75,7 +77,59 @@ def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
             reason = None
         if reason is not None:
             raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
-    require_text_types(schema)
+    require_text_types(Schema(tuple(attribute for attribute in schema if not _is_nested(attribute))))
+
+
+def element_type(attribute: Attribute) -> Domain | None:
+    """The domain of an array's elements; None of what is no array.
+
+    >>> element_type(Attribute("x", Domain("ARRAY<INT>")))
+    Domain(type='INT', nullable=True, low=None, high=None)
+    """
+    name = attribute.domain.sql.element if isinstance(attribute.domain.sql, OpaqueType) else None
+    return None if name is None else Domain(name)
+
+
+def fields_of(attribute: Attribute) -> Schema | None:
+    """The fields of a structure; None of what is none.
+
+    >>> fields_of(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
+    ('a', 'b')
+    """
+    type_ = attribute.domain.sql
+    if not isinstance(type_, OpaqueType) or type_.constructor != "STRUCT":
+        return None
+    return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0])
+
+
+def _is_nested(attribute: Attribute) -> bool:
+    return element_type(attribute) is not None or fields_of(attribute) is not None
+
+
+def _require_nested(attribute: Attribute) -> None:
+    """Makes sure that what is in an array or a structure can be written."""
+    if not _is_nested(attribute):
+        return
+    what = f"the result's column {attribute.name!r} of type {attribute.domain.type}"
+    if attribute.name.startswith(ATTRIBUTE_PREFIX):
+        raise QueryError(
+            f"{what} cannot be an XML attribute, which holds one text",
+            hint=f"name it with AS, without the {ATTRIBUTE_PREFIX}",
+        )
+    inner, fields = element_type(attribute), fields_of(attribute)
+    parts = [Attribute(attribute.name, inner)] if inner is not None else list(fields or ())
+    for part in parts:
+        leaf = leaf_of(part.name).removeprefix("@")
+        if inner is not None and element_type(part) is not None:
+            raise QueryError(
+                f"{what} cannot be written: of arrays in an array nobody could tell where one ends",
+                hint=f"write flatten({attribute.name}) AS {attribute.name}, or an array of structures",
+            )
+        if part.name != VALUE and (not is_name(leaf) or leaf == "xmlns"):
+            hint = "give it a name as in named_struct('name', …)"
+            raise QueryError(f"{what} cannot be written: {leaf!r} is no XML name", hint=hint)
+        _require_nested(part)
+    require_text_types(Schema(tuple(part for part in parts if not _is_nested(part))))
 
 
 def require_text_types(schema: Schema) -> None:
