@@ -3,7 +3,8 @@
 A run is a sorted array without duplicates; to the bytes of each string it adds an index of eight, its place. What comes
 is written as a new run, and no run is ever rewritten in place. Runs of a size are merged to one (as in a log-structured
 merge tree, O'Neil et al. 1996) by a thread beside the slices, up to `LARGEST`, so that no merge is larger than that.
-A value is looked up in each run by binary search, many values at once, and compared as it is: exact.
+A value is looked up in the runs that may hold it, as the Bloom filter beside each of them says, so that what is new
+costs the same however many runs there are; there by binary search, many values at once, and compared as it is: exact.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from operators.state.bloom_filter import bloom_filter, candidates, hashes
 from operators.state.segments import Segment, SegmentStore
 
 pc: Any = pyarrow.compute  # its stubs do not know search_sorted
@@ -50,18 +52,17 @@ class ConstantRuns:
             return found
         # In order, what is near lies near.
         order = pc.sort_indices(wanted)
-        ordered = wanted.take(order)
-        inside = np.zeros(len(wanted), np.bool_)
+        ordered, places = wanted.take(order), order.to_numpy()
+        hashed = hashes(ordered)
         for run in self._runs:
-            values = self._store.values(run)
-            at = pc.min_element_wise(pc.search_sorted(values, ordered), pa.scalar(len(values) - 1, pa.uint64()))
-            inside |= pc.equal(values.take(at), ordered).to_numpy(zero_copy_only=False)
-        found[order.to_numpy()] = inside
+            rows = self._store.mapped(run)
+            if len(near := candidates(rows["filter"].to_numpy(), hashed)):
+                found[places[near]] |= _among(rows["value"], ordered.take(pa.array(near)))
         return found
 
     def add(self, values: Sequence[str]) -> None:
         """Adds strings, at least one, that are not among the constants, as a run of their own."""
-        self._runs.append(self._store.put(pa.array(values, pa.string()).sort()))
+        self._runs.append(self._store.put(_run(pa.array(values, pa.string()).sort())))
 
     def record(self) -> dict[str, Any]:
         """What there is after the slice, for its commit; what was merged meanwhile takes its place."""
@@ -84,14 +85,14 @@ class ConstantRuns:
             sizes.setdefault((run.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1), []).append(run)
         for _, runs in sorted(sizes.items()):
             together = runs[:TOGETHER]
-            rows, size = sum(run.rows for run in together), sum(self._store.values(run).nbytes for run in together)
+            rows, size = sum(run.rows for run in together), sum(self._store.mapped(run).nbytes for run in together)
             if len(together) == TOGETHER and rows <= LARGEST and size <= LARGEST_BYTES:
                 return together
         return []
 
     def _merged(self, together: Sequence[Segment], draft: str) -> Segment:
-        values = pa.concat_arrays([self._store.values(run) for run in together])
-        return self._store.put(values.take(pc.sort_indices(values)), draft)
+        values = pa.concat_arrays([self._store.mapped(run)["value"] for run in together])
+        return self._store.put(_run(values.take(pc.sort_indices(values))), draft)
 
     def _take_merged(self) -> None:
         assert self._merging is not None
@@ -100,3 +101,15 @@ class ConstantRuns:
         at = min(self._runs.index(run) for run in together)
         self._runs = [run for run in self._runs if run not in together]
         self._runs.insert(at, merge.result())
+
+
+def _run(values: pa.Array[Any]) -> pa.RecordBatch:
+    """What is written of sorted strings."""
+    return pa.RecordBatch.from_arrays([values, pa.array(bloom_filter(hashes(values)))], ["value", "filter"])
+
+
+def _among(values: pa.Array[Any], wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """For each of the wanted, whether it is one of the sorted values."""
+    at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
+    found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(values.take(at), wanted).to_numpy(zero_copy_only=False)
+    return found

@@ -58,7 +58,7 @@ class SegmentStore:
         self._frames: dict[str, DataFrame] = {}
         self._checksums: dict[str, str] = {}
         self._unsynced: list[str] = []
-        self._columns: dict[str, pa.Array[Any]] = {}
+        self._mapped: dict[str, pa.RecordBatch] = {}
         self._sums: dict[str, str] = {}
         self._drafts: set[str] = set()
         self._prefix = ""
@@ -95,27 +95,26 @@ class SegmentStore:
         self._drafts.add(name)
         return name
 
-    def put(self, values: pa.Array[Any], draft: str | None = None) -> Segment:
-        """Writes one column of values, which are never read by Spark but by `values`."""
+    def put(self, rows: pa.RecordBatch, draft: str | None = None) -> Segment:
+        """Writes rows that are never read by Spark but `mapped`."""
         name = draft or self._name().removesuffix(".parquet") + ".arrow"
         path = self._directory / name
         if draft is None:
             self._directory.mkdir(parents=True, exist_ok=True)
         hidden = path.with_suffix(".tmp")
-        batch = pa.RecordBatch.from_arrays([values], ["value"])
-        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
-            writer.write_batch(batch)
+        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_batch(rows)
         hidden.rename(path)
         # Read once, where there is time for it.
         self._sums[name] = checksum(path)
-        return Segment(name, len(values), "")
+        return Segment(name, len(rows), "")
 
-    def values(self, segment: Segment) -> pa.Array[Any]:
+    def mapped(self, segment: Segment) -> pa.RecordBatch:
         """What was `put`, mapped into memory rather than read."""
-        if segment.name not in self._columns:
+        if segment.name not in self._mapped:
             with pa.ipc.open_file(pa.memory_map(str(self._directory / segment.name))) as file:
-                self._columns[segment.name] = file.get_batch(0).column(0)
-        return self._columns[segment.name]
+                self._mapped[segment.name] = file.get_batch(0)
+        return self._mapped[segment.name]
 
     def nothing(self, ddl: str) -> DataFrame:
         """No rows, with these columns."""
@@ -208,7 +207,7 @@ class SegmentStore:
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
         names = set(names)
-        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._columns)
+        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._mapped)
         for kind in held:
             for name in [n for n in kind if n not in names]:
                 del kind[name]
