@@ -1,15 +1,16 @@
 """asof_join: each left tuple with the last right tuple of its key that is not later than it.
 
 Meaning:    R ⋈ₐ S = {| (r, s) | r ∈ R, s ∈ S of the greatest s.at among those with r.A = s.B, s.at ≤ r.at |}; with
-            `strict`, s.at < r.at. Of equal ones the first by the remaining attributes. Left: a left tuple without such
-            a partner comes with nulls.
+            `strict`, s.at < r.at; with a tolerance, s.at ≥ r.at - tolerance. Of equal ones the first by the remaining
+            attributes. Left: a left tuple without such a partner comes with nulls.
 Step:       –
 Pass:       {r ∈ kept₁ ∪ new₁ | r.A or r.at null, or S covers all s with s.B = r.A, s.at ≤ r.at}, with its partner.
 Propagate:  the parts of the left's punctuations that no kept left tuple matches.
 Keep:       of the left what is not passed; of the right {s ∈ kept₂ ∪ new₂ | some r with s.at ≤ r.at < next(s).at waits,
             or may come}, where next(s) is the first of its key that is later: per key the last below the closed time,
-            and what is above it.
-Safe when:  the right's schemes describe the keys or prefixes of `at`, the left's describe the keys.
+            and what is above it; with a tolerance none of which r.at - tolerance has passed.
+Safe when:  the right's schemes describe the keys or prefixes of `at`, the left's describe the keys; with a tolerance
+            the left's may describe prefixes of `at`, too.
 Source:     the as-of join of time series (kdb+, pandas, Spark's ASOF JOIN), with punctuations for the order of arrival.
 """
 
@@ -21,7 +22,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from operators.expressions.bounds import Bound
+from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
+from operators.expressions.references import attributes_in
 from operators.groupings import Condition, Grouping, StateModel
 from operators.joins.attribute_equivalence import rewritten_schemes
 from operators.joins.bounded_key import BoundedKey
@@ -47,7 +49,9 @@ class AsofJoin(Operator):
     """The left tuples, each with its last partner that is not later, of two inputs with different attribute names.
 
     `left_on` and `right_on` are the keys, equal pairwise, of equal types; `left_at` and `right_at`, both of the type
-    named, are what is compared. With `strict` the partner is earlier.
+    named, are what is compared. With `strict` the partner is earlier. `tolerance` is Spark SQL over the attributes of
+    both sides, which bounds the right's `at` from below by what the left tuple is: without it a partner may be of any
+    age. `bounds` is what follows from it for the tuples of each side (`bounded`).
     """
 
     kind: AsofKind
@@ -57,6 +61,12 @@ class AsofJoin(Operator):
     right_at: str
     type: str
     strict: bool = False
+    tolerance: str | None = None
+    bounds: Bounds = field(default=NO_BOUNDS, compare=False)
+
+    def bounded(self, *inputs: Schema) -> AsofJoin:
+        """The join that knows how its tolerance bounds what tuples wait for."""
+        return replace(self, bounds=bounds_between(self.tolerance, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The left's attributes, then the right's, which are nullable where nulls may stand for them."""
@@ -76,8 +86,11 @@ class AsofJoin(Operator):
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """Left tuples whose partner is not certain, and right tuples that may become partners."""
+        waiting = StateModel("tuples of the left side", 0, self._keys[0].until())
+        if self.tolerance is not None:
+            return [waiting, StateModel("tuples of the right side", 1, self._keys[1].until())]
         return [
-            StateModel("tuples of the left side", 0, self._keys[0].until()),
+            waiting,
             StateModel("tuples of the right side that later ones follow", 1, self._keys[1].until()),
             StateModel(
                 "the last tuple of each key of the right side",
@@ -92,11 +105,13 @@ class AsofJoin(Operator):
         """The kind, and which right tuple is a left one's partner."""
         keys = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
         last = f"last {quoted(self.right_at)} {'<' if self.strict else '<='} {quoted(self.left_at)}"
-        return f"{self.kind}: {' AND '.join(keys)}, {last}"
+        within = f", {self.tolerance}" if self.tolerance is not None else ""
+        return f"{self.kind}: {' AND '.join(keys)}, {last}{within}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed of the left, and the keys; all of the right, by which equal ones are told apart."""
-        return [among((*needed, *self.left_on, self.left_at), inputs[0]), frozenset(inputs[1].names)]
+        told = attributes_in(self.tolerance) if self.tolerance is not None else ()
+        return [among((*needed, *self.left_on, self.left_at, *told), inputs[0]), frozenset(inputs[1].names)]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The left's own; what asks for its keys asks for the right's, too, but nothing else does: it is a choice."""
@@ -112,7 +127,10 @@ class AsofJoin(Operator):
         following = f"lead({right_at}) OVER (PARTITION BY {', '.join(map(quoted, self.right_on))} ORDER BY {right_at})"
         end = Bound(self.left_at, "<=" if self.strict else "<", following, (), self.type)
         left, right = self.left_on, self.right_on
-        return BoundedKey(0, left, right, (up_to,)), BoundedKey(1, right, left, (begin, end))
+        return (
+            BoundedKey(0, left, right, (up_to, *self.bounds[0])),
+            BoundedKey(1, right, left, (begin, end, *self.bounds[1])),
+        )
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided, the right tuples that may become partners, what is said of both, and what waits."""
@@ -162,12 +180,13 @@ class AsofJoin(Operator):
         parts = [replace(p, frame=p.frame.select(*map(quoted, names))) for p in (kept, new) if p is not None]
         right = bag_union(parts) or Tuples(state.nothing(1), 0)
         followed = Tuples(self._followed(right.frame, right=state.inputs[1]), right.at_most, exact=False)
-        (following,) = key.columns
+        following, *_ = key.columns
         before, until = ("<", "<=") if self.strict else ("<=", "<")
         same = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
         last = f"{quoted(self.right_at)} {before} {quoted(self.left_at)}"
         none_between = f"({following} IS NULL OR {quoted(self.left_at)} {until} {following})"
-        found = theta_join(left, followed, " AND ".join([*same, last, none_between]), self.kind)
+        within = [f"({self.tolerance})"] if self.tolerance is not None else []
+        found = theta_join(left, followed, " AND ".join([*same, last, none_between, *within]), self.kind)
         return Tuples(found.frame.drop(*key.columns), left.at_most, exact=False)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:

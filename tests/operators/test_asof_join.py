@@ -17,8 +17,8 @@ TRADE = Schema.parse("symbol STRING, at INT, size INT")
 QUOTE = Schema.parse("of STRING, since INT, price INT")
 
 
-def asof(kind: AsofKind = "inner", *, strict: bool = False) -> AsofJoin:
-    return AsofJoin(kind, ("symbol",), ("of",), "at", "since", "INT", strict)
+def asof(kind: AsofKind = "inner", *, strict: bool = False, tolerance: str | None = None) -> AsofJoin:
+    return AsofJoin(kind, ("symbol",), ("of",), "at", "since", "INT", strict, tolerance).bounded(TRADE, QUOTE)
 
 
 @pytest.mark.spark
@@ -59,6 +59,20 @@ def test_a_tuple_that_waits_holds_what_may_be_its_partner(spark: SparkSession, t
 
 
 @pytest.mark.spark
+def test_with_a_tolerance_the_last_of_a_key_is_forgotten_too_once_it_is_too_old(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """And a trade needs to know only of quotes that are not too old for it."""
+    join = Running(spark, tmp_path, asof("left", tolerance="since >= at - 3"), TRADE, QUOTE)
+    join.shows(
+        "(a, 5, 1) (b, 5, 2)                             | <*, (,7], *>         | <*, (,12], *>        ",
+        "(a, 4, 11) (a, 1, 10) (b, 6, 20) <*, [2,5], *>  |                      | (b, 2, 9)            ",
+        out="(a, 5, 1, a, 4, 11) (b, 5, 2, null, null, null) | <*, (,7], *, *, *, *> | <*, [8,12], *, *, *, *>",
+        kept="3                                              | 1                    | 0                    ",
+    )  # fmt: skip
+
+
+@pytest.mark.spark
 def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(spark: SparkSession, tmp_path: Path) -> None:
     Running(spark, tmp_path, asof(), TRADE, QUOTE).shows(
         "(a, 5, 1)",
@@ -74,3 +88,13 @@ def test_what_it_promises_is_what_the_left_does_where_the_right_decides() -> Non
     assert format_schemes(asof().schemes(trades, parse_schemes("of", QUOTE))) == "at prefix; symbol"
     assert asof().schemes(trades, parse_schemes("since", QUOTE)) == ()
     assert asof().schemes(trades, parse_schemes("price", QUOTE)) == ()
+
+
+def test_without_a_tolerance_keys_that_are_never_closed_are_kept_and_with_one_they_are_not() -> None:
+    promises = [(TRADE, parse_schemes("at prefix", TRADE)), (QUOTE, parse_schemes("since prefix", QUOTE))]
+
+    def kept(join: AsofJoin) -> list[str]:
+        return [model.tuples for model in join.state_models(TRADE, QUOTE) if not model.until.holds(promises)]
+
+    assert kept(asof()) == ["the last tuple of each key of the right side"]
+    assert kept(asof(tolerance="since >= at - 3")) == []

@@ -141,7 +141,8 @@ def _of_two(node: Node, left: DataFrame, right: DataFrame) -> DataFrame:
 def _asof(left: DataFrame, right: DataFrame, operator: AsofJoin) -> DataFrame:
     """Spark's own ASOF JOIN."""
     test = f"l.`{operator.left_at}` {'>' if operator.strict else '>='} r.`{operator.right_at}`"
-    same = " AND ".join(f"l.`{a}` = r.`{b}`" for a, b in zip(operator.left_on, operator.right_on, strict=True))
+    tests = [f"l.`{a}` = r.`{b}`" for a, b in zip(operator.left_on, operator.right_on, strict=True)]
+    same = " AND ".join([*tests, *([operator.tolerance] if operator.tolerance is not None else [])])
     kind = "LEFT" if operator.kind == "left" else "INNER"
     spark = left.sparkSession
     query = f"SELECT * FROM {{a}} AS l {kind} ASOF JOIN {{b}} AS r MATCH_CONDITION ({test}) ON {same}"

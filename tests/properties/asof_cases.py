@@ -15,15 +15,13 @@ from tests.properties.pair_cases import sides
 from tests.samples.strategies import SmallSchema
 
 
-def last_before(kind: AsofKind, universe: Sequence[Tuple], *, strict: bool) -> Invariants:
+def last_before(kind: AsofKind, universe: Sequence[Tuple], *, strict: bool, tolerance: int | None = None) -> Invariants:
     """What it may put out and must keep, over all tuples and punctuations of both inputs so far."""
     width = len(universe[0])
     nobody = (None,) * (width + 1)
 
     def in_time(r: Tuple, s: Tuple) -> bool:
-        if None in (r[0], r[-1], s[0], s[-1]) or not oracle.same(r[-1], s[-1]):
-            return False
-        return oracle.before(s[0], r[0]) or (not strict and oracle.same(s[0], r[0]))
+        return _is_near(r, s, strict, tolerance)
 
     def partner(r: Tuple, rights: Sequence[Tuple]) -> Tuple | None:
         found: Tuple | None = None
@@ -71,21 +69,31 @@ def last_before(kind: AsofKind, universe: Sequence[Tuple], *, strict: bool) -> I
     )
 
 
-def joining_asof(kind: AsofKind, *, strict: bool) -> Callable[[SmallSchema], Case]:
-    """The case of that kind."""
+def _is_near(r: Tuple, s: Tuple, strict: bool, tolerance: int | None) -> bool:
+    """Whether a right tuple may be the partner of a left one, if none is nearer."""
+    if None in (r[0], r[-1], s[0], s[-1]) or not oracle.same(r[-1], s[-1]):
+        return False
+    if tolerance is not None and s[0] < r[0] - tolerance:
+        return False
+    return oracle.before(s[0], r[0]) or (not strict and oracle.same(s[0], r[0]))
+
+
+def joining_asof(kind: AsofKind, *, strict: bool, tolerance: int | None = None) -> Callable[[SmallSchema], Case]:
+    """The case of that kind, where a partner may be so much older."""
 
     def build(space: SmallSchema) -> Case:
         left, right = sides(space)
         type_ = space.schema[0].domain.type
         on = ("stream", left.names[-1]), ("stream_2", right.names[-1])
-        operator = AsofJoin(kind, *on, left.names[1], right.names[1], type_, strict)
+        within = None if tolerance is None else f"{right.names[1]} >= {left.names[1]} - {tolerance}"
+        operator = AsofJoin(kind, *on, left.names[1], right.names[1], type_, strict, within).bounded(left, right)
         universe, width = space.universe, len(space.schema) + 1
         outputs = [(0, *a, 0, *b) for a in universe for b in universe if a[-1] is not None and a[-1] == b[-1]]
         outputs += [(0, *a, *(None,) * width) for a in universe if kind == "left"]
         return Case(
             operator,
             (left, right),
-            last_before(kind, universe, strict=strict),
+            last_before(kind, universe, strict=strict, tolerance=tolerance),
             outputs,
             number=lambda t: int(t[0]),
             bare=lambda t: _marked(t, 0, width),

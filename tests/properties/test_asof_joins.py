@@ -39,15 +39,23 @@ def series(draw: st.DrawFn, number: int) -> Run:
     return Run(space, drawn, draw(st.integers(0, 1)))
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("kind", ["inner", "left"])
+@pytest.mark.parametrize(
+    ("kind", "strict", "tolerance"),
+    [
+        *((kind, strict, None) for kind in ("inner", "left") for strict in (False, True)),
+        ("left", False, 1),
+        ("inner", True, 1),
+        ("left", True, 2),
+        ("inner", False, 0),
+    ],
+)
 def test_a_left_tuple_comes_with_its_last_partner_once_that_is_certain(
-    spark: SparkSession, kind: AsofKind, strict: bool
+    spark: SparkSession, kind: AsofKind, strict: bool, tolerance: int | None
 ) -> None:
     @FEW
     @given(series(50))
     def holds(example: Run) -> None:
-        run(spark, joining_asof(kind, strict=strict), example)
+        run(spark, joining_asof(kind, strict=strict, tolerance=tolerance), example)
 
     holds()
 

@@ -61,6 +61,12 @@ SAME = [
         " MATCH_CONDITION (l.min >= r.min) USING (sid)",
     ),
     (
+        lambda a, b: a.join_asof(b.select("sid", "min", "currtmp AS temp"), "min", "sid", tolerance="2 + 3"),
+        "SELECT l.sid, l.hour, l.min, l.currtmp, r.min AS right_min, r.temp FROM sensor1 l"
+        " ASOF JOIN (SELECT sid, min, currtmp AS temp FROM sensor2) r"
+        " MATCH_CONDITION (l.min >= r.min) ON l.sid = r.sid AND r.min >= l.min - (2 + 3)",
+    ),
+    (
         lambda a, b: a.explode("array(min, hour)", "x", outer=True),
         "SELECT * FROM sensor1 LATERAL VIEW OUTER explode(array(min, hour)) v AS x",
     ),

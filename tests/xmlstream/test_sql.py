@@ -56,7 +56,8 @@ REFUSALS = [
     ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b <= min) ON a = hour", "looks for the next", "b <="),
     ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (hour > a) ON b = min", "looks for the next", "hour"),
     ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= 5) ON a = hour", "MATCH_CONDITION compares", "b >="),
-    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= min) ON a = hour AND t > 5", "than equalities", "t >"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= min) ON a = hour AND t > 5", "how old a partner", "t >"),
+    ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (b >= min) ON a = hour AND min < b - 5", "how old", "min <"),
     ("SELECT a FROM n ASOF JOIN s1 MATCH_CONDITION (a >= hour) ON a = hour", "compares twice", "a >="),
     ("SELECT a FROM n CROSS JOIN s1", "without an equality", "s1"),
     ("SELECT a FROM n, s1", "without an equality", "s1"),
@@ -329,6 +330,10 @@ QUERIES = [
     "SELECT l.*, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min + 25 >= r.min) ON r.hour = l.hour",
     "SELECT hour, l.min, r.t FROM s1 l LEFT OUTER ASOF JOIN s2 r MATCH_CONDITION (r.t < l.t) USING (hour)"
     " WHERE l.min > 5",
+    "SELECT l.hour, l.min, r.min AS last FROM s1 l LEFT ASOF JOIN s2 r MATCH_CONDITION (l.min >= r.min)"
+    " ON r.hour = l.hour AND l.min - r.min <= 7",
+    "SELECT l.hour, l.min, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min > r.min)"
+    " ON r.hour = l.hour AND r.min >= l.min - 9 AND r.min > l.hour",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
 ]
 ASOF = "spark.sql.join.asofJoin.enabled"

@@ -37,12 +37,20 @@ def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str
 
 
 def joined_asof(
-    here: Schema, there: Schema, on: str, by: Sequence[str], how: str, left: str, right: str
+    here: Schema,
+    there: Schema,
+    on: str,
+    by: Sequence[str],
+    how: str,
+    left: str,
+    right: str,
+    tolerance: str | int | None,
 ) -> list[str | QueryText]:
     """The query of an as-of join of `input` and `other`, of these schemas.
 
     Raises:
-        QueryError: There is no key, one of the names is none that both have, or no as-of join is called so.
+        QueryError: There is no key, one of the names is none that both have, no as-of join is called so, or what a
+            tolerance is of is said by a comparison.
     """
     plain = how.lower().replace("_", "")
     kind = {"inner": "", "left": "LEFT "}.get(SPARKS_JOINS.get(plain, plain))
@@ -57,9 +65,20 @@ def joined_asof(
     test = (
         argument(on) if compared is None else f"{quoted(left)}.{quoted(compared)} >= {quoted(right)}.{quoted(at or on)}"
     )
-    items = [*map(quoted, keys), *(f"{quoted(left)}.{quoted(name)}" for name in here.names if name not in keys)]
+    shown = [f"{quoted(left)}.{quoted(name)}" if tolerance is not None else quoted(name) for name in keys]
+    items = [*shown, *(f"{quoted(left)}.{quoted(name)}" for name in here.names if name not in keys)]
     for name in there.names:
         called = f" AS {quoted(f'{right}_{name}')}" if name == at else ""
         items += [f"{quoted(right)}.{quoted(name)}{called}"] if name not in same else []
     tables = f" FROM `input` AS {quoted(left)} {kind}ASOF JOIN `other` AS {quoted(right)} MATCH_CONDITION ("
-    return ["SELECT ", ", ".join(items), tables, test, f"\n) USING ({', '.join(map(quoted, keys))})"]
+    query: list[str | QueryText] = ["SELECT ", ", ".join(items), tables, test]
+    if tolerance is None:
+        return [*query, f"\n) USING ({', '.join(map(quoted, keys))})"]
+    if compared is None or at is None:
+        raise QueryError(
+            f"an as-of join on {on!r} with a tolerance",
+            hint="give both sides' attribute one name by with_column_renamed, and say on='that name'",
+        )
+    equal = [f"{quoted(left)}.{quoted(key)} = {quoted(right)}.{quoted(there.attribute(key).name)}" for key in keys]
+    oldest = f"{quoted(right)}.{quoted(at)} >= {quoted(left)}.{quoted(compared)} - ("
+    return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(str(tolerance)), "\n)"]

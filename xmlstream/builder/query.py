@@ -202,6 +202,7 @@ class Query:
         by: str | Sequence[str],
         how: str = "inner",
         *,
+        tolerance: str | int | None = None,
         left: str = "left",
         right: str = "right",
     ) -> Query:
@@ -215,6 +216,8 @@ class Query:
                 a comparison by `>=` or `>`, such as `"left.dateTime > right.since"`.
             by: The keys: attributes that both have, which stand once, in front.
             how: `inner`, or `left` for tuples without partner, too.
+            tolerance: How much older a partner may be at the most, as Spark SQL: `5`, `"INTERVAL 1 HOUR"`. What is too
+                old for all tuples to come is forgotten, also the last tuple of a key. By default any age will do.
             left: What the comparison calls this query.
             right: What the comparison calls the other one, and how its `on` is called.
 
@@ -222,7 +225,7 @@ class Query:
             QueryError: It is no such comparison or kind, or the result would have two attributes of one name.
         """
         keys = [by] if isinstance(by, str) else list(by)
-        return self._of(*joined_asof(self.schema, other.schema, on, keys, how, left, right), other=other)
+        return self._of(*joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other)
 
     def order_by(self, *keys: str) -> Query:
         """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from operators.asof_join import AsofJoin, AsofKind
-from operators.expressions.dialect import offset
+from operators.expressions.bounds import bounds_between
+from operators.expressions.conjuncts import conjoined
+from operators.expressions.dialect import offset, render
 from operators.expressions.references import attributes_in
+from operators.join import Join
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.joining import NO_EQUALITY, Condition, keyed
@@ -21,6 +24,10 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LT,
 }
 _HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
+_OLDEST = (
+    "say ON … AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, as of the attribute in MATCH_CONDITION; "
+    "select the tuples of one side below the join"
+)
 
 
 def is_asof(join: exp.Join) -> bool:
@@ -41,22 +48,30 @@ def joined_asof(
     """The as-of join of two relations whose attributes have different names; `match` is over those of both.
 
     Raises:
-        QueryError: There is no equality between the sides, or something else beside equalities; MATCH_CONDITION does
-            not say that something of the left is not before something of the right.
+        QueryError: There is no equality between the sides, or something beside equalities that is no bound from below
+            of what MATCH_CONDITION compares; that does not say that something of the left is not before something of
+            the right.
     """
     if match is None:
         raise text.error("an ASOF JOIN without MATCH_CONDITION", at, _HINT)
     if not condition.equal:
         raise text.error("an ASOF JOIN without an equality between its sides", at, NO_EQUALITY)
-    if condition.residual:
-        what = "an ASOF JOIN on something else than equalities of its sides"
-        raise text.error(what, offset(condition.residual[0]), "select the tuples of one side below the join")
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
         raise text.error("an ASOF JOIN that compares twice what it compares", offset(match), "leave one of them out")
     type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
-    operator = AsofJoin(kind, keys[0][:-1], keys[1][:-1], keys[0][-1], keys[1][-1], type_, strict)
+    on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
+    for part in condition.residual:
+        found = bounds_between(render(part), on, schemas)[0]
+        if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
+            what = "an ASOF JOIN on something else than equalities and how old a partner may be"
+            raise text.error(what, offset(part), _OLDEST)
+    within = conjoined(condition.residual)
+    tolerance = None if within is None else render(within)
+    if tolerance is not None:
+        analyst.require_condition(Join("inner", *on).schema(*schemas), tolerance)
+    operator = AsofJoin(kind, *on, keys[0][-1], keys[1][-1], type_, strict, tolerance).bounded(*schemas)
     return Relation(Node(operator, nodes, "asof_join"), (*left.fields, *right.fields))
 
 
