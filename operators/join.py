@@ -20,13 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.groupings import Condition, Every, StateModel
-from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
+from operators.joins.join_sides import JoinKind, JoinSides
 from operators.joins.predicate_terms import equal_terms_of_two
 from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
@@ -37,15 +36,10 @@ from operators.state.state_schema import StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Way, whole, without
 from punct_ns.lifespan import shortest
-from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
-
-JoinKind = Literal["inner", "left", "right", "full"]
-
-_PRESERVED: dict[JoinKind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,40 +62,15 @@ class Join(Operator):
 
     def schema(self, *inputs: Schema) -> Schema:
         """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
-        sides = [
-            tuple(self._nullable(a) for a in side) if 1 - i in _PRESERVED[self.kind] else side.attributes
-            for i, side in enumerate(inputs)
-        ]
-        return Schema((*sides[0], *sides[1]))
-
-    @staticmethod
-    def _nullable(attribute: Attribute) -> Attribute:
-        return Attribute(attribute.name, replace(attribute.domain, nullable=True))
+        return self.sides.schema(inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
-        found: list[Scheme] = []
-        for i, side in enumerate(inputs):
-            if self.equi_join.is_described(1 - i, inputs[1 - i]):
-                moved = rewritten_schemes(side, self.equi_join.equivalents(i) if self._is_equivalent(i) else {})
-                own = {term.attribute for scheme in side for term in scheme.terms}
-                found += [self._of_partners(scheme, i, own) for scheme in moved if scheme.terms or not self._pads(i)]
-        if self.kind == "full" and all(Scheme(()) in side for side in inputs):
-            found.append(Scheme(()))
-        return tuple(dict.fromkeys(found))
-
-    def _pads(self, side: int) -> bool:
-        """Whether nulls may stand for a side's attributes."""
-        return 1 - side in _PRESERVED[self.kind]
-
-    def _of_partners(self, scheme: Scheme, side: int, own: AbstractSet[str]) -> Scheme:
-        """A side's promise, its own or moved; of nulls that stand for a tuple it does not speak."""
-        padded = {True: self._pads(side), False: self._pads(1 - side)}
-        return Scheme(tuple(replace(t, null=t.null and not padded[t.attribute in own]) for t in scheme.terms))
+        return self.sides.schemes(inputs)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
         """Of an outer join, what says that a preserved tuple will have no partner."""
-        return Every(tuple(self.equi_join.until(side) for side in _PRESERVED[self.kind]))
+        return Every(tuple(self.equi_join.until(side) for side in self.sides.preserved))
 
     def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
         """The tuples of both sides that may have partners."""
@@ -122,7 +91,7 @@ class Join(Operator):
         """Of an inner join each input's; of an outer join the preserved side's own alone, and none where both are."""
         if self.kind == "inner":
             return equal_terms_of_two(inputs, self.equi_join.on)
-        return [own_terms(side) if _PRESERVED[self.kind] == (i,) else {} for i, side in enumerate(inputs)]
+        return [own_terms(side) if self.sides.preserved == (i,) else {} for i, side in enumerate(inputs)]
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Of an inner join each input's; of an outer join it says who has no partner, and stays whole."""
@@ -143,16 +112,17 @@ class Join(Operator):
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
-    def _is_equivalent(self, side: int) -> bool:
-        """Whether the other side's key, where it is not null, is always that of a tuple of this side."""
-        return 1 - side not in _PRESERVED[self.kind]
+    @property
+    def sides(self) -> JoinSides:
+        """What becomes of both sides in the output."""
+        return JoinSides(self.kind, self.equi_join)
 
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The tuples of both sides; those without a partner so far, of a preserved side, go out in the end."""
         found = []
         for side, name in enumerate(("left", "right")):
             alone, partnered = _log_names(side)
-            preserved, keys = side in _PRESERVED[self.kind], self.equi_join.on[side]
+            preserved, keys = side in self.sides.preserved, self.equi_join.on[side]
             found.append(Waiting(alone, f"tuples of the {name} side", keys, blocks=preserved))
             if preserved:
                 found.append(Waiting(partnered, f"tuples of the {name} side with a partner", keys, blocks=False))
@@ -171,16 +141,9 @@ class Join(Operator):
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
         """The way by what one side says; None where that is not said of the output."""
-        begin = 0 if side == 0 else len(inputs[0])
-        own = dict(enumerate(p.patterns[begin : begin + len(inputs[side])]))
-        is_preserved = side in _PRESERVED[self.kind] or self.kind == "inner"
-        if not is_preserved and all(matches(pattern, None) for pattern in own.values()):
-            return None  # of a tuple of nulls it does not speak
-        if self._is_equivalent(side):
-            for mine, theirs in zip(*(self.equi_join.on[i] for i in (side, 1 - side)), strict=True):
-                at, other = inputs[side].index(mine), p.patterns[p.schema.index(theirs)]
-                own[at] = narrower(own[at], other, inputs[side][at].domain)
-        said = Punctuation.at(inputs[side], own)
+        said = self.sides.of_side(p, side, inputs)
+        if said is None:
+            return None
         rows: list[Row] = []
         for log in _log_names(side):
             if (some := held.rows(log, self.equi_join.on[side], said, f"waiting-{side}")) is None:
@@ -204,7 +167,7 @@ class Join(Operator):
         """Preserved tuples without partner, once none can come."""
         hand = state.scratch(_InHand)
         hand.covered = self.equi_join.covered_keys(inputs, state)
-        sides = _PRESERVED[self.kind]
+        sides = self.sides.preserved
         others = {side: (self._kept(1 - side, state), hand.new[1 - side]) for side in sides}
         return bag_union([part for side in sides for part in self._alone(side, others[side], state)])
 
@@ -239,7 +202,7 @@ class Join(Operator):
         for side, covered in enumerate(hand.covered):
             alone, partnered = self._logs(side, state)
             partnered.purge(covered)
-            if side not in _PRESERVED[self.kind]:
+            if side not in self.sides.preserved:
                 alone.purge(covered)
             if (new := hand.new[side]) is not None:
                 alone.append(self.equi_join.still_open(new, side, state))
@@ -251,7 +214,7 @@ class Join(Operator):
         for side, slice_ in enumerate(inputs):
             given, logs = slice_.punctuations, self._logs(side, state)
             for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equi_join.on[side]):
-                found += self._written(p, side, output, state)
+                found += self.sides.of_output(p, side, output, state.inputs)
         if self.kind == "full" and self._is_over(state):
             # Neither side could say so: of what is null on its own side it does not speak.
             ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
@@ -264,22 +227,6 @@ class Join(Operator):
         """Whether both sides are closed, and nothing waits for a partner."""
         closed = (state.punctuations(f"input-{side}").set.is_all for side in range(2))
         return all(closed) and all(log.is_empty for side in range(2) for log in self._logs(side, state))
-
-    def _written(self, p: Punctuation, side: int, output: Schema, state: OperatorState) -> Sequence[Punctuation]:
-        """The punctuation over the output; of a side that nulls may stand for, it must not match those."""
-        own, other = (0, len(state.inputs[0]))[:: 1 if side == 0 else -1]
-        places = [[own + i] for i in range(len(p.schema))]
-        if self._is_equivalent(side):
-            for mine, theirs in self.equi_join.places(side, state):
-                places[mine].append(other + theirs)
-            return list(rewritten(p, output, places))
-        (written,) = rewritten(p, output, places)
-        if any(not matches(written.patterns[i], None) for i in written.restricted):
-            return [written]
-        key = output.index(self.equi_join.on[side][0])
-        present = meet(written.patterns[key], NOT_NULL, output[key].domain)
-        patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
-        return [] if present == EMPTY else [Punctuation(output, tuple(patterns), p.lifespan)]
 
     def _logs(self, side: int, state: OperatorState) -> tuple[TupleLog, TupleLog]:
         """The kept tuples of a side: those without partner so far (of a side not preserved, all), those with one."""

@@ -22,9 +22,10 @@ from typing import Literal
 
 from operators.expressions.references import attributes_in
 from operators.groupings import StateModel
-from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
+from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.forgetting_classes import due_sets, forget_classes
+from operators.joins.graph_wants import partners, ways_to
 from operators.joins.predicate_terms import equal_terms
 from operators.joins.punctuation_graph import Equality, PunctuationGraph
 from operators.joins.reachability import Chains, Reached, promised
@@ -38,7 +39,6 @@ from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Way, whole
 from punct_ns.errors import QueryError
-from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
@@ -85,7 +85,7 @@ class MultiwayJoin(Operator):
         for i, schemes in enumerate(inputs):
             if reachability.reaches_all(i):
                 found += rewritten_schemes(
-                    schemes, {name.lower(): others for name, others in self._equal_to(i).items()}
+                    schemes, {name.lower(): others for name, others in self.graph.equal_to(i).items()}
                 )
         return tuple(dict.fromkeys(found))
 
@@ -116,13 +116,6 @@ class MultiwayJoin(Operator):
         chains = Chains(self.graph)
         return [StateModel(f"tuples of input {i + 1}", i, Reached(chains, i)) for i in range(self.inputs)]
 
-    def _equal_to(self, input_: int) -> dict[str, list[str]]:
-        """For each join attribute of an input, those of the others that are equal to it."""
-        return {
-            name: [other for i, other in self.graph.classes[key].items() if i != input_]
-            for key, name in self.graph.keys(input_).items()
-        }
-
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The tuples of each input, for their partners in all others."""
         return [
@@ -132,32 +125,11 @@ class MultiwayJoin(Operator):
 
     def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
         """That no more partner of it comes; where another input is not joined with its own, none at all."""
-        return [self._partners(int(log.removeprefix("input-")), row, inputs)]
+        return [partners(self.graph, int(log.removeprefix("input-")), row, inputs)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Any input's, as far as it is the output's, and what purges the input's tuples."""
-        ways = []
-        for i, schema in enumerate(inputs):
-            own = {at: p.patterns[p.schema.index(name)] for at, name in enumerate(schema.names)}
-            for name, others in self._equal_to(i).items():
-                at = schema.index(name)
-                for other in others:
-                    own[at] = narrower(own[at], p.patterns[p.schema.index(other)], schema[at].domain)
-            said = Punctuation.at(schema, own)
-            rows = held.rows(f"input-{i}", tuple(self.graph.keys(i).values()), said, f"waiting-{i}")
-            if rows is not None:
-                wants = (want for row in rows for want in self._partners(i, row, inputs))
-                ways.append(tuple(dict.fromkeys([(i, said), *wants])))
-        return ways or [whole(*inputs)]
-
-    def _partners(self, i: int, row: Row, inputs: Sequence[Schema]) -> Way:
-        """Of each other input, by what it has equal to a row's attributes."""
-        mine = self.graph.keys(i)
-        return tuple(
-            (j, Punctuation.of(inputs[j], {name: Constant(row[mine[key]])
-                                           for key, name in self.graph.keys(j).items() if key in mine}))
-            for j in range(self.inputs) if j != i
-        )  # fmt: skip
+        return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due."""
@@ -273,7 +245,7 @@ class MultiwayJoin(Operator):
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
         """For each attribute of an input, where it stands in the output, and what is equal to it there."""
-        others = {schema.index(name): equal for name, equal in self._equal_to(i).items()}
+        others = {schema.index(name): equal for name, equal in self.graph.equal_to(i).items()}
         return [
             [output.index(attribute.name), *(output.index(other) for other in others.get(at, ()))]
             for at, attribute in enumerate(schema)

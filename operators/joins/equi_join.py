@@ -75,10 +75,10 @@ class EquiJoin:
         """The join attributes of a side."""
         return Schema(tuple(map(inputs[side].attribute, self.on[side])))
 
-    def places(self, side: int, state: OperatorState) -> list[tuple[int, int]]:
+    def places(self, side: int, inputs: Sequence[Schema]) -> list[tuple[int, int]]:
         """Where the join attributes stand in that side's schema, and where those equal to them in the other's."""
         return [
-            (state.inputs[side].index(mine), state.inputs[1 - side].index(theirs))
+            (inputs[side].index(mine), inputs[1 - side].index(theirs))
             for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
         ]
 

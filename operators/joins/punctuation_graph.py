@@ -109,6 +109,13 @@ class PunctuationGraph:
         """The classes of an input, with its attributes."""
         return self._keys[input_]
 
+    def equal_to(self, input_: int) -> dict[str, list[str]]:
+        """For each join attribute of an input, those of the others that are equal to it."""
+        return {
+            name: [other for i, other in self.classes[key].items() if i != input_]
+            for key, name in self.keys(input_).items()
+        }
+
     @cached_property
     def _keys(self) -> list[dict[int, str]]:
         keys: list[dict[int, str]] = [{} for _ in range(self.inputs)]

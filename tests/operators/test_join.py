@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.join import Join, JoinKind
+from operators.join import Join
+from operators.joins.join_sides import JoinKind
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes

@@ -8,7 +8,8 @@ from typing import get_args
 
 from operators.difference import Difference
 from operators.intersect import Intersect
-from operators.join import Join, JoinKind
+from operators.join import Join
+from operators.joins.join_sides import JoinKind
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle, pair_invariants

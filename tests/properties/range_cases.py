@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from operators.join import Join, JoinKind
+from operators.join import Join
+from operators.joins.join_sides import JoinKind
 from operators.semi_join import SemiJoin
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.join import JoinKind
+from operators.joins.join_sides import JoinKind
 from tests.harness.nights import AT_NIGHT
 from tests.properties.range_cases import RANGES, SPACES, Kind, ranging
 from tests.properties.test_contract import FEW, Run, force_large_state, run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from operators.join import JoinKind
+from operators.joins.join_sides import JoinKind
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted

@@ -15,7 +15,8 @@ from sqlglot import exp
 from operators.expressions.conjuncts import conjoined, conjuncts
 from operators.expressions.dialect import cast_to, offset, render
 from operators.expressions.references import attributes_in, named
-from operators.join import Join, JoinKind
+from operators.join import Join
+from operators.joins.join_sides import JoinKind
 from operators.joins.punctuation_graph import Equality
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema

@@ -1,0 +1,99 @@
+"""The sides of a join in its output: whose tuples all come, for whom nulls stand, and what is said of either then.
+
+Each tuple of a preserved side comes, with nulls for the other side where it has no partner. So a side for which nulls
+may stand is nullable in the output, and speaks of its partners alone: its punctuations and promises must not match the
+nulls. A side whose key stands in each tuple of the output, or null, lends its patterns to the equal attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
+from operators.joins.equi_join import EquiJoin
+from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme
+
+JoinKind = Literal["inner", "left", "right", "full"]
+
+_PRESERVED: dict[JoinKind, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSides:
+    """Both sides of a join of a kind, with its join attributes."""
+
+    kind: JoinKind
+    equi_join: EquiJoin
+
+    @property
+    def preserved(self) -> tuple[int, ...]:
+        """The sides whose tuples all come."""
+        return _PRESERVED[self.kind]
+
+    def is_padded(self, side: int) -> bool:
+        """Whether nulls may stand for a side's attributes."""
+        return 1 - side in self.preserved
+
+    def schema(self, inputs: Sequence[Schema]) -> Schema:
+        """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
+        sides = [
+            tuple(_nullable(a) for a in side) if self.is_padded(i) else side.attributes for i, side in enumerate(inputs)
+        ]
+        return Schema((*sides[0], *sides[1]))
+
+    def schemes(self, inputs: Sequence[tuple[Scheme, ...]]) -> tuple[Scheme, ...]:
+        """Those of a side whose tuples the other side's schemes purge; with what moving makes of them."""
+        found: list[Scheme] = []
+        for i, side in enumerate(inputs):
+            if self.equi_join.is_described(1 - i, inputs[1 - i]):
+                moved = rewritten_schemes(side, {} if self.is_padded(i) else self.equi_join.equivalents(i))
+                own = {term.attribute for scheme in side for term in scheme.terms}
+                found += [
+                    self._of_partners(scheme, i, own) for scheme in moved if scheme.terms or not self.is_padded(i)
+                ]
+        if self.kind == "full" and all(Scheme(()) in side for side in inputs):
+            found.append(Scheme(()))
+        return tuple(dict.fromkeys(found))
+
+    def _of_partners(self, scheme: Scheme, side: int, own: AbstractSet[str]) -> Scheme:
+        """A side's promise, its own or moved; of nulls that stand for a tuple it does not speak."""
+        padded = {True: self.is_padded(side), False: self.is_padded(1 - side)}
+        return Scheme(tuple(replace(t, null=t.null and not padded[t.attribute in own]) for t in scheme.terms))
+
+    def of_output(self, p: Punctuation, side: int, output: Schema, inputs: Sequence[Schema]) -> list[Punctuation]:
+        """A side's punctuation over the output; of a side that nulls may stand for, it must not match those."""
+        own, other = (0, len(inputs[0]))[:: 1 if side == 0 else -1]
+        places = [[own + i] for i in range(len(p.schema))]
+        if not self.is_padded(side):
+            for mine, theirs in self.equi_join.places(side, inputs):
+                places[mine].append(other + theirs)
+            return list(rewritten(p, output, places))
+        (written,) = rewritten(p, output, places)
+        if any(not matches(written.patterns[i], None) for i in written.restricted):
+            return [written]
+        key = output.index(self.equi_join.on[side][0])
+        present = meet(written.patterns[key], NOT_NULL, output[key].domain)
+        patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
+        return [] if present == EMPTY else [Punctuation(output, tuple(patterns), p.lifespan)]
+
+    def of_side(self, p: Punctuation, side: int, inputs: Sequence[Schema]) -> Punctuation | None:
+        """What a side must say for a punctuation over the output to come; None where it is not the side's to say."""
+        begin = 0 if side == 0 else len(inputs[0])
+        own = dict(enumerate(p.patterns[begin : begin + len(inputs[side])]))
+        if self.is_padded(side) and all(matches(pattern, None) for pattern in own.values()):
+            return None  # of a tuple of nulls it does not speak
+        if not self.is_padded(side):
+            for mine, theirs in zip(*(self.equi_join.on[i] for i in (side, 1 - side)), strict=True):
+                at, other = inputs[side].index(mine), p.patterns[p.schema.index(theirs)]
+                own[at] = narrower(own[at], other, inputs[side][at].domain)
+        return Punctuation.at(inputs[side], own)
+
+
+def _nullable(attribute: Attribute) -> Attribute:
+    return Attribute(attribute.name, replace(attribute.domain, nullable=True))
