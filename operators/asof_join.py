@@ -33,6 +33,8 @@ from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.wants import Held, Row, Waiting, Want, Way, constants, without
+from punct_ns.pattern import Constant, Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -131,6 +133,29 @@ class AsofJoin(Operator):
             BoundedKey(0, left, right, (up_to, *self.bounds[0])),
             BoundedKey(1, right, left, (begin, end, *self.bounds[1])),
         )
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """The left tuples, which go out in the end, and the right tuples that may be their partners."""
+        undecided = Waiting("undecided", "tuples of the left side", (*self.left_on, self.left_at))
+        return [undecided, Waiting("right", "tuples of the right side", self.right_on, blocks=False)]
+
+    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+        """Of a left tuple, that no better partner comes; of a right one, that no left tuple of its key does."""
+        if log == "undecided":
+            return [(self._partners_of(row, inputs),)]
+        return [((0, constants(self.right_on, row, inputs[0], self.left_on)),)]
+
+    def _partners_of(self, row: Row, inputs: Sequence[Schema]) -> Want:
+        """That no right tuple comes any more of a left one's key, up to it."""
+        up_to = Range(None, row[self.left_at], False, not self.strict)
+        key = {b: Constant(row[a]) for a, b in zip(self.left_on, self.right_on, strict=True)}
+        return 1, Punctuation.of(inputs[1], {**key, self.right_at: up_to})
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The left's, as far as it is the output's, and what decides the left tuples that it matches."""
+        said = Punctuation.at(inputs[0], dict(enumerate(p.patterns[: len(inputs[0])])))
+        rows = held.rows("undecided", (*self.left_on, self.left_at), said, "waiting-0")
+        return [without((0, said), rows, lambda row: self._partners_of(row, inputs), *inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided, the right tuples that may become partners, what is said of both, and what waits."""

@@ -62,7 +62,8 @@ def _places(hashed: Hashes, probe: int, cells: int) -> Hashes:
 
 def _hashes(strings: pa.Array[Any]) -> Hashes:
     """The polynomials of which their bytes are the coefficients, and the lengths, mixed."""
-    _, ends, data = pa.concat_arrays([strings.cast(pa.large_binary())]).buffers()
+    buffers: list[Any] = pa.concat_arrays([strings.cast(pa.large_binary())]).buffers()
+    _, ends, data = buffers
     bounds = np.frombuffer(ends, np.int64)[: len(strings) + 1] if ends is not None else np.zeros(1, np.int64)
     lengths = np.diff(bounds)
     found = lengths.astype(np.uint64)

@@ -66,8 +66,8 @@ def test_with_a_tolerance_the_last_of_a_key_is_forgotten_too_once_it_is_too_old(
     join = Running(spark, tmp_path, asof("left", tolerance="since >= at - 3"), TRADE, QUOTE)
     join.shows(
         "(a, 5, 1) (b, 5, 2)                             | <*, (,7], *>         | <*, (,12], *>        ",
-        "(a, 4, 11) (a, 1, 10) (b, 6, 20) <*, [2,5], *>  |                      | (b, 2, 9)            ",
-        out="(a, 5, 1, a, 4, 11) (b, 5, 2, null, null, null) | <*, (,7], *, *, *, *> | <*, [8,12], *, *, *, *>",
+        "(a, 4, 11) (a, 1, 10) (b, 6, 20) <*, [2,5], *>  |                      | (b, 7, 9)            ",
+        out="(a, 5, 1, a, 4, 11) (b, 5, 2, null, null, null) | <*, (,7], *, *, *, *> | <*, (,12], *, *, *, *>",
         kept="3                                              | 1                    | 0                    ",
     )  # fmt: skip
 
@@ -98,3 +98,13 @@ def test_without_a_tolerance_keys_that_are_never_closed_are_kept_and_with_one_th
 
     assert kept(asof()) == ["the last tuple of each key of the right side"]
     assert kept(asof(tolerance="since >= at - 3")) == []
+
+
+def test_what_waits_says_for_which_punctuation() -> None:
+    def wanted(log: str, row: dict[str, str | int], *, strict: bool = False) -> list[list[tuple[int, str]]]:
+        ways = asof(strict=strict).wanted_for(log, row, TRADE, QUOTE)
+        return [[(input_, str(p)) for input_, p in way] for way in ways]
+
+    assert wanted("undecided", {"symbol": "a", "at": 5}) == [[(1, "<a, (,5], *>")]]
+    assert wanted("undecided", {"symbol": "a", "at": 5}, strict=True) == [[(1, "<a, (,4], *>")]]
+    assert wanted("right", {"of": "a"}) == [[(0, "<a, *, *>")]]
