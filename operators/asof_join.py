@@ -162,7 +162,8 @@ class AsofJoin(Operator):
         left, right = self._keys
         followed = partial(self._followed, right=inputs[1])
         rights = LogSchema(right.schema(inputs), followed, of=1, shown=lambda frame: frame.drop(*right.columns))
-        logs = {"undecided": LogSchema(left.schema(inputs)), "right": rights}
+        lefts = LogSchema(left.schema(inputs), shown=lambda frame: frame.drop(*left.columns))
+        logs = {"undecided": lefts, "right": rights}
         sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
 
@@ -194,7 +195,7 @@ class AsofJoin(Operator):
         if hand.left is not None:
             leaving.append(key.without_partners(hand.left, state))
         if newly and (taken := state.log("undecided").take(newly)) is not None:
-            leaving.append(taken)
+            leaving.append(replace(taken, frame=taken.frame.drop(*key.columns)))
         left = bag_union(leaving)
         return left and self._with_partners(left, state)
 
