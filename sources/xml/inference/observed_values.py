@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+import pyarrow as pa
+
 from punct_ns.domain import BLANKS, Domain
+from sources.xml.options.formats import IsoRewriting
 
 MOST_TEXTS = 20_000
 """Texts that are kept of one place."""
@@ -24,6 +27,8 @@ _FORMS = {
     "DATE": r"\d{4}-\d\d-\d\d",
     "TIMESTAMP": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?",
 }
+_MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} ")
+_MAIL_FORMATS = ("EEE, dd MMM yyyy HH:mm:ss Z", "EEE, d MMM yyyy HH:mm:ss z")
 _COMPILED = {type_: re.compile(form, re.ASCII) for type_, form in _FORMS.items()}
 _WIDER = {frozenset(("BIGINT", "DOUBLE")): "DOUBLE", frozenset(("DATE", "TIMESTAMP")): "TIMESTAMP"}
 
@@ -62,7 +67,25 @@ class ObservedValues:
     @property
     def type(self) -> str:
         """The narrowest type of all texts that are not blank; STRING without any."""
-        return type_of(text for _, text in self.texts)
+        return "TIMESTAMP" if self.format else type_of(text for _, text in self.texts)
+
+    @property
+    def format(self) -> str | None:
+        """The format of all texts that are not blank, where they are moments as mails and RSS have them."""
+        texts = [text for _, text in self.texts if text]
+        if not texts or _MAIL.match(texts[0]) is None:
+            return None
+        return next((one for one in _MAIL_FORMATS if self._fit(one, texts)), None)
+
+    @staticmethod
+    def _fit(pattern: str, texts: list[str]) -> bool:
+        domain = Domain("TIMESTAMP")
+        try:
+            for text in IsoRewriting.of(pattern).rewrite(pa.array(texts)).to_pylist():
+                domain.read(str(text))
+        except ValueError:
+            return False
+        return True
 
     @property
     def are_unique(self) -> bool:
@@ -72,8 +95,9 @@ class ObservedValues:
     @property
     def ascend(self) -> bool:
         """Whether each is as great as the one before or greater, and several differ."""
-        domain = Domain(self.type)
-        values: list[object] = [domain.read(text) for _, text in self.texts if text]
+        domain, texts = Domain(self.type), [text for _, text in self.texts if text]
+        iso = IsoRewriting.of(self.format).rewrite(pa.array(texts)).to_pylist() if self.format else texts
+        values: list[object] = [domain.read(str(text)) for text in iso]
         return len(set(values)) > 2 and all(not b < a for a, b in pairwise(values))  # type: ignore[operator]
 
 

@@ -119,6 +119,11 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         for column in chosen
         if column.leaf.path != str(default_path(column.name, *marks))
     }
+    formats = {
+        f"timestampFormat.{column.name}": column.leaf.values.format
+        for column in chosen
+        if "TIMESTAMP" in column.leaf.type and column.leaf.values.format
+    }
     tag = _tag(row, sample, prefixes)
     used = {name for written in (tag, *paths.values()) for name in re.findall(r"([^/@{}:]+):", written)} - {"xml"}
     spaces = ", ".join(f"{prefix} {uri}" for uri, prefix in prefixes.items() if prefix in used)
@@ -129,6 +134,7 @@ def _declared(sample: Sample, row: RowCandidate, given: Mapping[str, str]) -> Pr
         **given,
         **({"namespaces": spaces} if spaces else {}),
         **paths,
+        **formats,
     }
     schema = ", ".join(f"{quoted(column.name)} {column.leaf.type}" for column in chosen)
     left_out = len(all_) - len(chosen)

@@ -122,7 +122,7 @@ OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 SET_BY_QUERIES = {option.name: option.instead for option in _TABLE if option.giver != "user"}
 """Options that a query sets for its sources, and what a user does instead."""
 
-_BY_COLUMN = ("path", "prefix")
+_BY_COLUMN = {name.lower(): name for name in ("path", "prefix", "dateFormat", "timestampFormat")}
 """What may be said of a column: `path.price` is an option, too."""
 
 _NAMES = {name.lower(): name for name in OPTIONS}
@@ -152,7 +152,7 @@ def may_change(name: str) -> bool:
 def _proper_name(name: str, giver: Giver) -> str:
     group, dot, column = name.partition(".")
     if dot and group.lower() in _BY_COLUMN:
-        return f"{group.lower()}.{column}"
+        return f"{_BY_COLUMN[group.lower()]}.{column}"
     proper = _NAMES.get(name.lower())
     if proper is None:
         near = difflib.get_close_matches(name.lower(), _NAMES, n=1, cutoff=0.5)

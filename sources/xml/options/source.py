@@ -15,6 +15,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.sql_type import StringType
+from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.window_attributes import flattened, windows
 from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
@@ -34,6 +35,7 @@ from sources.xml.options.option_table import (
 )
 from sources.xml.options.paths import LeafPath, default_path
 from sources.xml.options.structural_promises import StructuralPromises
+from sources.xml.options.values import date_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class SourceOptions:
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
+        formats: For each attribute, the pattern of its dates or timestamps; None for ISO 8601.
         prefixes: For each attribute, what its texts begin with and its values do not; empty for nothing.
         schemes: What the source promises to punctuate, by its structure, too.
         structural: What it promises by the structure of its documents.
@@ -89,6 +92,7 @@ class SourceOptions:
     row_tag: str
     schema: Schema
     paths: tuple[LeafPath, ...]
+    formats: tuple[str | None, ...]
     prefixes: tuple[str, ...]
     schemes: tuple[Scheme, ...]
     structural: StructuralPromises
@@ -100,8 +104,6 @@ class SourceOptions:
     ungrammatical: OnUngrammatical
     encoding: str | None
     doctype: WhenDoctype
-    timestamp_format: str | None
-    date_format: str | None
     ignore_surrounding_spaces: bool
     max_bytes_per_slice: int
     max_bytes_per_partition: int
@@ -153,7 +155,8 @@ class SourceOptions:
             if attribute.domain.opaque and element_of(attribute.domain) is None:
                 raise UsageError(
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
-                    hint="a string, a number, a boolean, a date, a timestamp, or an array of those is",
+                    hint="a string, a number, a boolean, a date, a timestamp, or an array of those is; of structures"
+                    " declare the fields, each with its path: arrays_zip(…) and named_struct(…) make structures",
                 )
         prefixes: Prefixes = read["namespaces"]
         read["rowTag"] = with_namespace(read["rowTag"], prefixes, of=f"rowTag {read['rowTag']}")
@@ -176,6 +179,7 @@ class SourceOptions:
         source = SourceOptions(
             **{**plain, **derived},
             paths=paths,
+            formats=_formats(given, declared, read),
             prefixes=_prefixes(given, declared),
             structural=structural,
             given=tuple(sorted(given.items())),
@@ -262,6 +266,22 @@ def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _formats(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
+    types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
+    found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
+    for name, pattern in given.items():
+        option, dot, _ = name.partition(".")
+        if dot and option in _FORMATS.values():
+            place = _place(name, schema)
+            if _FORMATS.get(types[place]) != option:
+                kind = next(
+                    type_.__name__.removesuffix("Type").upper() for type_, of in _FORMATS.items() if of == option
+                )
+                raise UsageError(f"{name} of a {schema[place].domain.type}", hint=f"it is for columns of type {kind}")
+            found[place] = date_pattern(name, pattern)
+    return tuple(found)
+
+
 def _place(option: str, schema: Schema) -> int:
     """The attribute that an option is for."""
     column = option.partition(".")[2]
@@ -293,6 +313,9 @@ def structure_of_many() -> UsageError:
     )
 
 
+_FORMATS: Mapping[type, str] = {DateType: "dateFormat", TimestampType: "timestampFormat"}
+"""The option that says how the values of a type are written."""
+
 _NEEDED = {
     "path": "path names a file, a directory or a glob",
     "rowTag": "rowTag names the elements that are tuples",
@@ -300,7 +323,18 @@ _NEEDED = {
 }
 """The options without which there is no source, and what they are."""
 
-_READ_TOGETHER = frozenset(("domains", "namespaces", "attributePrefix", "valueTag", "uniqueIds", "sectionEnds"))
+_READ_TOGETHER = frozenset(
+    (
+        "domains",
+        "namespaces",
+        "dateFormat",
+        "timestampFormat",
+        "attributePrefix",
+        "valueTag",
+        "uniqueIds",
+        "sectionEnds",
+    )
+)
 """Options that are no attributes of a source: they say what others are."""
 
 _ATTRIBUTES = {name: option.attribute for name, option in OPTIONS.items() if name not in _READ_TOGETHER}

@@ -55,8 +55,7 @@ class ColumnReader:
     def of(options: SourceOptions, index: int) -> ColumnReader:
         """For an attribute of a source."""
         attribute = options.schema[index]
-        formats = {DateType: options.date_format, TimestampType: options.timestamp_format}
-        pattern = formats.get(type((element_of(attribute.domain) or attribute.domain).sql))
+        pattern = options.formats[index]
         rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])

@@ -71,6 +71,9 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"schema": "id ARRAY<ARRAY<INT>>"}, "ARRAY<ARRAY<INT>>"),
         ({"schema": "id MAP<INT, INT>"}, "MAP<INT, INT>"),
         ({"dateFormat": "QQ"}, "not known"),
+        ({"dateFormat._time": "dd.MM.yyyy"}, "dateFormat._time of a TIMESTAMP"),
+        ({"timestampFormat.idd": "dd.MM.yyyy"}, "names no attribute"),
+        ({"TimestampFormat._time": "QQ"}, "not known"),
         ({"path.id": "name()"}, "no path"),
         ({"path.id": "position()"}, "unitTag"),
         ({"beside": "x.xml"}, "no list of sources"),
@@ -93,8 +96,8 @@ def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: 
 @pytest.mark.parametrize(
     ("giver", "refused"),
     [
-        ("user", "follow keepOpen close documentLog restricted stage source columns beside"),
-        ("reader", "restricted stage source columns beside"),
+        ("user", "follow keepOpen close documentLog restricted stage source partitionOf columns beside"),
+        ("reader", "restricted stage source partitionOf columns beside"),
         ("query", ""),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
 from sources.xml.options.formats import IsoRewriting
+from sources.xml.options.source import SourceOptions
 from sources.xml.parser.columns import ColumnReader
 
 TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5,2)", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"]
@@ -111,3 +115,39 @@ def test_timestamps_have_fractions_and_zones_in_their_patterns() -> None:
     values, reasons = column.read(pa.array(["05.07.2000 at 10:00:00.250+02:00"]))
     assert not reasons
     assert values[0].as_py().isoformat() == "2000-07-05T08:00:00.250000+00:00"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "iso"),
+    [
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Tue, 03 Jun 2003 09:39:21 GMT", "2003-06-03T09:39:21Z"),
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Sun, 30 Nov 2003 09:39:21 +0530", "2003-11-30T04:09:21Z"),
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Tue, 3 Jun 2003 09:39:21 GMT", None),
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Tue, 03 Jun 2003 09:39:21 EST", None),
+        ("EEE, dd MMM yyyy HH:mm:ss Z", "Tue, 03 Foo 2003 09:39:21 GMT", None),
+        ("EEE, d MMM yyyy HH:mm:ss z", "Tue, 3 Jun 2003 09:39:21 EDT", "2003-06-03T13:39:21Z"),
+        ("EEE, d MMM yyyy HH:mm:ss z", "Tue, 13 Jun 2003 09:39:21 PST", "2003-06-13T17:39:21Z"),
+        ("d.MM.yyyy HH:mm", "3.06.2003 09:39", "2003-06-03T09:39:00Z"),
+    ],
+)
+def test_dates_of_mails_are_those_of_the_standard_library(pattern: str, text: str, iso: str | None) -> None:
+    rewriting = IsoRewriting.of(pattern)
+    reader = ColumnReader("x", Domain("TIMESTAMP"), None, trim=True, rewriting=rewriting)
+    values, wrong = reader.read(pa.array([text, None, ""]))
+    assert values.to_pylist()[1:] == [None, None]
+    if iso is None:
+        assert f"{text} is not {pattern}" in wrong[0]
+        return
+    assert values.to_pylist()[0] == datetime.fromisoformat(iso)
+    if text.startswith(("Tue", "Sun")):
+        assert parsedate_to_datetime(text) == datetime.fromisoformat(iso)
+
+
+def test_a_column_may_have_a_format_of_its_own() -> None:
+    given = {"path": "x", "rowTag": "r", "timestampFormat": "dd.MM.yyyy", "timestampFormat.b": "MM/dd/yyyy"}
+    options = SourceOptions.parse(given, "a TIMESTAMP, b ARRAY<TIMESTAMP>, c DATE, d TIMESTAMP")
+    assert options.formats == ("dd.MM.yyyy", "MM/dd/yyyy", None, "dd.MM.yyyy")
+    values, wrong = ColumnReader.of(options, 1).read(pa.array(["07/05/2000\x1f07/06/2000"]))
+    (read,) = values.to_pylist()
+    assert [str(each)[:10] for each in read or ()] == ["2000-07-05", "2000-07-06"]
+    assert not wrong
