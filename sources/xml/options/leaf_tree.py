@@ -17,6 +17,7 @@ class LeafTree:
 
     Attributes:
         columns: Whose leaf it is.
+        subtrees: Those that have it as XML text, with all that is in it.
         attributes: By their names, whose leaves the element's XML attributes are.
         children: What is declared below, by the names of elements.
         known: The same by the tags that were met.
@@ -24,6 +25,7 @@ class LeafTree:
     """
 
     columns: list[int] = field(default_factory=list)
+    subtrees: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, LeafTree] = field(default_factory=dict)
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
@@ -40,7 +42,9 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
         node = root
         for step in path.steps:
             node = node.children.setdefault(step, LeafTree())
-        if path.attribute is None:
+        if path.function == "xml":
+            node.subtrees.append(index)
+        elif path.attribute is None:
             node.columns.append(index)
         else:
             node.attributes.setdefault(path.attribute, []).append(index)
@@ -51,8 +55,8 @@ def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> Non
     """Let each place know which of the arrays have their leaves in it; the row is no such place."""
     for child in node.children.values():
         mark_arrays(child, arrays, is_row=False)
-    leaves = [node.columns, *node.attributes.values()]
-    leaves += [child.columns for child in node.children.values() if not child.sibling_arrays]
+    leaves = [node.columns, node.subtrees, *node.attributes.values()]
+    leaves += [child.columns + child.subtrees for child in node.children.values() if not child.sibling_arrays]
     found = tuple(index for columns in leaves for index in columns if index in arrays)
     node.sibling_arrays = found if len(found) > 1 and not is_row else ()
 
@@ -60,7 +64,9 @@ def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> Non
 def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[object, int] | None:
     """The attributes by the names of their elements, if each is a child of its own."""
     names = {paths[index].steps: index for index in wanted}
-    is_flat = all(len(path.steps) == 1 and path.attribute is None and not path.is_outside for path in paths)
+    is_flat = all(
+        len(path.steps) == 1 and path.attribute is None and not (path.is_outside or path.function) for path in paths
+    )
     if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
         return None
     return {name: index for (name,), index in names.items()}

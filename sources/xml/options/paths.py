@@ -1,7 +1,7 @@
 """Paths from a row element to the leaf that holds an attribute: `hour`, `bidder/person_ref/@person`, `../@id`.
 
-Two things that are no leaves have a path, too: the name of an ancestor, `name(..)`, and the row's number among the rows
-of its parent, `position()`.
+Three things that are no leaves have a path, too: the name of an ancestor, `name(..)`, the row's number among the rows
+of its parent, `position()`, and an element with all that is in it, as XML text, `xml(description)`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from punct_ns.errors import UsageError
 from sources.xml.options.namespace_prefixes import XML_PREFIXES, Prefixes, with_namespace
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
+_SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
 _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
 
 
@@ -26,18 +27,19 @@ class LeafPath:
         steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one,
             `{}name` for none.
         attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
-        function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1.
+        function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1,
+            `xml` for an element as XML text.
     """
 
     up: int
     steps: tuple[str, ...]
     attribute: str | None = None
-    function: Literal["name", "position"] | None = None
+    function: Literal["name", "position", "xml"] | None = None
 
     @property
     def is_outside(self) -> bool:
         """Whether what it leads to is no part of the row element."""
-        return self.up > 0 or self.function is not None
+        return self.up > 0 or self.function in ("name", "position")
 
     @property
     def is_ancestors_leaf(self) -> bool:
@@ -61,6 +63,11 @@ class LeafPath:
             if not called["up"]:
                 return LeafPath(0, (), function="position")
             return LeafPath(called["up"].count(".."), (), function="name")
+        if subtree := _SUBTREE.fullmatch(text):
+            below = LeafPath.parse(subtree[1], prefixes)
+            if below.up or below.attribute is not None or below.function is not None:
+                raise UsageError(f"'{text}' is no path", hint="xml(…) takes an element in the row: xml(text), xml(.)")
+            return LeafPath(0, below.steps, function="xml")
         # A namespace URI has slashes of its own.
         parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text.strip())
         names = [part.strip() for part in parts[::2]]
@@ -83,9 +90,11 @@ class LeafPath:
     def __str__(self) -> str:
         """The path as it is written.
 
-        >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()")]
-        ['a/b', '.', 'name(..)', 'position()']
+        >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()", "xml(a)")]
+        ['a/b', '.', 'name(..)', 'position()', 'xml(a)']
         """
+        if self.function == "xml":
+            return f"xml({'/'.join(self.steps) or '.'})"
         if self.function is not None:
             return f"{self.function}({'/'.join(['..'] * self.up)})"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])

@@ -214,6 +214,12 @@ class SourceOptions:
                 f"{numbers[0]} needs the option unitTag",
                 hint="it names the elements within which rows are numbered, such as unitTag 'open_auction'",
             )
+        for attribute, path in zip(self.schema, self.paths, strict=True):
+            kind = element_of(attribute.domain) or attribute.domain
+            if path.function == "xml" and not isinstance(kind.sql, StringType):
+                raise UsageError(
+                    f"{path} is text, and {attribute.name} a {attribute.domain.type}", hint="declare a STRING"
+                )
         if not self.unit_tag and (leaves := [path for path in self.paths if path.is_ancestors_leaf]):
             raise UsageError(
                 f"{leaves[0]} needs the option unitTag",

@@ -16,7 +16,15 @@ from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves,
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.ancestor_leaves import AncestorLeaves
 from sources.xml.parser.elements import NO_ELEMENT, ItemElements
-from sources.xml.parser.leaf_text import XSI, UnreadableError, ancestor_text, attribute_text, element_text, own_text
+from sources.xml.parser.leaf_text import (
+    XSI,
+    UnreadableError,
+    ancestor_text,
+    attribute_text,
+    element_text,
+    own_text,
+    subtree_text,
+)
 from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
@@ -131,6 +139,9 @@ class ItemReader(ItemElements):
             if not self._idle.issuperset(node.columns):
                 text = own_text(element) if node is self._all else element_text(element)
             self._take(node.columns, text, texts, seen)
+        if node.subtrees:
+            is_idle = self._idle.issuperset(node.subtrees)
+            self._take(node.subtrees, None if is_idle else subtree_text(element), texts, seen)
         for name, columns in node.attributes.items():
             value = attribute_text(element, name)
             if value is not None:
@@ -205,14 +216,15 @@ class ItemReader(ItemElements):
         """Take in a punctuation's element, and name what it restricts that is not declared."""
         self._mirror_attributes(element, node, texts, seen, beyond)
         children = [child for child in element if not isinstance(child, NO_ELEMENT)]
-        if node.columns:
-            is_row = node is self._all
+        is_row = node is self._all
+        leaves = [*node.columns, *([] if is_row else node.subtrees)]
+        if leaves:
             if children and not is_row:
-                raise UnreadableError(f"{self._names[node.columns[0]]} has elements inside")
+                raise UnreadableError(f"{self._names[leaves[0]]} has elements inside")
             text = own_text(element) if is_row else element_text(element)
             # Among elements, blanks are layout: the leaf is missing.
             if text is None or text.strip(BLANKS) or not children:
-                self._see(node.columns, "null" if text is None else text, texts, seen)
+                self._see(leaves, "null" if text is None else text, texts, seen)
         elif children or node.children:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
                 raise UnreadableError("the punctuation has text outside its leaves")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from lxml import etree
 
 from punct_ns.domain import BLANKS
@@ -22,6 +24,16 @@ def element_text(element: etree._Element) -> str | None:
     if _is_nil(element):
         return None
     return str(_STRING(element)) if len(element) else element.text or ""
+
+
+def subtree_text(element: etree._Element) -> str | None:
+    """An element as XML text, with the namespaces that its names use and without comments; None if it is nil."""
+    if _is_nil(element):
+        return None
+    alone = deepcopy(element)
+    alone.tail = None
+    etree.cleanup_namespaces(alone)
+    return etree.tostring(alone, encoding="unicode")
 
 
 def own_text(element: etree._Element) -> str | None:
