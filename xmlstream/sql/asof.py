@@ -25,8 +25,8 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 _HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 _OLDEST = (
-    "say ON … AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, as of the attribute in MATCH_CONDITION; "
-    "select the tuples of one side below the join"
+    "an age is said as AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, of what MATCH_CONDITION compares; "
+    "what one side alone must satisfy, select below the join"
 )
 
 
