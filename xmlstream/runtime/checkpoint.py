@@ -136,5 +136,10 @@ class Checkpoint:
                 log.unlink()
 
 
-def _listings(outputs: Sequence[dict[str, str] | None]) -> list[list[Any]]:
-    return [[result, made["name"], made["checksum"]] for result, made in enumerate(outputs) if made is not None]
+def _listings(outputs: Sequence[dict[str, Any] | None]) -> list[list[Any]]:
+    made = [(result, each) for result, each in enumerate(outputs) if each is not None]
+    return [
+        [result, *named]
+        for result, each in made
+        for named in (*each.get("parts", ()), (each["name"], each["checksum"]))
+    ]

@@ -29,14 +29,16 @@ from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.copies import copies
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.computed_result import ComputedResult
 from xmlstream.runtime.dead_letters import write_letters
 from xmlstream.runtime.findings import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, waiting_since
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.source_inputs import SourceInputs
-from xmlstream.runtime.tuple_counts import computed_table, counted_later, tuple_count
+from xmlstream.runtime.tuple_counts import counted_later, tuple_count
 from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import PartWriter
 from xmlstream.sink.sink import Draft, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
@@ -49,17 +51,17 @@ class _Part:
 
     Attributes:
         slices: What each source and operator handed on.
-        tables: The tuples of the results, computed.
+        results: The tuples of each result, computed.
         outs: How many tuples each handed on.
     """
 
     slices: dict[Node, Slice]
-    tables: dict[Node, pa.Table | None]
+    results: list[ComputedResult]
     outs: dict[Node, int]
 
-    def result(self, node: Node) -> tuple[pa.Table | None, Sequence[Punctuation]]:
-        """The tuples and the punctuations of a result."""
-        return self.tables[node], self.slices[node].punctuations
+    def result(self, number: int, node: Node) -> tuple[pa.Table | None, Sequence[Punctuation]]:
+        """The tuples and the punctuations of a result that the driver has."""
+        return self.results[number].tuples, self.slices[node].punctuations
 
 
 class QueryStopped(Exception):
@@ -136,17 +138,22 @@ class Execution:
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.has_closed)
-        parts = [self._part(self._inputs.begin(slice_id, ranges))]
+        came = self._inputs.begin(slice_id, ranges)
+        parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
             self._states.end(self._inputs.has_closed)
-            parts.append(self._part(self._inputs.part()))
+            parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
             sink.draft(
-                slice_id, [part.result(node) for part in parts], self._exactness(below, noticed), Moment(now, names)
+                slice_id,
+                [part.result(number, self._results[number]) for part in parts],
+                self._exactness(self._below[number], noticed),
+                Moment(now, self._copies[number]),
+                parts[0].results[number].parts,
             )
-            for sink, node, below, names in zip(self._sinks, self._results, self._below, self._copies, strict=True)
+            for number, sink in enumerate(self._sinks)
         ]
         closed = self._inputs.closed
         outs = {node: sum(part.outs[node] for part in parts) for node in self._states}
@@ -191,15 +198,28 @@ class Execution:
                 behind.update({self._names[below]: state.rows for below in topological(node) if not below.inputs})
         return dict(behind)
 
-    def _part(self, came: dict[Node, Slice]) -> _Part:
-        """One walk over all operators, with what came by the inputs: the slice, or a part that lifespans end."""
+    def _part(self, came: dict[Node, Slice], writers: Sequence[PartWriter | None]) -> _Part:
+        """One walk over all operators, with what came by the inputs: the slice, or a part that lifespans end.
+
+        `writers` write large results within tasks.
+        """
         slices: dict[Node, Slice] = {}
         observed: dict[Node, Observation] = {}
         for node in self._states:
             slice_ = came[node] if node in came else self._advanced(node, slices)
             slices[node] = counted_later(slice_, node, observed)
-        tables = {node: computed_table(slices[node], node) for node in self._results}
-        return _Part(slices, tables, {node: tuple_count(slices[node], node, observed, tables) for node in slices})
+        computed = [
+            ComputedResult.of(slices[node], node, writer) for node, writer in zip(self._results, writers, strict=True)
+        ]
+        answers = dict(zip(self._results, computed, strict=True))
+        return _Part(slices, computed, {node: tuple_count(slices[node], node, observed, answers) for node in slices})
+
+    def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
+        """What writes large results within tasks, where all tuples of the slice come before all its punctuations."""
+        if self._inputs.have_more:  # lifespans have ended within it
+            return [None] * len(self._sinks)
+        exactness = [self._exactness(below, self.noticed) for below in self._below]
+        return [sink.part_writer(slice_id, each) for sink, each in zip(self._sinks, exactness, strict=True)]
 
     def _write_letters(self, slice_id: int, ranges: Sequence[StagedRange]) -> None:
         """The dead letters of operators."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from operators.state.behaviour import Slice, Tuples
 from operators.state.observed import metrics_of
-from punct_ns.slices import POSITION
 from xmlstream.plan.nodes import Node
+from xmlstream.runtime.computed_result import ComputedResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Observation
@@ -28,23 +27,14 @@ def counted_later(slice_: Slice, node: Node, observed: dict[Node, Observation]) 
 
 
 def tuple_count(
-    slice_: Slice, node: Node, observed: dict[Node, Observation], tables: dict[Node, pa.Table | None]
+    slice_: Slice, node: Node, observed: Mapping[Node, Observation], computed: Mapping[Node, ComputedResult]
 ) -> int:
     """How many tuples a node handed on, once the results are computed."""
     if slice_.tuples is None:
         return 0
-    if (table := tables.get(node)) is not None:
-        return int(table.num_rows)
+    if (result := computed.get(node)) is not None:
+        return result.rows
     if slice_.tuples.exact:
         return slice_.tuples.at_most
     # Where Spark saw that nothing would come of them, it has not counted them.
     return int(metrics_of(observed[node]).get("tuples", 0))
-
-
-def computed_table(result: Slice, root: Node) -> pa.Table | None:
-    """The tuples of a result, computed."""
-    if result.tuples is None:
-        return None
-    frame = result.tuples.frame
-    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
-    return frame.select(*(f"`{name}`" for name in names)).toArrow()

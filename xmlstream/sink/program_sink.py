@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import WrittenPart
 from xmlstream.sink.result_slice import ResultSlice
 from xmlstream.sink.sink import AT_ONCE, Draft, Moment, Part, SinkLeft
 
@@ -40,12 +41,16 @@ class ProgramSink:
     def __init__(self, sink: TwoPhaseSink, schema: Schema) -> None:
         self._sink, self._schema = sink, schema
 
+    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
+        """All tuples are drafted."""
+
     def draft(
         self,
         slice_id: int,
         parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
         written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
     ) -> Draft | None:
         """Hands it over, if it says anything."""
         slice_ = ResultSlice.of(slice_id, parts, exactness, self._schema)
@@ -99,12 +104,16 @@ class LoopSink:
         self._is_left = True
         self._done.release()
 
+    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
+        """All tuples are drafted."""
+
     def draft(
         self,
         slice_id: int,
         parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
         written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
     ) -> Draft | None:
         """Holds it back."""
         self._drafted = ResultSlice.of(slice_id, parts, exactness, self._schema)

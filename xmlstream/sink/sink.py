@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from punct_ns.punctuation import Punctuation
 from xmlstream.sink.exactness import Exactness
+
+if TYPE_CHECKING:
+    from xmlstream.sink.part_writer import PartWriter, WrittenPart
 
 Bytes: TypeAlias = bytes | pa.Buffer
 
@@ -42,10 +45,11 @@ def together(parts: Sequence[Part]) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document that was written: its name once it is published, and its checksum."""
+    """A document that was written: its name once it is published, its checksum; and those of its parts before it."""
 
     name: str
     checksum: str
+    parts: Sequence[Sequence[str]] = ()
 
 
 class SinkLeft(Exception):
@@ -55,14 +59,18 @@ class SinkLeft(Exception):
 class Sink(Protocol):
     """Where the root's slices go."""
 
+    def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
+        """What writes a large slice within tasks, `exactness` being the last one's; None where all is drafted."""
+
     def draft(
         self,
         slice_id: int,
         parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
         written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
     ) -> Draft | None:
-        """Writes a slice where nobody sees it; None where there is nothing to write."""
+        """Writes a slice where nobody sees it, behind what tasks have written `before`; None if there is nothing."""
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
         """What of it a loss of power would take away."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import WrittenPart
 from xmlstream.sink.sink import AT_ONCE, Bytes, Draft, Moment, Part
 from xmlstream.sink.standard_output import Written
 
@@ -24,12 +25,16 @@ class StreamSink:
         self._open = False
         self._broken = False
 
+    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
+        """All tuples are drafted."""
+
     def draft(
         self,
         slice_id: int,
         parts: Sequence[Part],
         exactness: Exactness = Exactness.EXACT,
         written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
     ) -> Draft | None:
         """Holds the slice's elements back."""
         self._items, self._exactness = self._form.items(parts, written), exactness
