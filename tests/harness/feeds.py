@@ -59,13 +59,13 @@ def broker(directory: Path) -> Iterator[int]:
     )
     with subprocess.Popen([program, "-c", str(settings)], stderr=subprocess.DEVNULL) as process:
         try:
-            _wait_for(port)
+            wait_for_listener(port)
             yield port
         finally:
             process.terminate()
 
 
-def _wait_for(port: int) -> None:
+def wait_for_listener(port: int) -> None:
     end = time.monotonic() + _BEGIN_SECONDS
     while time.monotonic() < end:
         try:

@@ -33,7 +33,7 @@ class Insert:
     target: Target
 
     def __repr__(self) -> str:
-        return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.output}"
+        return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.shown}"
 
 
 def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
@@ -87,7 +87,7 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
 
 
 def _plan(inserts: Sequence[Insert], *, as_written: bool) -> Node:
-    root = together([insert.root for insert in inserts], [insert.target.output for insert in inserts])
+    root = together([insert.root for insert in inserts], [insert.target.shown for insert in inserts])
     return root if as_written else optimized(root)
 
 

@@ -192,6 +192,8 @@ def _require_startable(script: Script, settings: Settings) -> None:
     if not goes_on and not settings.overwrite:
         for output in outputs:
             require_fresh(output, overwrite=False)
+    for target in settings.targets:
+        target.require_reachable()
     if any(target.output == "-" for target in settings.targets):
         StandardOutput()
     for source in script.sources:

@@ -14,16 +14,22 @@ from xmlstream.runtime.directory_locks import DirectoryLocks
 from xmlstream.runtime.published_output import PublishedOutput
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.sink.directory_sink import slice_of
-from xmlstream.sink.target import Target, require_fresh
+from xmlstream.sink.target import SinkHome, Target, require_fresh
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A checkpoint that a run goes on from, where dead letters go, and what it uses until it ends."""
+    """A checkpoint that a run goes on from, the query's id, where dead letters go, and what it uses until it ends."""
 
     checkpoint: Checkpoint
+    query: str
     dead_letters: Path
     used: DirectoryLocks
+
+    def home(self, result: int, *, overwrite: bool) -> SinkHome:
+        """What the sink of a result is told of the run."""
+        drafts = self.checkpoint.directory / "drafts" / str(result)
+        return SinkHome(drafts, self.query, self.checkpoint.latest is not None, overwrite)
 
     def end(self) -> None:
         """Lets others have it."""
@@ -82,7 +88,7 @@ def recover(
     except BaseException:
         used.release()
         raise
-    return Recovered(checkpoint, home / "_dead_letters", used)
+    return Recovered(checkpoint, same.id, home / "_dead_letters", used)
 
 
 def _settle(

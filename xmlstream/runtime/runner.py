@@ -113,7 +113,8 @@ def _launched(
     seal(checkpoint.directory / PLAN_FILE, encoded(root))
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
     sinks = [
-        target.sink(node.schema, node.schemes) for target, node in zip(settings.targets, results(root), strict=True)
+        target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
+        for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
     watcher = settings.watcher or Nobody()
     watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,18 @@ class SameQuery:
         self._path = path
         self._mine: dict[str, Any] = {
             "format": CHECKPOINT_FORMAT,
+            "id": uuid.uuid4().hex,
             "timeZone": time_zone,
             "plan": [_part(part, node) for part, node in zip(plain(root), topological(root), strict=True)],
             "outputs": [{**target.recorded, "since": 0} for target in targets],
         }
         for target, output in zip(targets, self._mine["outputs"], strict=True):
             output["output"] = _canonical(output["output"]) if target.directory is not None else output["output"]
+
+    @property
+    def id(self) -> str:
+        """What the query is called where others write, too; the same in all runs of the checkpoint."""
+        return str(self._mine["id"])
 
     def outputs_before(self) -> list[str]:
         """Where the results went of whoever began with the checkpoint; nowhere if nothing tells."""
@@ -74,6 +81,7 @@ class SameQuery:
                 f"the query of the checkpoint {checkpoint} {'; '.join(elsewhere[:_SHOWN])}",
                 hint="if it was moved there, say --moved (moved=True); else give this query a checkpoint of its own",
             )
+        self._mine["id"] = found.get("id") or uuid.uuid5(uuid.NAMESPACE_URL, str(checkpoint)).hex
         for output, before in zip(self._mine["outputs"], found["outputs"], strict=True):
             output["since"] = before["since"]
         if elsewhere:

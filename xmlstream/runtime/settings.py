@@ -94,7 +94,7 @@ class Settings:
         """
         targets = [target for target in self.targets if target.taken is None]
         places = [target.output if target.directory is None else os.path.realpath(target.output) for target in targets]
-        outputs = [target.output for target in targets]
+        outputs = [target.shown for target in targets]
         if twice := [output for output, place in zip(outputs, places, strict=True) if places.count(place) > 1]:
             raise UsageError(f"two results go to {twice[0]}", hint="name a directory for each")
         return [target.output for target in targets if target.directory is not None]

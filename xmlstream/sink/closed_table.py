@@ -71,14 +71,17 @@ def closed(directory: str | Path) -> pa.Table:
     paths = [path for path in sorted(Path(directory).glob("slice-*.parquet")) if slice_of(path.name) is not None]
     if not paths:
         raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
-    tables = []
-    for path in paths:
-        metadata = pq.read_schema(path).metadata or {}
-        if SCHEMA in metadata:
-            schema = Schema.parse(metadata[SCHEMA].decode())
-            said = [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
-            tables.append(closed_rows(slice_of(path.name) or 0, said, schema))
-    return pa.concat_tables(tables)
+    return pa.concat_tables([closed_in(path, slice_of(path.name) or 0) for path in paths], promote_options="default")
+
+
+def closed_in(path: Path, slice_id: int, schema: Schema | None = None) -> pa.Table:
+    """What a file of a slice says to be closed; `schema` where the file need not be asked for the attributes."""
+    metadata = pq.read_schema(path).metadata or {}
+    if schema is None and SCHEMA not in metadata:
+        return closed_schema(Schema(())).empty_table()
+    schema = schema or Schema.parse(metadata[SCHEMA].decode())
+    said = [Punctuation.parse(text, schema) for text in json.loads(metadata.get(PUNCTUATIONS, b"[]"))]
+    return closed_rows(slice_id, said, schema)
 
 
 def _boxes(punctuation: Punctuation) -> Iterator[list[Value | None]]:

@@ -77,14 +77,14 @@ class DirectorySink:
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
         """The drafts, and their names."""
-        return [*(self._directory / f".{name}" for name in _names(draft)), self._directory]
+        return [*(self._directory / f".{name}" for name in names_of(draft)), self._directory]
 
     def deliver(self) -> None:
         """A draft can be taken back."""
 
     def publish(self, draft: Draft | None) -> None:
         """Renames the drafts, one after the other, unless that was done before."""
-        for name in _names(draft) if draft is not None else ():
+        for name in names_of(draft) if draft is not None else ():
             if (hidden := self._directory / f".{name}").exists():
                 hidden.rename(self._directory / name)
 
@@ -97,5 +97,6 @@ class DirectorySink:
             path.unlink(missing_ok=True)
 
 
-def _names(draft: Draft) -> list[str]:
+def names_of(draft: Draft) -> list[str]:
+    """The documents of a draft, in their order."""
     return [*(name for name, _ in draft.parts), draft.name]

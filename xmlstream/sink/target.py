@@ -1,4 +1,4 @@
-"""Target of a result: the directory, the stream or the program that it goes to, and how it is spelt there."""
+"""Target of a result: the directory, stream, table or program that it goes to, and how it is spelt there."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
+from xmlstream.sink import postgresql
+from xmlstream.sink.delta import DeltaLoader
 from xmlstream.sink.directory_sink import DirectorySink, slice_of
 from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.program_sink import LoopSink, ProgramSink, TwoPhaseSink, two_phases
 from xmlstream.sink.sink import Form, Sink
+from xmlstream.sink.staged_sink import Loader, StagedSink
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.stream_sink import StreamSink
 from xmlstream.sink.table_forms import CsvForm, JsonForm, ParquetForm
@@ -32,15 +35,38 @@ TABLE_FORMS: Mapping[str, Callable[[Schema, Sequence[Scheme]], Form]] = {
 """Forms that any program reads, by the names that Spark has for them."""
 
 
+TRANSACTIONS: Mapping[str, Callable[..., Loader]] = {"delta": DeltaLoader, "postgresql": postgresql.PostgresqlLoader}
+"""Forms that are tables with transactions, and what loads slices into them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkHome:
+    """What a sink is told of the run that it is for.
+
+    Attributes:
+        drafts: A directory of its own in the checkpoint.
+        query: The id of the query, the same in all runs of a checkpoint.
+        goes_on: Whether slices of it have been committed.
+        overwrite: Whether results of other queries may be removed.
+    """
+
+    drafts: Path
+    query: str
+    goes_on: bool = False
+    overwrite: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a result goes, and how it is spelt there.
 
     Attributes:
-        output: A directory that gets one document per slice, or `-` for standard output.
+        output: A directory that gets one document per slice, or `-` for standard output; a Delta table; or a table of
+            PostgreSQL, `postgresql://user@host/database#table`.
         row_tag: The element of each tuple.
         root_tag: The element around them.
-        form: `punctuated_xml`, `parquet`, `csv` or `json`; None for what the directory's name ends in, `out.parquet`.
+        form: `punctuated_xml`, `parquet`, `csv`, `json`, `delta` or `postgresql`; None for what the output's name
+            begins or ends in: `out.parquet`, `out.delta`, `postgresql://…`.
         taken: By what of the program slices are taken, in place of a directory.
     """
 
@@ -68,28 +94,50 @@ class Target:
 
     @property
     def directory(self) -> Path | None:
-        """The directory that it is, if it is one."""
-        return None if self.output == "-" or self.taken is not None else Path(self.output)
+        """The directory of documents that it is, if it is one."""
+        is_none = self.output == "-" or self.taken is not None or self.form_name in TRANSACTIONS
+        return None if is_none else Path(self.output)
+
+    @property
+    def shown(self) -> str:
+        """Its output as it may be shown and recorded: without a password."""
+        return postgresql.shown(self.output) if self.form_name == "postgresql" else self.output
 
     @property
     def recorded(self) -> dict[str, Any]:
         """What a checkpoint remembers of it."""
-        place = {"output": self.output, "row_tag": self.row_tag, "root_tag": self.root_tag}
-        return {**place, "form": self.form_name}
+        output = str(Path(self.output).absolute()) if self.form_name == "delta" else self.shown
+        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.form_name}
 
     @property
     def form_name(self) -> str:
         """The form of its documents."""
+        if self.form is None and self.output.startswith(("postgresql://", "postgres://")):
+            return "postgresql"
         suffix = PurePath(self.output).suffix.removeprefix(".")
-        return self.form or (suffix if suffix in TABLE_FORMS else XML)
+        return self.form or (suffix if suffix in {*TABLE_FORMS, "delta"} else XML)
 
-    def sink(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> Sink:
+    def require_reachable(self) -> None:
+        """Makes sure that the server of a database is there, and lets the user in.
+
+        Raises:
+            UsageError: It is not, or does not.
+        """
+        if self.form_name == "postgresql":
+            postgresql.require_reachable(self.output)
+
+    def sink(self, schema: Schema, schemes: Sequence[Scheme], home: SinkHome) -> Sink:
         """The sink for tuples of this schema, and punctuations of these schemes.
 
         Raises:
             QueryError: An attribute cannot be written in the form.
-            UsageError: A tag is no XML name.
+            UsageError: A tag is no XML name, or a table cannot be written to.
+            StateError: A table has results of another query.
         """
+        if self.form_name in TRANSACTIONS:
+            known = {"goes_on": home.goes_on, "overwrite": home.overwrite}
+            loader = TRANSACTIONS[self.form_name](self.output, schema, home.query, **known)
+            return StagedSink(home.drafts, schema, schemes, loader)
         if self.taken is not None:
             return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         if self.form_name != XML:

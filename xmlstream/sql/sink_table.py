@@ -16,7 +16,17 @@ from xmlstream.sink.target import TABLE_FORMS, Target
 from xmlstream.sql.declaration import FORMAT, Declaration
 from xmlstream.sql.query_text import QueryText
 
-_OPTIONS = {"path": "path", "rowtag": "rowTag", "roottag": "rootTag"}
+_OPTIONS = {
+    FORMAT: ("path", "rowTag", "rootTag"),
+    **dict.fromkeys((*TABLE_FORMS, "delta"), ("path",)),
+    "postgresql": ("url", "table"),
+}
+"""The options of a sink in each form; the first one is needed."""
+
+_NEEDED = {
+    "path": "path names a directory: it gets one document per slice",
+    "url": "url names a database, as in postgresql://user@localhost/warehouse; PGPASSWORD has the password",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +45,10 @@ class SinkTable:
             QueryError: It is of another format, or an option is unknown or missing.
         """
         form = declaration.using.lower()
-        if form != FORMAT and form not in TABLE_FORMS:
+        if form not in _OPTIONS:
             what = f"a sink USING {declaration.using} is not supported"
-            raise declaration.error(what, f"what is inserted is written USING {FORMAT}, {', '.join(TABLE_FORMS)}")
-        known = _OPTIONS if form == FORMAT else {"path": "path"}
+            raise declaration.error(what, f"what is inserted is written USING {', '.join(_OPTIONS)}")
+        known = {option.lower(): option for option in _OPTIONS[form]}
         given: dict[str, str] = {}
         for option, value in declaration.options.items():
             if option.lower() not in known:
@@ -46,9 +56,12 @@ class SinkTable:
                 hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(known.values())}"
                 raise declaration.error(f"a sink has no option {option}", hint)
             given[option.lower()] = value
-        if not given.get("path"):
-            raise declaration.error("there is no path", "path names a directory: it gets one document per slice")
-        target = Target(given["path"], given.get("rowtag", "row"), given.get("roottag", "rows"), form)
+        if not given.get(needed := _OPTIONS[form][0]):
+            raise declaration.error(f"there is no {needed}", _NEEDED[needed])
+        output = given[needed]
+        if form == "postgresql":
+            output = f"{output}#{given.get('table', declaration.name)}"
+        target = Target(output, given.get("rowtag", "row"), given.get("roottag", "rows"), form)
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
         return SinkTable(declaration.name, target, columns)
 

@@ -1,0 +1,284 @@
+"""Tables with transactions as sinks: each slice once, what is closed beside it, and what is wrong said in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from punct_ns.errors import QueryError, StateError, UsageError, XmlStreamError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from tests.harness.postgres import PASSWORD, postgres
+from xmlstream.sink import staged_sink
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import WrittenPart
+from xmlstream.sink.sink import Sink
+from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sql import script
+
+SCHEMA = Schema.parse("hour INT, temp DOUBLE")
+ALL = Schema.parse(
+    "s STRING, i INT, t TINYINT, l BIGINT, d DOUBLE, f FLOAT, m DECIMAL(10,2), b BOOLEAN, day DATE, at TIMESTAMP,"
+    " local TIMESTAMP_NTZ, `window.start` TIMESTAMP"
+)
+MOMENT = datetime(2003, 5, 15, 17, 20, 0, 5, tzinfo=UTC)
+VALUES: list[tuple[Any, ...]] = [
+    (
+        'a,"\n\\N ü',
+        1,
+        -128,
+        1 << 62,
+        0.1,
+        1.5,
+        Decimal("-1.50"),
+        True,
+        date(2003, 5, 15),
+        MOMENT,
+        MOMENT.replace(tzinfo=None),
+        MOMENT,
+    ),
+    ("", -1, 127, None, float("inf"), float("nan"), None, False, None, None, None, None),
+    (None,) * 12,
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["delta", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An output of each form, which nobody has written to."""
+    if request.param == "delta":
+        return str(tmp_path / "hottest.delta")
+    url: str = request.getfixturevalue("server")
+    table = re.sub(r"\W", "_", tmp_path.name)[-40:]
+    return f"{url}#{table}"
+
+
+def _read(output: str, suffix: str = "") -> list[dict[str, Any]]:
+    """The rows of a table, or of the one beside it."""
+    if not output.startswith("postgresql"):
+        path = Path(output)
+        rows: list[dict[str, Any]] = (
+            DeltaTable(str(path.with_name(path.stem + suffix + ".delta"))).to_pyarrow_table().to_pylist()
+        )
+        return rows
+    url, _, table = output.partition("#")
+    with psycopg.connect(url) as connection:
+        connection.execute("SET TIME ZONE 'UTC'")
+        found = connection.execute(f'SELECT * FROM "{table}{suffix}"')
+        names = [column.name for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+
+_SINKS: list[Sink] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while _SINKS:
+        _SINKS.pop().close()
+
+
+def _sink(output: str, drafts: Path, schema: Schema = SCHEMA, query: str = "q", **known: bool) -> Sink:
+    _SINKS.append(Target(output).sink(schema, (), SinkHome(drafts / "drafts", query, **known)))
+    return _SINKS[-1]
+
+
+def _slice(*rows: tuple[int, float], said: str = "") -> list[tuple[pa.Table | None, list[Punctuation]]]:
+    table = pa.table({"hour": pa.array([r[0] for r in rows], pa.int32()), "temp": [float(r[1]) for r in rows]})
+    return [(table if rows else None, [Punctuation.parse(said, SCHEMA)] if said else [])]
+
+
+def _hours(output: str) -> list[int]:
+    return sorted(row["hour"] for row in _read(output))
+
+
+def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_path: Path) -> None:
+    sink = _sink(place, tmp_path)
+    first = sink.draft(0, _slice((1, 0.5), (2, 1.5), said="<[,2], *>"))
+    assert _hours(place) == []  # a draft is seen by nobody
+    sink.publish(first)
+    sink.publish(first)
+    assert _hours(place) == [1, 2]
+    # The process died after the table had taken the slice, and before it was known here.
+    second = sink.draft(1, _slice((3, 2.5), said="<3, *>"))
+    kept = {path: path.read_bytes() for path in (tmp_path / "drafts").iterdir()}
+    sink.publish(second)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    again = _sink(place, tmp_path, goes_on=True)
+    again.publish(second)
+    assert _hours(place) == [1, 2, 3]
+    again.publish(again.draft(2, _slice(said="<*, *>")))
+    assert again.draft(3, _slice()) is None
+    closed = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in _read(place, "_closed")]
+    assert sorted(closed) == [(0, "<(,2], *>", None, 2), (1, "<3, *>", 3, 3), (2, "<*, *>", None, None)]
+    assert not list((tmp_path / "drafts").iterdir())
+
+
+def test_a_process_that_dies_before_the_table_has_the_slice_loads_it_later(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = _sink(place, tmp_path)
+    draft = sink.draft(0, _slice((1, 0.5)))
+    with monkeypatch.context() as patched:
+        patched.setattr(staged_sink, "StagedSlice", None)
+        with pytest.raises(TypeError):
+            sink.publish(draft)
+    _sink(place, tmp_path, goes_on=True).publish(draft)
+    assert _hours(place) == [1]
+
+
+def test_parts_that_tasks_have_written_are_loaded_in_one_transaction(place: str, tmp_path: Path) -> None:
+    sink = _sink(place, tmp_path)
+    writer = sink.part_writer(0, Exactness.EXACT)
+    assert writer is not None
+    parts = []
+    for hours in ([1, 2], [3]):
+        batch = _slice(*((hour, 0.0) for hour in hours))[0][0]
+        assert batch is not None
+        (report,) = type(writer)(writer.form, writer.directory, 0, Exactness.EXACT, few=0)(batch.to_batches())
+        (row,) = report.to_pylist()
+        parts.append(WrittenPart(row["name"], row["checksum"]))
+    draft = sink.draft(0, _slice((4, 0.0), said="<4, *>"), Exactness.EXACT, before=parts)
+    assert draft is not None
+    assert len(draft.parts) == 2
+    sink.publish(draft)
+    assert _hours(place) == [1, 2, 3, 4]
+
+
+def test_all_types_come_back(place: str, tmp_path: Path) -> None:
+    sink = _sink(place, tmp_path, ALL)
+    from punct_ns.slices import arrow_type
+
+    columns = [
+        pa.array(values, arrow_type(attribute.domain))
+        for attribute, values in zip(ALL, zip(*VALUES, strict=True), strict=True)
+    ]
+    sink.publish(sink.draft(0, [(pa.Table.from_arrays(columns, names=list(ALL.names)), [])]))
+    found = [tuple(row[name] for name in ALL.names) for row in _read(place)]
+    assert sorted(map(_shown, found)) == sorted(map(_shown, VALUES))
+
+
+def _shown(row: tuple[Any, ...]) -> str:
+    """A row, with moments in the one zone that has several names."""
+    plain = [value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value for value in row]
+    return repr(plain)
+
+
+def test_a_table_with_other_columns_is_refused(place: str, tmp_path: Path) -> None:
+    _sink(place, tmp_path, Schema.parse("hour STRING, other INT"))
+    with pytest.raises(
+        UsageError, match=r"other columns than the result: hour is (text|string), not .*temp is missing"
+    ):
+        _sink(place, tmp_path)
+
+
+def test_a_table_of_another_query_is_refused_unless_it_may_go(place: str, tmp_path: Path) -> None:
+    sink = _sink(place, tmp_path, query="one")
+    sink.publish(sink.draft(0, _slice((1, 0.5), said="<1, *>")))
+    with pytest.raises(StateError, match="has slices of another query"):
+        _sink(place, tmp_path, query="other")
+    sink = _sink(place, tmp_path, query="other", overwrite=True)
+    assert (_read(place), _read(place, "_closed")) == ([], [])
+    sink.publish(sink.draft(0, _slice((2, 0.5))))
+    assert _hours(place) == [2]
+
+
+def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp_path: Path) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE TABLE wide (temp double precision, hour bigint PRIMARY KEY, noted text)")
+        connection.execute("INSERT INTO wide VALUES (1, 1, 'mine')")
+    sink = _sink(f"{server}#wide", tmp_path)
+    sink.publish(sink.draft(0, _slice((2, 0.5))))
+    assert _hours(f"{server}#wide") == [1, 2]
+    # What the table does not take is told, nothing of it stays, and nothing is lost.
+    draft = sink.draft(1, _slice((3, 0.5), (1, 0.5), said="<3, *>"))
+    with pytest.raises(XmlStreamError, match=r"takes no more: .*already exists") as error:
+        sink.publish(draft)
+    assert PASSWORD not in str(error.value)
+    assert (_hours(f"{server}#wide"), _read(f"{server}#wide", "_closed")) == ([1, 2], [])
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DELETE FROM wide WHERE hour = 1")
+    sink.publish(draft)
+    assert _hours(f"{server}#wide") == [1, 2, 3]
+
+
+def _wrong(url: str) -> dict[str, tuple[str, str]]:
+    return {
+        "down": ("postgresql://ann@127.0.0.1:1/postgres#t", r"no connection to .*127\.0\.0\.1:1.*refused"),
+        "password": (url.replace("knows", "guesses") + "#t", "no connection to .*password authentication failed"),
+        "database": (url.replace("/postgres", "/none") + "#t", 'database "none" does not exist'),
+        "table": (url, "names no table"),
+    }
+
+
+@pytest.mark.parametrize("case", _wrong(""))
+def test_a_database_that_cannot_be_reached_is_told_in_words(server: str, tmp_path: Path, case: str) -> None:
+    output, what = _wrong(server)[case]
+    for attempt in _attempts(output, tmp_path):
+        with pytest.raises(UsageError, match=what) as error:
+            attempt()
+        assert "what%20she" not in str(error.value)
+
+
+def _attempts(output: str, tmp_path: Path) -> list[Callable[[], object]]:
+    return [Target(output).require_reachable, lambda: _sink(output, tmp_path)]
+
+
+def test_what_is_no_delta_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hottest.delta").mkdir()
+    (tmp_path / "hottest.delta" / "mine.txt").write_text("")
+    with pytest.raises(UsageError, match=r"something at .*hottest\.delta that is no Delta table"):
+        _sink(str(tmp_path / "hottest.delta"), tmp_path)
+
+
+TABLES = "CREATE TABLE s (hour INT) USING punctuated_xml OPTIONS (path 'in', rowTag 'r');"
+
+
+@pytest.mark.parametrize(
+    ("sink", "output", "shown"),
+    [
+        ("USING postgresql OPTIONS (url 'postgresql://a:b@h/d')", "postgresql://a:b@h/d#t", "postgresql://a@h/d#t"),
+        (
+            "USING PostgreSQL OPTIONS (url 'postgresql://h/d', table 'x.y')",
+            "postgresql://h/d#x.y",
+            "postgresql://h/d#x.y",
+        ),
+        ("USING delta OPTIONS (path 'lake/t')", "lake/t", "lake/t"),
+    ],
+)
+def test_a_sink_is_declared_and_its_password_is_not_recorded(sink: str, output: str, shown: str) -> None:
+    (answer,) = script.read(f"{TABLES} CREATE TABLE t {sink}; INSERT INTO t SELECT * FROM s").answers
+    assert answer.sink is not None
+    target = answer.sink.target
+    assert (target.output, target.shown, target.directory) == (output, shown, None)
+    assert "b@h" not in str(target.recorded)
+
+
+@pytest.mark.parametrize(
+    ("sink", "what"),
+    [
+        ("USING postgresql", "there is no url"),
+        ("USING postgresql OPTIONS (path 'x')", "a sink has no option path"),
+        ("USING delta OPTIONS (path 'x', rowTag 'r')", "a sink has no option rowTag"),
+        ("USING orc OPTIONS (path 'x')", "a sink USING orc is not supported"),
+    ],
+)
+def test_a_sink_that_is_declared_wrong_is_refused(sink: str, what: str) -> None:
+    with pytest.raises(QueryError, match=what):
+        script.read(f"{TABLES} CREATE TABLE t {sink}; INSERT INTO t SELECT * FROM s")

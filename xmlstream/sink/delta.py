@@ -1,0 +1,127 @@
+"""Delta Lake as a sink: rows in a Delta table, what they close in another beside it, `<name>_closed`.
+
+The transaction identifier of Delta's log is the query, its version the slice: a slice that is there is not added again.
+First come the rows, then what is closed, so that nothing is said to be final before it can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from punct_ns.errors import StateError, UsageError, XmlStreamError
+from punct_ns.schema import Schema
+from punct_ns.slices import arrow_type
+from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.staged_sink import StagedSlice
+from xmlstream.sink.writable import require_text_types
+
+_OWNER = "xmlstream.query"
+"""Of a commit, which query made it."""
+
+
+class DeltaLoader:
+    """The two tables of one result of a query."""
+
+    def __init__(self, output: str, schema: Schema, query: str, *, goes_on: bool, overwrite: bool) -> None:
+        """Of a query with that id; `goes_on` says whether it has committed slices, `overwrite` that others' may go."""
+        require_text_types(schema)
+        rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
+        self._path, self._query = Path(output).absolute(), query
+        self._beside = self._path.with_name(f"{self._path.stem}_closed{self._path.suffix}")
+        self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
+        self._goes_on, self._overwrite = goes_on, overwrite
+
+    def prepare(self) -> None:
+        """Makes the tables that are not there, and makes sure that those that are fit and are this query's.
+
+        Raises:
+            UsageError: The table has other columns, or there is something else.
+            StateError: The table was written by another query.
+        """
+        delta = _deltalake()
+        for path, wanted in self._tables.items():
+            if not delta.DeltaTable.is_deltatable(str(path)):
+                if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                    raise UsageError(f"there is something at {path} that is no Delta table", hint="name another place")
+                made = delta.Schema.from_arrow(wanted)
+                properties = delta.CommitProperties(custom_metadata=self._mark())
+                delta.DeltaTable.create(str(path), made, commit_properties=properties)
+                continue
+            table = delta.DeltaTable(str(path))
+            found = pa.schema(table.schema().to_arrow())
+            if others := _differences(found, wanted):
+                raise UsageError(
+                    f"the table {path} has other columns than the result: {'; '.join(others)}",
+                    hint="name another table, or CAST and AS in the query what it is to have",
+                )
+            owners = {commit.get(_OWNER) for commit in table.history()} - {self._query, None}
+            if owners and (self._goes_on or not self._overwrite):
+                raise StateError(
+                    f"the table {path} has slices of another query",
+                    hint="name another table, give the checkpoint that it goes on from, or --overwrite",
+                )
+            if owners:
+                empty = pa.table({field.name: pa.array([], field.type) for field in wanted}, schema=wanted)
+                properties = delta.CommitProperties(custom_metadata=self._mark())
+                delta.write_deltalake(str(path), empty, mode="overwrite", commit_properties=properties)
+
+    def load(self, staged: StagedSlice) -> None:
+        """Adds the rows, then what is closed, each unless it is there.
+
+        Raises:
+            XmlStreamError: They cannot be written.
+        """
+        self._add(self._path, staged, staged.batches())
+        self._add(self._beside, staged, staged.closed.to_batches())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _add(self, path: Path, staged: StagedSlice, batches: Iterable[pa.RecordBatch]) -> None:
+        delta = _deltalake()
+        schema = self._tables[path]
+        told = {**self._mark(), "xmlstream.slice": str(staged.number), "xmlstream.exact": str(staged.exact).lower()}
+        properties = delta.CommitProperties(
+            custom_metadata=told, app_transactions=[delta.Transaction(self._query, staged.number)]
+        )
+        try:
+            known = delta.DeltaTable(str(path)).transaction_version(self._query)
+            if known is not None and known >= staged.number:
+                return
+            rows = pa.RecordBatchReader.from_batches(schema, (_fitted(batch, schema) for batch in batches))
+            delta.write_deltalake(str(path), rows, mode="append", commit_properties=properties)
+        except (OSError, delta.exceptions.DeltaError) as error:
+            hint = "nothing is lost: a run with the same checkpoint goes on from here"
+            raise XmlStreamError(f"{path} takes no more: {str(error).splitlines()[0]}", hint=hint) from None
+
+    def _mark(self) -> dict[str, str]:
+        return {_OWNER: self._query}
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """With moments in UTC, whatever the zone of the session was."""
+    arrays = [batch[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _differences(found: pa.Schema, wanted: pa.Schema) -> list[str]:
+    there = {field.name: field.type for field in found}
+    missing = [
+        f"{field.name} is {there[field.name]}, not {field.type}" if field.name in there else f"{field.name} is missing"
+        for field in wanted
+        if there.get(field.name) != field.type
+    ]
+    return missing + [f"it has {name}" for name in there if name not in wanted.names]
+
+
+def _deltalake() -> Any:
+    try:
+        import deltalake
+        import deltalake.exceptions
+    except ImportError:
+        raise UsageError("deltalake is not installed", hint="pip install 'xmlstream[delta]'") from None
+    return deltalake

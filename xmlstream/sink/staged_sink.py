@@ -1,0 +1,122 @@
+"""A sink in two phases before a table that has transactions: a slice is drafted as Parquet, and loaded once it counts.
+
+The drafts lie in the checkpoint. A slice is loaded after its commit, in one transaction with its number: so the table
+never has what the query has not committed, and a slice that is loaded again, after a crash, is found to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from sources.xml.splits.parquet_footer import EXACT
+from xmlstream.sink.closed_table import closed_in
+from xmlstream.sink.directory_sink import DirectorySink, names_of, slice_of
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import PartWriter, WrittenPart
+from xmlstream.sink.sink import AT_ONCE, Draft, Moment, Part
+from xmlstream.sink.table_forms import ParquetForm
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSlice:
+    """A slice to be loaded.
+
+    Attributes:
+        number: Of the slice.
+        paths: The Parquet files with its rows, in order.
+        closed: What it closes (`xmlstream.sink.closed_table`).
+        exact: Whether no kept tuple was overdue up to it.
+    """
+
+    number: int
+    paths: tuple[Path, ...]
+    closed: pa.Table
+    exact: bool
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Its rows, some at a time."""
+        for path in self.paths:
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches()
+
+
+class Loader(Protocol):
+    """A table that slices are loaded into, each once."""
+
+    def prepare(self) -> None:
+        """Makes sure that the table is there, fits the result, and holds no other query's.
+
+        Raises:
+            UsageError: It does not fit, or cannot be reached.
+            StateError: It holds what is not from this query, or not from this checkpoint.
+        """
+
+    def load(self, staged: StagedSlice) -> None:
+        """Adds a slice in one transaction, unless it is there.
+
+        Raises:
+            XmlStreamError: It cannot be added; a run that goes on from the checkpoint tries again.
+        """
+
+    def close(self) -> None:
+        """No more slices come."""
+
+
+class StagedSink:
+    """Slices drafted as Parquet in a directory of the checkpoint, and loaded when they are published."""
+
+    def __init__(self, directory: Path, schema: Schema, schemes: Sequence[Scheme], loader: Loader) -> None:
+        self._directory, self._schema, self._loader = directory, schema, loader
+        self._staging = DirectorySink(directory, ParquetForm(schema, schemes))
+        try:
+            loader.prepare()
+        except BaseException:
+            loader.close()
+            raise
+
+    def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
+        """Tasks write Parquet files."""
+        return self._staging.part_writer(slice_id, exactness)
+
+    def draft(
+        self,
+        slice_id: int,
+        parts: Sequence[Part],
+        exactness: Exactness = Exactness.EXACT,
+        written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
+    ) -> Draft | None:
+        """Writes the slice as Parquet."""
+        return self._staging.draft(slice_id, parts, exactness, written, before)
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """The Parquet files."""
+        return self._staging.unsynced(draft)
+
+    def deliver(self) -> None:
+        """A draft can be taken back."""
+
+    def publish(self, draft: Draft | None) -> None:
+        """Loads the slice; its files, if there are any left, are not needed any more then."""
+        if draft is None:
+            return
+        paths = [self._directory / f".{name}" for name in names_of(draft)]
+        if paths[-1].exists():
+            number = slice_of(draft.name) or 0
+            exact = EXACT not in (pq.read_schema(paths[-1]).metadata or {})
+            self._loader.load(StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact))
+            # The last one goes first: without it, nothing is left to be loaded.
+            for path in [*reversed(paths), *self._directory.glob(".slice-*")]:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Lets go of the table."""
+        self._loader.close()
