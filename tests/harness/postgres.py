@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from tests.harness.feeds import HOST, free_port, wait_for_listener
+from tests.harness.feeds import HOST, free_port, until_acknowledged, wait_for_listener
 
 USER, PASSWORD = "ann", "what she alone knows"
 
@@ -50,8 +51,19 @@ def postgres() -> Iterator[str]:
     with subprocess.Popen([str(where / "postgres"), "-D", str(home / "data"), *given], **quiet) as server:
         try:
             wait_for_listener(port)
-            yield f"postgresql://{USER}:{PASSWORD.replace(' ', '%20')}@{HOST}:{port}/postgres"
+            url = f"postgresql://{USER}:{PASSWORD.replace(' ', '%20')}@{HOST}:{port}/postgres"
+            until_acknowledged(lambda: _answers(url))
+            yield url
         finally:
             server.send_signal(signal.SIGINT)  # ends connections that are left
             server.wait()
             shutil.rmtree(home, ignore_errors=True)
+
+
+def _answers(url: str) -> bool:
+    """Whether it has started; it listens sooner."""
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -103,13 +103,13 @@ def test_a_large_slice_is_parts_in_order_and_reads_as_one_document(spark: SparkS
 def test_tables_have_parts_too(spark: SparkSession, tmp_path: Path, form: str) -> None:
     output = tmp_path / f"out.{form}"
     _query(spark, _two_nights(tmp_path)).run(output)
-    assert len(list(output.glob("slice-*-*"))) > 4
+    assert len(list(output.glob("slice-*-*"))) >= 4
     frame = spark.read.schema(SCHEMA).option("header", "true").load(str(output), format=form)
     assert sorted(map(tuple, frame.collect())) == sorted(ROWS)
     if form == "parquet":
         again = xs.read_parquet(spark, output)
         assert sorted(map(tuple, again.collect())) == sorted(ROWS)
-        assert [row["hour_to"] for row in xs.closed(output).to_pylist()] == [2, None]
+        assert [row["hour_to"] for row in xs.closed(output).to_pylist()] == [2, 5, None]
 
 
 def _dies(owner: Any, name: str, at: int, *, after: bool = False) -> tuple[Any, str, Callable[..., Any]]:

@@ -91,9 +91,11 @@ def test_sinks_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
                         break
                     time.sleep(0.05)
                 process.send_signal(signal.SIGKILL)
+            print(f"killed with {len(list(slices.glob('*.xml')))} documents", flush=True)
         last = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
         assert last.returncode == 0, last.stderr
         for name, found in _found(out, url).items():
             assert found == rows, name
         for name, hours in _hours_closed(out, url).items():
-            assert hours >= set(range(SLICES)), name
+            # The last slice closes all that can come.
+            assert hours >= {*range(SLICES - 1), None}, name
