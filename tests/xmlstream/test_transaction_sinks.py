@@ -208,7 +208,7 @@ def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp
     assert _hours(f"{server}#wide") == [1, 2]
     # What the table does not take is told, nothing of it stays, and nothing is lost.
     draft = sink.draft(1, _slice((3, 0.5), (1, 0.5), said="<3, *>"))
-    with pytest.raises(XmlStreamError, match=r"takes no more: .*already exists") as error:
+    with pytest.raises(XmlStreamError, match=r"does not take what is written: .*already exists") as error:
         sink.publish(draft)
     assert PASSWORD not in str(error.value)
     assert (_hours(f"{server}#wide"), _read(f"{server}#wide", "_closed")) == ([1, 2], [])
@@ -216,6 +216,15 @@ def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp
         connection.execute("DELETE FROM wide WHERE hour = 1")
     sink.publish(draft)
     assert _hours(f"{server}#wide") == [1, 2, 3]
+
+
+def test_a_connection_that_was_lost_between_two_slices_is_begun_anew(server: str, tmp_path: Path) -> None:
+    sink = _sink(f"{server}#lost", tmp_path)
+    sink.publish(sink.draft(0, _slice((1, 0.5))))
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    sink.publish(sink.draft(1, _slice((2, 0.5))))
+    assert _hours(f"{server}#lost") == [1, 2]
 
 
 def _wrong(url: str) -> dict[str, tuple[str, str]]:

@@ -96,7 +96,9 @@ class DeltaLoader:
             delta.write_deltalake(str(path), rows, mode="append", commit_properties=properties)
         except (OSError, delta.exceptions.DeltaError) as error:
             hint = "nothing is lost: a run with the same checkpoint goes on from here"
-            raise XmlStreamError(f"{path} takes no more: {str(error).splitlines()[0]}", hint=hint) from None
+            raise XmlStreamError(
+                f"{path} does not take what is written: {str(error).splitlines()[0]}", hint=hint
+            ) from None
 
     def _mark(self) -> dict[str, str]:
         return {_OWNER: self._query}

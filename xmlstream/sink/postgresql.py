@@ -137,6 +137,15 @@ class PostgresqlLoader:
         Raises:
             XmlStreamError: The server does not take them.
         """
+        try:
+            self._load(staged)
+        except XmlStreamError:
+            if self._connection is None or not self._connection.closed:
+                raise
+            # The connection was lost, perhaps in the middle: the marker tells whether the slice is there.
+            self._load(staged)
+
+    def _load(self, staged: StagedSlice) -> None:
         with self._transaction() as connection:
             known = connection.execute(
                 f"SELECT slice FROM {MARKERS} WHERE query = %s AND result = %s FOR UPDATE",
@@ -210,7 +219,7 @@ class PostgresqlLoader:
             with self._connection.transaction():
                 yield self._connection
         except psycopg.Error as error:
-            raise XmlStreamError(f"{self._called} takes no more: {_said(error)}", hint=_AGAIN) from None
+            raise XmlStreamError(f"{self._called} does not take what is written: {_said(error)}", hint=_AGAIN) from None
 
 
 def _connected(output: str) -> psycopg.Connection[Any]:
