@@ -87,7 +87,7 @@ def test_sinks_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
                     if slices.is_dir() and len(list(slices.glob("*.xml"))) > had:
                         time.sleep(chance.uniform(0, 1.5))
                         break
-                    if had and chance.random() < 0.005:
+                    if had and chance.random() < 0.0004:
                         break
                     time.sleep(0.05)
                 process.send_signal(signal.SIGKILL)
