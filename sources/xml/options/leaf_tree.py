@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sources.xml.options.paths import LeafPath
+from sources.xml.options.paths import ANYWHERE, LeafPath
 
 MANY_TAGS = 10_000
 """Tags that are remembered at the most; a document may have any number of them."""
@@ -22,6 +22,7 @@ class LeafTree:
         children: What is declared below, by the names of elements.
         known: The same by the tags that were met.
         sibling_arrays: The arrays whose leaves are in the element, if there are several.
+        is_passage: Whether nothing but what is declared at any depth is below.
     """
 
     columns: list[int] = field(default_factory=list)
@@ -30,6 +31,7 @@ class LeafTree:
     children: dict[str, LeafTree] = field(default_factory=dict)
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
     sibling_arrays: tuple[int, ...] = ()
+    is_passage: bool = False
 
 
 def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
@@ -39,15 +41,16 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
         path = paths[index]
         if path.is_outside:
             continue
-        node = root
-        for step in path.steps:
-            node = node.children.setdefault(step, LeafTree())
-        if path.function == "xml":
-            node.subtrees.append(index)
-        elif path.attribute is None:
-            node.columns.append(index)
-        else:
-            node.attributes.setdefault(path.attribute, []).append(index)
+        for place in (path, *path.others):
+            node = root
+            for step in place.steps:
+                node = node.children.setdefault(step, LeafTree())
+            if place.function == "xml":
+                node.subtrees.append(index)
+            elif place.attribute is None:
+                node.columns.append(index)
+            else:
+                node.attributes.setdefault(place.attribute, []).append(index)
     return root
 
 
@@ -65,9 +68,10 @@ def flat_leaves(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> dict[obje
     """The attributes by the names of their elements, if each is a child of its own."""
     names = {paths[index].steps: index for index in wanted}
     is_flat = all(
-        len(path.steps) == 1 and path.attribute is None and not (path.is_outside or path.function) for path in paths
+        len(path.steps) == 1 and path.attribute is None and not (path.is_outside or path.function or path.others)
+        for path in paths
     )
-    if not is_flat or len(names) < len(wanted) or any("}" in name for (name,) in names):
+    if not is_flat or len(names) < len(wanted) or any("}" in name or "*" in name for (name,) in names):
         return None
     return {name: index for (name,), index in names.items()}
 
@@ -77,10 +81,17 @@ def declared_below(node: LeafTree, tag: str) -> list[LeafTree]:
     found = node.known.get(tag)
     if found is None:
         whole = tag if "}" in tag else "{}" + tag
-        found = [node.children[name] for name in (local_tag(tag), whole) if name in node.children]
+        found = [node.children[name] for name in (local_tag(tag), whole, "*") if name in node.children]
+        if (deep := node.children.get(ANYWHERE)) is not None:
+            found += [*declared_below(deep, tag), _passage(node, deep)]
         if len(node.known) < MANY_TAGS:
             node.known[tag] = found
     return found
+
+
+def _passage(node: LeafTree, deep: LeafTree) -> LeafTree:
+    """What leads on to what is declared at any depth."""
+    return node if node.is_passage else LeafTree(children={ANYWHERE: deep}, is_passage=True)
 
 
 def local_tag(tag: str) -> str:

@@ -1,5 +1,8 @@
 """Paths from a row element to the leaf that holds an attribute: `hour`, `bidder/person_ref/@person`, `../@id`.
 
+A step may be any element, `*/id`, or any number of them, `section//title`; of several paths, `isbn|issn`, that one
+holds the attribute which is there.
+
 Three things that are no leaves have a path, too: the name of an ancestor, `name(..)`, the row's number among the rows
 of its parent, `position()`, and an element with all that is in it, as XML text, `xml(description)`.
 """
@@ -7,7 +10,7 @@ of its parent, `position()`, and an element with all that is in it, as XML text,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from punct_ns.errors import UsageError
@@ -15,7 +18,13 @@ from sources.xml.options.namespace_prefixes import XML_PREFIXES, Prefixes, with_
 
 _CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
+_ALTERNATIVE = re.compile(r"\|(?![^{]*\})")
+_DEEP = re.compile(r"(\{[^{}]*\})|//")
 _NAME = re.compile(r"(\{[^{}]*\})?[^\W\d][\w.\-·]*")
+
+
+ANYWHERE = "**"
+"""The step of a path for any number of elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +34,18 @@ class LeafPath:
     Attributes:
         up: How many ancestors up it begins; 0 is the row element itself.
         steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one,
-            `{}name` for none.
+            `{}name` for none, `*` for any name, ANYWHERE for any number of elements, none among them.
         attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
         function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1,
             `xml` for an element as XML text.
+        others: Other places where the leaf may be instead.
     """
 
     up: int
     steps: tuple[str, ...]
     attribute: str | None = None
     function: Literal["name", "position", "xml"] | None = None
+    others: tuple[LeafPath, ...] = field(default=(), repr=False)
 
     @property
     def is_outside(self) -> bool:
@@ -68,11 +79,13 @@ class LeafPath:
             if below.up or below.attribute is not None or below.function is not None:
                 raise UsageError(f"'{text}' is no path", hint="xml(…) takes an element in the row: xml(text), xml(.)")
             return LeafPath(0, below.steps, function="xml")
-        # A namespace URI has slashes of its own.
-        parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text.strip())
-        names = [part.strip() for part in parts[::2]]
-        if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
-            raise UsageError(f"'{text}' is no path", hint=_HINT)
+        first, *others = _ALTERNATIVE.split(text)
+        if others:
+            places = [LeafPath.parse(each, prefixes) for each in (first, *others)]
+            if any(place.is_outside for place in places):
+                raise UsageError(f"'{text}' is no path", hint="alternatives are places in the row")
+            return replace(places[0], others=tuple(places[1:]))
+        names = _parts(text)
         attribute = None
         if names[-1].startswith("@"):
             attribute = names.pop()[1:]
@@ -82,7 +95,11 @@ class LeafPath:
         if up and not names and attribute is None:
             hint = "of an ancestor a leaf, an attribute or the name can be had: ../title, ../@id, name(..)"
             raise UsageError(f"'{text}' is no path", hint=hint)
-        steps = [_name(name, text, prefixes) for name in names]
+        steps = [_step(name, text, prefixes) for name in names]
+        if ANYWHERE in steps and (up or steps[-1] == ANYWHERE):
+            raise UsageError(f"'{text}' is no path", hint="// leads to elements in the row: //title, //*/@id")
+        if steps.count(ANYWHERE) > 1:
+            raise UsageError(f"'{text}' has // twice", hint="once is enough to come to any depth")
         # An attribute of a plain name is one without a namespace, where there is such a one.
         leaf = None if attribute is None else _name(attribute, text, prefixes).removeprefix("{}")
         return LeafPath(up, tuple(steps), leaf)
@@ -90,15 +107,31 @@ class LeafPath:
     def __str__(self) -> str:
         """The path as it is written.
 
-        >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()", "xml(a)")]
-        ['a/b', '.', 'name(..)', 'position()', 'xml(a)']
+        >>> [str(LeafPath.parse(text)) for text in ("./a/b", ".", "name( .. )", "position()", "xml(a)", "a//b|//*/@c")]
+        ['a/b', '.', 'name(..)', 'position()', 'xml(a)', 'a//b|//*/@c']
         """
         if self.function == "xml":
             return f"xml({'/'.join(self.steps) or '.'})"
         if self.function is not None:
             return f"{self.function}({'/'.join(['..'] * self.up)})"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
-        return "/".join(ends) or "."
+        written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//") or "."
+        return "|".join([written, *map(str, self.others)])
+
+
+def _parts(path: str) -> list[str]:
+    """What stands between the slashes of a path; a namespace URI has slashes of its own."""
+    text = _DEEP.sub(lambda found: found[1] or f"/{ANYWHERE}/", path.strip())
+    text = text.removeprefix("/") if path.strip().startswith("//") else text
+    parts = re.findall(r"(?:\{[^{}]*\}|[^/{}])+|/", text)
+    names = [part.strip() for part in parts[::2]]
+    if any(part != "/" for part in parts[1::2]) or "/" in names or not names:
+        raise UsageError(f"'{path}' is no path", hint=_HINT)
+    return names
+
+
+def _step(name: str, path: str, prefixes: Prefixes) -> str:
+    return name if name in ("*", ANYWHERE) else _name(name, path, prefixes)
 
 
 def _name(name: str, path: str, prefixes: Prefixes) -> str:

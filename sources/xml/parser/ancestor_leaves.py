@@ -70,4 +70,4 @@ class AncestorLeaves:
 
 def _is_called(element: etree._Element, step: str) -> bool:
     tag = str(element.tag)
-    return step in (local_tag(tag), tag if "}" in tag else "{}" + tag)
+    return step == "*" or step in (local_tag(tag), tag if "}" in tag else "{}" + tag)

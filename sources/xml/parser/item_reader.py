@@ -233,8 +233,9 @@ class ItemReader(ItemElements):
             if pattern != "*" and not (not pattern and node.attributes):
                 beyond.append(local_tag(str(element.tag)))
         for child in children:
-            places = declared_below(node, str(child.tag)) or [LeafTree()]
-            for place in places:
+            is_leaf = all(isinstance(each, NO_ELEMENT) for each in child)
+            places = [each for each in declared_below(node, str(child.tag)) if not (is_leaf and each.is_passage)]
+            for place in places or [LeafTree()]:
                 self._mirror(child, place, texts, seen, beyond)
 
     def _mirror_attributes(

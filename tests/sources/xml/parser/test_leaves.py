@@ -85,6 +85,48 @@ def test_a_prefix_of_the_declaration_is_that_of_no_document(path: Path, cuts: Cu
     assert found == ([Item("tuple", ("1", "2"))] * 3 + [Item("punctuation", ("[1,2]", None))]) * times
 
 
+STEPS = {
+    "a": ("*/a", "*/*[local-name()='a']"),
+    "b": ("//b", ".//*[local-name()='b']"),
+    "c": ("s//c/@k", "*[local-name()='s']//*[local-name()='c']/@k"),
+    "d": ("d|x:s/d|s/e", "*[local-name()='d'] | x:s/*[local-name()='d'] | *[local-name()='s']/*[local-name()='e']"),
+    "e": ("//*/@q", ".//*/@q"),
+}
+"""Paths, and XPaths that say the same."""
+
+
+@given(st.integers(0, 1 << 40))
+def test_steps_that_are_any_element_or_many_are_those_of_xpath(path: Path, seed: int) -> None:
+    random = Random(seed)
+
+    def element(depth: int) -> str:
+        name = random.choice(["a", "b", "c", "d", "e", "s", "x:s", "s"])
+        inside = "".join(element(depth + 1) for _ in range(random.randrange(4 - depth)))
+        given = "".join(f" {key}='{random.randrange(9)}'" for key in "kq" if random.random() < 0.3)
+        return f"<{name}{given}>{inside or random.randrange(99)}</{name}>"
+
+    body = "".join(f"<row>{''.join(element(1) for _ in range(random.randrange(4)))}</row>" for _ in range(20))
+    paths = {f"path.{name}": steps for name, (steps, _) in STEPS.items()}
+    given_ = {**paths, "namespaces": "x urn:x"}
+    found = rows(path, body, any_cuts(random), ", ".join(f"{name} ARRAY<STRING>" for name in STEPS), **given_)
+    root = etree.fromstring(f"<r xmlns:x='urn:x'>{body}</r>")
+    for item, row in zip(found, root, strict=True):
+        for texts, (_, xpath) in zip(item.texts, STEPS.values(), strict=True):
+            nodes: Any = row.xpath(xpath, namespaces={"x": "urn:x"})
+            wanted = [str(node) if isinstance(node, str) else str(node.xpath("string()")) for node in nodes]
+            assert sorted(texts or []) == sorted(wanted)
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_a_punctuation_is_read_by_such_paths_too(path: Path, cuts: Cuts) -> None:
+    given = {"path.a": "//a", "path.b": "u|v"}
+    said = "<p:row><s><a>1</a></s><v>[2,3]</v></p:row><p:row><a>4</a><z>5</z></p:row>"
+    said += "<p:row><s><z>*</z></s><u>6</u></p:row>"
+    found = rows(path, "<row><s><s><a>7</a></s></s><v>8</v></row>" + said, cuts, "a STRING, b STRING", **given)
+    texts = [("7", "8"), ("1", "[2,3]"), (None, "6")]
+    assert [item.texts for item in found] == texts
+
+
 ARRAYS = "x ARRAY<STRING>, y ARRAY<STRING>, c ARRAY<STRING>, alone ARRAY<STRING>"
 PATHS = {"path.x": "b/@x", "path.y": "b/@y", "path.c": "b/c", "path.alone": "d/@x"}
 
