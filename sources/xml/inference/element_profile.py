@@ -145,9 +145,9 @@ class _Profiler:
             with suppress(etree.XMLSyntaxError):
                 self._take()
             if not self._sample.root.children:
-                raise InputError(f"{self._path} is no XML document: {error}") from None
+                raise InputError(f"{self._path} is no XML document: {_reason(error)}") from None
             raise InputError(
-                f"{self._path} is not well-formed: {error}", hint="mend it, or infer from another"
+                f"{self._path} is not well-formed: {_reason(error)}", hint="mend it, or infer from another"
             ) from None
         return size
 
@@ -192,3 +192,7 @@ class _Profiler:
             known = self._sample.prefixes.get(uri)
             if not known:
                 self._sample.prefixes[uri] = prefix or ""
+
+
+def _reason(error: Exception) -> str:
+    return str(error.msg if isinstance(error, etree.XMLSyntaxError) else error)

@@ -96,7 +96,8 @@ def _row(
     if len(meant) == 1:
         return meant[0], [one for one in found if one.profile.tag != meant[0].profile.tag]
     if meant:
-        tags = " or ".join(f"--row-tag '{one.profile.tag}'" for one in meant)
+        named = [one.profile.tag if "}" in one.profile.tag else f"{{}}{one.profile.tag}" for one in meant]
+        tags = " or ".join(f"--row-tag '{tag}'" for tag in named)
         raise UsageError(f"{row_tag} is an element of {len(meant)} namespaces in {path}", hint=f"say {tags}")
     there = ", ".join(dict.fromkeys(one.profile.local for one in found[:8]))
     raise InputError(

@@ -116,6 +116,10 @@ def test_rows_of_several_namespaces_are_told_apart(path: Path) -> None:
     with pytest.raises(UsageError, match="row is an element of 2 namespaces"):
         inferred(path, body, "row")
     assert len(tuples(inferred(path, body, "z:row", namespaces="z urn:y"))) == 2
+    both = "<row><a>1</a></row>" + body
+    with pytest.raises(UsageError, match=r"--row-tag '\{\}row' or --row-tag '\{urn:x\}row'"):
+        inferred(path, both, "row")
+    assert len(tuples(inferred(path, both, "{}row"))) == 1
 
 
 def test_what_would_be_true_is_a_guess(path: Path) -> None:
