@@ -17,6 +17,14 @@ from xmlstream.secret.profile import PROFILES, Windows, profile
 from xmlstream.secret.stream import Element, stream
 from xmlstream.secret.trace import Step, comparison, trace
 
+OURS = "xmlstream"
+"""The engine that is shown where none is named."""
+
+LONGEST = 100_000
+"""Units of time that a stream may span: a trace has a line, or more, for each."""
+
+PICTURES = (".png", ".svg", ".pdf")
+
 
 def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
@@ -24,8 +32,9 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     slide: Annotated[int, typer.Option(help="How far apart windows are.")],
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
     engine: Annotated[
-        str, typer.Option("--profile", help=f"The engine: {', '.join(PROFILES)}.", metavar="ENGINE")
-    ] = "xmlstream",
+        str | None,
+        typer.Option("--profile", help=f"The engine: {', '.join(PROFILES)}.", metavar="ENGINE", show_default=OURS),
+    ] = None,
     agg: Annotated[str, typer.Option(help="Aggregate over a window: avg, count, max, min, sum.")] = "avg",
     time: Annotated[str, typer.Option(help="Attribute with the time, a whole number.", metavar="NAME")] = "time",
     value: Annotated[str, typer.Option(help="Attribute that is aggregated.", metavar="NAME")] = "val",
@@ -41,10 +50,14 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = None,
 ) -> None:
     """Show how an engine answers a query over windows, by the SECRET model (Botan et al. 2010)."""
-    elements, windows = _read(file, row_tag, time, value, batch), Windows(size, slide, of_tuples=tuples)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if figure is not None and not compare:
         raise UsageError("--figure is a picture of engines side by side", hint="add --compare")
+    if figure is not None and figure.suffix.lower() not in PICTURES:
+        raise UsageError(f"{figure} is no name of a picture", hint=f"it ends with one of {', '.join(PICTURES)}")
+    if compare and engine is not None:
+        raise UsageError(f"--profile {engine} with --compare, which shows all engines", hint="leave one of them out")
+    elements, windows = _read(file, row_tag, time, value, batch), Windows(size, slide, of_tuples=tuples)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if compare:
         engines = list(PROFILES.values())
         names = ("tuple", "t", *(each.name for each in engines), "differ in", "why")
@@ -54,7 +67,7 @@ def secret(  # noqa: PLR0913, PLR0917 - one parameter for each option
             draw_comparison(elements, windows, agg, engines, figure)
             console.print(f"As a picture: {figure}")
         return
-    chosen = profile(engine)
+    chosen = profile(engine or OURS)
     lines = trace(elements, windows, agg, chosen)
     console.print(f"{chosen.name}: {chosen.tick.value}; reports: {chosen.report}")
     names = ("tuple", "t", "report", "scope", "content", agg)
@@ -65,13 +78,12 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
     """The stream that the source is, its tuples in their order.
 
     Raises:
-        UsageError: An attribute is missing in a tuple, or time goes back.
+        UsageError: There is no tuple, time goes back, or it spans more than can be shown.
     """
     from sources.xml.options.source import SourceOptions
     from sources.xml.parser.read_through import read_through
 
-    declared = [f"`{time}` BIGINT NOT NULL", f"`{value}` DOUBLE NOT NULL"]
-    declared += [f"`{batch}` BIGINT NOT NULL"] if batch else []
+    declared = [f"`{time}` BIGINT", f"`{value}` DOUBLE", *([f"`{batch}` BIGINT"] if batch else [])]
     source = SourceOptions.parse({"path": file, "rowTag": row_tag}, ", ".join(declared))
     names = [value, time, *([batch] if batch else [])]
     rows = [
@@ -81,7 +93,15 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
     ]
     if not rows:
         raise UsageError(f"{file} has no {row_tag}")
-    return stream(rows)
+    for number, row in enumerate(rows, 1):
+        if lacking := [name for name, found in zip(names, row, strict=True) if found is None]:
+            hint = "--time, --value and --batch say what they are called"
+            raise UsageError(f"tuple {number} has no {lacking[0]}", hint=hint)
+    elements = stream(rows)
+    if (span := elements[-1].app - elements[0].app) > LONGEST:
+        what = f"{time} spans {span:,} units, and a trace has a line for each of them"
+        raise UsageError(what, hint=f"take a part of the stream, or a larger unit: up to {LONGEST:,} of them")
+    return elements
 
 
 def _table(names: tuple[str, ...], rows: list[tuple[str, ...]], steps: list[Step]) -> Table:

@@ -30,7 +30,7 @@ def draw_comparison(
     """Draws the engines' reports into a file; its suffix says the format.
 
     Raises:
-        UsageError: matplotlib is not installed, or there are too many reports to be told apart.
+        UsageError: matplotlib is not installed, there are too many reports to be told apart, or it cannot be written.
     """
     try:
         from matplotlib.figure import Figure
@@ -48,8 +48,11 @@ def draw_comparison(
     for engine, lane in zip(engines, axes[1:], strict=True):
         _lane(lane, engine, shown[engine.name], aggregate, windows, elements)
     axes[-1].set_xlabel("number of the tuple" if windows.of_tuples else "application time")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=144)
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=144)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _reported(lines: Sequence[Compared], engine: Profile) -> list[Compared]:

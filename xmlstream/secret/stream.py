@@ -46,12 +46,12 @@ def stream(rows: Iterable[Sequence[Value]]) -> tuple[Element, ...]:
         for number, row in enumerate(rows, 1)
     )
     for earlier, later in pairwise(elements):
-        if later.app < earlier.app or later.batch < earlier.batch:
-            raise UsageError(
-                f"tuple {later.sys} has time {later.app} in batch {later.batch}, behind time {earlier.app} in batch "
-                f"{earlier.batch}",
-                hint="SECRET's streams are in the order of their application time",
-            )
+        what, now, before = "time", later.app, earlier.app
+        if now >= before:
+            what, now, before = "batch", later.batch, earlier.batch
+        if now < before:
+            hint = "SECRET's streams are in the order of their application time, and of their batches"
+            raise UsageError(f"tuple {later.sys} has {what} {now}, and the one before it {before}", hint=hint)
         if later.batch == earlier.batch and later.app != earlier.app:
             raise UsageError(
                 f"batch {later.batch} has times {earlier.app} and {later.app}", hint="the time of a batch is one"

@@ -60,6 +60,32 @@ def test_an_attribute_that_is_not_there_is_named(document: Path) -> None:
         asked(document, "--profile", "spark")
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--time", "at"], "tuple 1 has no at"),
+        (["--compare", "--figure", "engines.bmp"], "engines.bmp is no name of a picture"),
+        (["--compare", "--profile", "coral8"], "--profile coral8 with --compare"),
+        (["--time", "val", "--value", "time"], "val spans 100,030 units"),
+        (["--time", "back"], "tuple 4 has time 1, and the one before it 3"),
+        (["--batch", "back"], "tuple 4 has batch 1, and the one before it 3"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(options: list[str], told: str, document: Path) -> None:
+    text = document.read_text(encoding="utf-8").replace("<val>40<", "<val>100040<")
+    for time, back in ((30, 1), (31, 2), (36, 3), (37, 1)):
+        text = text.replace(f"<time>{time}<", f"<back>{back}</back><time>{time}<")
+    document.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as raised:
+        asked(document, *options)
+    assert told in str(raised.value)
+
+
+def test_a_picture_that_cannot_be_written_is_said(document: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        asked(document, "--compare", "--figure", str(document / "engines.svg"))
+
+
 def test_a_tuple_at_which_nothing_ticks_has_a_line() -> None:
     rows = [(10, 3, 1), (20, 5, 2), (30, 5, 2), (60, 7, 3)]
     lines = trace(stream(rows), Windows(4, 1), "sum", CORAL8)
