@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
 import pytest
 
 from operators.group_by import GroupBy
+from operators.pre_aggregate import PreAggregate
+from operators.project import Project
+from operators.wants import Held, Row
 from operators.window import Window
 from tests.xmlstream.test_eliminate_distinct import plan
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
@@ -15,6 +21,7 @@ TABLE = """
 CREATE TABLE s (sid INT, ts TIMESTAMP, v INT, `pane.start` INT) USING punctuated_xml
 OPTIONS (path 's.xml', rowTag 's', schemes 'ts prefix');
 """
+NOTHING_HELD = cast(Held, None)
 SLIDING = "window(ts, '10 seconds', '4 seconds', '-3 seconds')"
 PANED = {
     f"SELECT window, count(*) AS n FROM s GROUP BY {SLIDING}": ("pane.start",),
@@ -69,3 +76,18 @@ def test_what_is_kept_is_the_same() -> None:
     assert before.operator == after.operator
     assert before.schema == after.schema
     assert before.schemes == after.schemes
+
+
+@pytest.mark.parametrize("lengths", ["'10 seconds', '1 second'", "'10 seconds', '4 seconds', '2 seconds'"])
+def test_a_window_waits_for_the_same_moments(lengths: str) -> None:
+    written = plan(f"SELECT sid, window.end, count(*) AS n FROM s GROUP BY sid, window(ts, {lengths})", TABLE)
+    end = datetime(2024, 1, 1, 0, 0, 12, tzinfo=UTC)
+    row: Row = {"sid": 7, "window.start": end - timedelta(seconds=10), "window.end": end}
+    for root in (written, optimized(written)):
+        (node,) = (node for node in topological(root) if node.label == "group_by")
+        assert isinstance(node.operator, GroupBy)
+        ((_, p),) = node.operator.wanted_for("groups", row, node.inputs[0].schema)[0]
+        while (node := node.inputs[0]).inputs:
+            assert isinstance(node.operator, Window | PreAggregate | Project)
+            (((_, p),),) = node.operator.wanted(p, NOTHING_HELD, node.inputs[0].schema)
+        assert str(p) == "<7, [2024-01-01T00:00:02Z,2024-01-01T00:00:11.999999Z], *, *>"
