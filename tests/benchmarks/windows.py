@@ -7,14 +7,13 @@ window. Heartbeats, one every ten seconds, close windows here; plain Spark has a
 delay, since the readings are in order. It is set up as a user of it would: RocksDB with changelogs as its state store,
 adaptive execution, both cores cutting the document, since it has an element a line, all of it in one batch, results as
 XML by `foreachBatch`; both have as many shuffle partitions. Of its answer the last windows are missing, since nothing
-tells it that they are over. Over many slices, state and time per slice must stay flat; this is looked at, too.
+tells it that they are over. That state and time per slice stay flat is looked at in `tests/experiments`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
@@ -89,19 +88,3 @@ def test_sliding_windows(spark: SparkSession, bench: list[Measure], scratch: Pat
     rate = {name: rates(number, each) for name, each in times.items()}
     name = f"sliding windows of 10 s by 1 s, {number:,} tuples"
     bench.append(Measure(name, "tuples/s", "more", rate["ours"], "plain Spark", rate["plain"], None, 2))
-
-
-def test_state_and_time_stay_flat(spark: SparkSession, scratch: Path) -> None:
-    number = scaled(1_000_000, at_least=100_000)
-    path = write_readings(scratch / "windows" / "long" / "readings.xml", number)
-    reports: list[dict[str, Any]] = []
-    counted(spark, path, f"{max(path.stat().st_size // 40, 1)}").run(scratch / "windows-long", on_slice=reports.append)
-    kept = [sum(operator["kept"] for operator in report["operators"]) for report in reports]
-    spent = [report["seconds"] for report in reports]
-    assert len(reports) >= 30
-    # At most the windows of the last ten seconds, and those that began since the last heartbeat, are open.
-    assert max(kept) <= SENSORS * 30
-    half = len(spent) // 2
-    early, late = median(spent[2:half]), median(spent[half:-1])
-    print(f"kept at most {max(kept)}; seconds a slice {early:.2f} in the first half, {late:.2f} in the second")
-    assert late < 1.5 * early
