@@ -2,22 +2,23 @@
 
 Sources promise of endless domains. A run has tuples of some values, and every promised punctuation on these and on more
 to either side. A query that is said to answer has put out all then, while its inputs go on; an operator that is said to
-be cleansed keeps nothing. One that is said not to be keeps something of one of a few inputs, if anything comes to it:
-tuples of one source, or of both, with partners and without (as in the proof of Theorem 1 of Li et al. 2006).
+be cleansed keeps nothing. One that is said not to be keeps something of one of some inputs, if anything comes to it:
+all tuples of one source beside some of the other, so that there are those with partners and those whose partners may
+still come (as in the proof of Theorem 1 of Li et al. 2006).
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from punct_ns.pattern import Constant, Pattern, Range, canonical
@@ -76,6 +77,16 @@ def promising(draw: st.DrawFn) -> Judged:
     return Judged(query, schemes, (drawn[0], drawn[1]), draw(st.integers(0, 3)) == 0)
 
 
+HALF_UNDECIDED = Judged(
+    "SELECT a, b FROM (SELECT a, b FROM (SELECT a, b DIV 2 AS b FROM s WHERE c IS NULL OR c > 1) AS p UNION"
+    " SELECT a, b FROM (SELECT a, b FROM r AS p LEFT SEMI JOIN s USING (c)) AS q) AS p WHERE (a IS NOT NULL)",
+    ("b; c", "b prefix"),
+    ([(None, 3, 1), (None, 1, 3)], [(3, 2, 1), (None, 3, None)]),
+    as_written=False,
+)
+"""What the semi join lets through hides that it has tuples of the same `b` about which nothing is decided."""
+
+
 def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @settings(
         max_examples=max(10, settings().max_examples // 5),
@@ -84,6 +95,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(promising())
+    @example(HALF_UNDECIDED)
     def holds(drawn: Judged) -> None:
         tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
         written = read(tables + drawn.query).plan(spark)
@@ -95,31 +107,46 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
             assert Counter(out) == answered(spark, drawn), told
         growing = {one.node: one for one in verdict.operators if not one.is_cleansed}
         assert not {node.label for node, left in kept.items() if left and node not in growing}, told
-        if not all(kept[node] for node in growing):
-            inputs = grown(drawn.schemes)
-            runs = [ran(spark, root, tuples) for tuples in inputs]
-            for node, one in growing.items():
-                if not any(after[node] for _, after, _ in runs):
-                    # What is asked can be contradictory, so that nothing ever comes to be kept.
-                    below = [node.inputs[log.model.input] for log in one.keeps if log.until.when is When.NEVER]
-                    assert not any(comes(spark, part, inputs) for part in below), f"{one.name} in {told}"
+        empty = {node for node in growing if not kept[node]}
+        for tuples in grown(drawn.schemes):
+            if not empty:
+                break
+            _, after, _ = ran(spark, root, tuples)
+            empty = {node for node in empty if not after[node]}
+        for node in empty:
+            # What is asked can be contradictory, so that nothing ever comes to be kept.
+            one = growing[node]
+            below = [node.inputs[log.model.input] for log in one.keeps if log.until.when is When.NEVER]
+            assert not any(comes(spark, part, drawn.schemes) for part in below), f"{one.name} in {told}"
 
     holds()
 
 
-def comes(spark: SparkSession, part: Node, inputs: Sequence[Inputs]) -> bool:
+def comes(spark: SparkSession, part: Node, schemes: tuple[str, str]) -> bool:
     """Whether a part of a plan puts out anything."""
-    return isinstance(part.operator, Scan) or any(ran(spark, part, tuples)[2] for tuples in inputs)
+    return isinstance(part.operator, Scan) or any(ran(spark, part, tuples)[2] for tuples in grown(schemes))
 
 
-def grown(schemes: tuple[str, str]) -> list[Inputs]:
+SOME: Sequence[Callable[[tuple[Any, ...]], bool]] = (
+    lambda _: False,
+    lambda _: True,
+    lambda whole: whole[0] == whole[1],
+    lambda whole: whole[2] == 2,
+    lambda whole: whole[1] == 1,
+    lambda whole: whole[0] == 0,
+)
+
+
+def grown(schemes: tuple[str, str]) -> Iterator[Inputs]:
     """Inputs in which tuples of one source, or of both, find no partner, or some, or all."""
-    every, few = [], []
+    every: list[list[tuple[Any, ...]]] = []
     for said in schemes:
         a = (0, 1) if "a prefix" in said else (0, 1, None)
         every.append([tuple(whole) for whole in product(a, (1, 3), (0, 2, None))])
-        few.append([whole for whole in every[-1] if whole[0] == whole[1]])
-    return [(every[0], []), ([], every[1]), (every[0], every[1]), (every[0], few[1]), (few[0], every[1])]
+    for these in SOME:
+        beside = [[whole for whole in all_ if these(whole)] for all_ in every]
+        yield every[0], beside[1]
+        yield beside[0], every[1]
 
 
 def ran(spark: SparkSession, root: Node, tuples: Inputs) -> tuple[dict[Node, int], dict[Node, int], list[Any]]:
