@@ -8,8 +8,9 @@ Propagate:  the parts of an input's punctuations that no kept tuple of that inpu
             attributes' patterns moved to equal attributes of the other inputs.
 Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}: an input j is reached when its punctuations
             cover the values that the joinable kept tuples of the inputs reached before ask of it; where no tuple of j
-            joins them, nothing more is asked. Null keys never. The residual θ purges nothing.
-Safe when:  the generalized punctuation graph is strongly connected.
+            joins them, nothing more is asked. Null keys never. Where θ bounds an attribute of j by a value of an
+            input reached before, j is asked for no more than what is within.
+Safe when:  the generalized punctuation graph is strongly connected; bounds from above are edges of it.
 Source:     Li et al. 2006, §3.2, §4.2, Theorem 3; §5.2 (eager and lazy). Tucker et al. 2003, Table 3 (joinPs).
 """
 
@@ -23,11 +24,12 @@ from typing import Literal
 from operators.expressions.references import attributes_in
 from operators.groupings import StateModel
 from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
+from operators.joins.chain_bounds import NO_CHAIN_BOUNDS, ChainBounds
 from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
 from operators.joins.forgetting_classes import due_sets, forget_classes
 from operators.joins.graph_wants import partners, ways_to
 from operators.joins.predicate_terms import equal_terms
-from operators.joins.punctuation_graph import Equality, PunctuationGraph
+from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
 from operators.joins.reachability import Chains, Reached, promised
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
@@ -52,7 +54,8 @@ class MultiwayJoin(Operator):
 
     Each equality names two attributes, of equal types, by their inputs' numbers and their names; together they must
     connect all inputs. `residual` is Spark SQL over all attributes, which a combination must satisfy beside. A lazy
-    purge looks for what can be purged in every `every`-th slice alone, and when all inputs have ended.
+    purge looks for what can be purged in every `every`-th slice alone, and when all inputs have ended. `bounds` is what
+    follows from the residual for the tuples of each input (`bounded`).
     """
 
     inputs: int
@@ -60,12 +63,17 @@ class MultiwayJoin(Operator):
     residual: str | None = None
     purge: Literal["eager", "lazy"] = "eager"
     every: int = 10
+    bounds: ChainBounds = field(default=NO_CHAIN_BOUNDS, compare=False)
     graph: PunctuationGraph = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.every < 1:
             raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="every is 1 or more")
-        object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities))
+        object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.links))
+
+    def bounded(self, *inputs: Schema) -> MultiwayJoin:
+        """The join that knows how its residual condition bounds what tuples wait for."""
+        return replace(self, bounds=ChainBounds.between(self.residual, self.graph, inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
         """The attributes of the first input, then those of the second, and so on."""
@@ -96,7 +104,8 @@ class MultiwayJoin(Operator):
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what is equal or compared."""
         compared = attributes_in(self.residual) if self.residual else ()
-        used = {*needed, *compared, *(name for pair in self.equalities for _, name in pair)}
+        bounds = [name for pair in self.bounds.pairs for b in pair.bounds for name in (*b.needs, b.attribute)]
+        used = {*needed, *compared, *bounds, *(name for pair in self.equalities for _, name in pair)}
         return [among(used, schema) for schema in inputs]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -135,7 +144,8 @@ class MultiwayJoin(Operator):
         """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due."""
         sets = {"sent": self.schema(*inputs)}
         for i, schema in enumerate(inputs):
-            sets |= completion_sets(schema, self._classes(i, schema), i)
+            sets |= completion_sets(schema, self._complete(i, schema), i)
+        sets |= self.bounds.punctuation_sets({i: self._classes(i, schema) for i, schema in enumerate(inputs)})
         logs = {f"input-{i}": LogSchema(schema, of=i) for i, schema in enumerate(inputs)}
         waiting = {f"waiting-{i}": schema for i, schema in enumerate(inputs)} | due_sets(self.graph, inputs)
         return StateSchema(logs, sets, ["pending", "slices"], waiting)
@@ -154,10 +164,11 @@ class MultiwayJoin(Operator):
         return bag_union([term for term in terms if term is not None])
 
     def _arrived(self, i: int, slice_: Slice, state: OperatorState) -> Tuples | None:
-        """The new tuples of an input that have no null key; they are kept."""
+        """The new tuples of an input that have neither a null key nor a null bound; they are kept."""
         if slice_.tuples is None:
             return None
-        present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in self.graph.keys(i).values())
+        needed = dict.fromkeys((*self.graph.keys(i).values(), *self.bounds.needs(i)))
+        present = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in needed)
         frame = slice_.tuples.frame.select(*map(quoted, state.inputs[i].names)).where(present)
         new = self._kept(i, state).append(Tuples(frame, slice_.tuples.at_most, exact=False))
         return new if new.at_most else None
@@ -192,7 +203,10 @@ class MultiwayJoin(Operator):
         closed = {i: closed_so_far(state, i).set for i in range(self.inputs)}
         if not self._is_due(closed, state):
             return
-        seen = {i: shapes(said, list(self.graph.keys(i))) for i, said in closed.items()}
+        classes = {i: self._classes(i, schema) for i, schema in enumerate(state.inputs)}
+        terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
+        answers = {i: self.bounds.answers(i, self.graph, state) for i in closed}
+        seen = {i: self._shapes(i, closed[i], state) for i in closed}
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
@@ -201,15 +215,26 @@ class MultiwayJoin(Operator):
                 # Tuples that were looked at are looked at again only when another input's punctuations are new.
                 suspects = hand.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
                 if suspects is not None:
-                    purged = ChainedPurge(self.graph, i, steps, there, closed).purged(suspects)
-                    kept.remove(purged, list(self.graph.keys(i).values()))
+                    chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
+                    kept.remove(chain.purged(suspects), chain.told_by)
         state.notes["pending"] = {}
 
+    def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:
+        """The shapes of what an input has said: by the classes, and by the links of the bounds that it is asked in."""
+        keys = list(self.graph.keys(i))
+        if not self.bounds.bounded(i):
+            return shapes(closed, keys)
+        links = [len(self.graph.classes) + number for number in self.bounds.asked_of(i).values()]
+        return shapes(state.punctuations(f"bounded-{i}").set, [*keys, *links])
+
     def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
-        """What newly holds for the classes of an input."""
-        new = completed(slice_.punctuations, list(self.graph.keys(i).values()), state, i)
+        """What newly holds for the classes of an input, and for what others bound of it."""
+        names = [*self.graph.keys(i).values(), *self.bounds.bounded(i)]
+        new = completed(slice_.punctuations, names, state, i)
         held = closed_so_far(state, i)
-        return [*new, *held.absorb(held.for_its_time(partial_projections(held.set, new)))]
+        new = [*new, *held.absorb(held.for_its_time(partial_projections(held.set, new)))]
+        self.bounds.told(i, new, self.graph, state)
+        return new
 
     def _pending(self, state: OperatorState) -> dict[int, str]:
         """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
@@ -240,7 +265,7 @@ class MultiwayJoin(Operator):
             found += (written for p in free for written in rewritten(p, output, places))
         out = state.punctuations("sent").absorb(found)
         kept = [self._kept(i, state) for i in range(self.inputs)]
-        forget_classes(self.graph, state.scratch(_InHand).complete, out, kept, state, output)
+        forget_classes(self.graph, self.bounds, state.scratch(_InHand).complete, out, kept, state, output)
         return out
 
     def _places(self, i: int, schema: Schema, output: Schema) -> list[list[int]]:
@@ -258,6 +283,10 @@ class MultiwayJoin(Operator):
         """The classes of an input. Null is none of their values: a tuple that has it never joins."""
         attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
+
+    def _complete(self, i: int, schema: Schema) -> Schema:
+        """What is to be known of an input: its classes, and the attributes that others bound."""
+        return Schema((*self._classes(i, schema), *map(schema.attribute, self.bounds.bounded(i))))
 
 
 @dataclass(slots=True)

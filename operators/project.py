@@ -110,7 +110,7 @@ class Project(Operator):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those whose attributes are all there, in the output's names.
 
-        Of an attribute that is computed with, a prefix stays one where f rises, constants where it is injective.
+        Of an attribute that is computed with, a prefix stays one where f rises, constants where few give the same.
         """
         found: dict[Scheme, None] = {}
         for choice in self._choices():
@@ -321,5 +321,5 @@ def _carried(term: Term, choice: Mapping[str, Column]) -> str | None:
     if column is None:
         return None
     how = column.monotone
-    kept = how is None or (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.injective)
+    kept = how is None or (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.finite)
     return column.attribute.name if kept else None

@@ -3,7 +3,7 @@
 -- Time (auction.dateTime, bid.dateTime) bounds the join, or closed auctions (bid.auction) where they come sooner; with
 -- unique ids (auction.id) it closes the auctions' groups. Nothing closes a category before the end: five averages are kept
 -- until then.
--- Verdict, followed: refused, group_by-2 never answers, since nothing closes category.
+-- Verdict, followed: refused, group_by-2 never answers, since nothing closes category of auction.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

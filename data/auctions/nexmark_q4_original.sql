@@ -3,7 +3,7 @@
 -- NEXMark, Query 4, after its original of 2002, which asks of closed auctions; expired ones are those that time has passed.
 -- Unique ids (auction.id) bound the bids and close the auctions' groups; time (bid.dateTime) or closed auctions
 -- (bid.auction) bound the auctions. Nothing closes a category before the end: five averages are kept until then.
--- Verdict, followed: refused, group_by-2 never answers, since nothing closes category.
+-- Verdict, followed: refused, group_by-2 never answers, since nothing closes category of auction.
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,

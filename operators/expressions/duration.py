@@ -1,4 +1,4 @@
-"""Durations: the lengths that windows in time have, as Spark reads them from text, in microseconds."""
+"""Durations: the lengths that windows in time have, as Spark reads them from text, in microseconds; intervals."""
 
 from __future__ import annotations
 
@@ -45,3 +45,21 @@ def duration(tree: exp.Expr) -> int | None:
         total += int(length)
         rest = rest[part.end() :].strip()
     return int(total) if text else None
+
+
+def is_short_interval(tree: exp.Expr) -> bool:
+    """Whether the tree is an interval of less than a day, so that Spark adds it without looking at a calendar.
+
+    >>> from operators.expressions.dialect import parsed
+    >>> [is_short_interval(parsed(text)) for text in ("INTERVAL 5 MINUTES", "INTERVAL '1' DAY", "5")]
+    [True, False, False]
+    """
+    tree = tree.unnest()
+    if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
+        return False
+    unit = tree.args.get("unit")
+    length = _MICROSECONDS.get(unit.name.lower().removesuffix("s")) if isinstance(unit, exp.Var) else None
+    try:
+        return length is not None and abs(Fraction(tree.this.name) * length) < _MICROSECONDS["day"]
+    except ValueError:
+        return False

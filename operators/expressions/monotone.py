@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from operators.expressions.dialect import parsed, render
+from operators.expressions.duration import is_short_interval
 from operators.expressions.literals import numeric_literal
 from operators.expressions.references import position_of
 from operators.expressions.types import FLOATING, MOMENTS, NUMERIC, TEMPORAL, TypeKind, cast, kind, result_kind
@@ -25,21 +25,14 @@ from punct_ns.schema import Schema
 
 _DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 _INSTANTS = _DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
-_UNITS: Mapping[str, Fraction] = {
-    "MICROSECOND": Fraction(1, 1_000_000),
-    "MILLISECOND": Fraction(1, 1000),
-    "SECOND": Fraction(1),
-    "MINUTE": Fraction(60),
-    "HOUR": Fraction(3600),
-}
-"""Units of intervals whose length no calendar changes, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Monotone:
     """How an expression depends on the attribute `of`: it never falls as that rises, or never rises if `falling`.
 
-    `injective` says that different values give different ones. `local` says that it goes by the calendar of the
+    `injective` says that different values give different ones, `finite` that no more than finitely many give the same
+    one: then constants close its values, too, one after the other. `local` says that it goes by the calendar of the
     session's time zone, and so is monotone only where that never goes back over midnight; `clock` that it goes by its
     clock, and so is monotone only where that never goes back. NaN may give anything.
     """
@@ -49,6 +42,7 @@ class Monotone:
     injective: bool = False
     local: bool = False
     clock: bool = False
+    finite: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ def _rising(tree: exp.Expr, schema: Schema) -> _Rising | None:
     tree = tree.unnest()
     at = position_of(tree, schema)
     if at is not None:
-        return _Rising(Monotone(schema[at].name, injective=True), kind(schema[at].domain.sql))
+        return _Rising(Monotone(schema[at].name, injective=True, finite=True), kind(schema[at].domain.sql))
     match tree:
         case exp.Neg(this=inner):
             found = _rising(inner, schema)
@@ -120,7 +114,7 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
     """The expression where one side is a constant, which neither quotient may have on its left: it jumps at zero."""
     if isinstance(tree, exp.Sub) and (found := _without_remainder(tree, schema)) is not None:
         return found
-    if isinstance(tree, exp.Add | exp.Sub) and (_moves_alike(tree.expression) or _moves_alike(tree.this)):
+    if isinstance(tree, exp.Add | exp.Sub) and (is_short_interval(tree.expression) or is_short_interval(tree.this)):
         return _moved(tree, schema)
     constant, turned = numeric_literal(tree.expression), False
     found = _rising(tree.this, schema)
@@ -135,7 +129,8 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> _Rising | None:
         falls = constant.value < 0
     result = result_kind(type(tree), found.kind, kind(constant.type))
     exact = result == "integer" and not isinstance(tree, exp.IntDiv)
-    how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact)
+    finite = found.how.finite and found.kind == result == "integer"
+    how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, finite=finite)
     return _Rising(how, result)
 
 
@@ -161,24 +156,11 @@ def _without_remainder(tree: exp.Sub, schema: Schema) -> _Rising | None:
 
 def _moved(tree: exp.Binary, schema: Schema) -> _Rising | None:
     """A moment so much earlier or later: the same distance for all of them."""
-    moment = tree.this if _moves_alike(tree.expression) else tree.expression
+    moment = tree.this if is_short_interval(tree.expression) else tree.expression
     if moment is tree.expression and isinstance(tree, exp.Sub):
         return None
     found = _rising(moment, schema)
     return found if found and found.kind in MOMENTS else None
-
-
-def _moves_alike(tree: exp.Expr) -> bool:
-    """Whether the tree is an interval of less than a day, so that Spark adds it without looking at a calendar."""
-    tree = tree.unnest()
-    if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
-        return False
-    unit = tree.args.get("unit")
-    length = _UNITS.get(unit.name.upper().removesuffix("S")) if isinstance(unit, exp.Var) else None
-    try:
-        return length is not None and abs(Fraction(tree.this.name) * length) < 86_400
-    except ValueError:
-        return False
 
 
 def _cast(tree: exp.Cast, schema: Schema) -> _Rising | None:
@@ -192,20 +174,27 @@ def _cast(tree: exp.Cast, schema: Schema) -> _Rising | None:
     if found.kind in NUMERIC and target in NUMERIC:
         if found.kind in FLOATING and target == "decimal":
             return None  # null for NaN
-        return _Rising(replace(found.how, injective=found.how.injective and found.kind == target == "integer"), target)
+        exact = found.kind == target == "integer"
+        finite = found.how.finite and found.kind == "integer"
+        return _Rising(replace(found.how, injective=found.how.injective and exact, finite=finite), target)
     if target == "date" and found.kind in MOMENTS:
         return _day(found)
     if found.kind == "date" and target in MOMENTS:
         # Where a day has no midnight, or is left out, the next moment stands for it.
         return _Rising(replace(found.how, injective=False), target)
     if found.kind == "timestamp" and target == "integer":
-        return _Rising(replace(found.how, injective=False), target)
+        return _Rising(_coarser(found), target)
     return _Rising(found.how, target) if found.kind == "integer" and target == "timestamp" else None
 
 
 def _day(found: _Rising) -> _Rising:
     local = found.how.local or found.kind == "timestamp"
-    return _Rising(replace(found.how, injective=False, local=local), "date")
+    return _Rising(replace(_coarser(found), local=local), "date")
+
+
+def _coarser(found: _Rising) -> Monotone:
+    """What several values give: so many integers and days, but too many moments to be told one by one."""
+    return replace(found.how, injective=False, finite=found.how.finite and found.kind in ("integer", "date"))
 
 
 def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> _Rising | None:
@@ -226,7 +215,7 @@ def _call(name: str, arguments: list[exp.Expr], schema: Schema) -> _Rising | Non
 
 def _of_one(name: str, found: _Rising, text: str) -> _Rising | None:
     """A function of one value, and of a constant text where it takes one."""
-    coarser = replace(found.how, injective=False)
+    coarser = _coarser(found)
     unit_of_time = text.upper()
     match name:
         case "date_format" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
@@ -257,7 +246,7 @@ def _text_of(tree: exp.Expr) -> str | None:
 def _written(found: _Rising, form: str) -> _Rising:
     """A moment as text that begins with the year and goes on to ever smaller parts."""
     zoned = found.kind == "timestamp"
-    how = replace(found.how, injective=False, local=found.how.local or zoned, clock=zoned and "HH" in form)
+    how = replace(_coarser(found), local=found.how.local or zoned, clock=zoned and "HH" in form)
     return _Rising(replace(how, clock=how.clock or found.how.clock), "string")
 
 
@@ -273,5 +262,5 @@ def _bounded(arguments: list[exp.Expr], schema: Schema) -> _Rising | None:
         given = cast(bare)
         is_text = given is not None and isinstance(given[0], exp.Literal) and given[0].is_string
         if alike or (is_text and given is not None and kind(given[1].sql) == found.kind and found.kind in TEMPORAL):
-            return replace(found, how=replace(found.how, injective=False))
+            return replace(found, how=replace(found.how, injective=False, finite=False))
     return None

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from operators.expressions.duration import is_short_interval
 from operators.expressions.literals import numeric_literal
 from operators.expressions.lossless_casts import loses_nothing
 from operators.expressions.types import (
@@ -24,6 +25,7 @@ from operators.expressions.types import (
     BOOLEAN,
     DOUBLE,
     FLOATING,
+    MOMENTS,
     NUMERIC,
     STRING,
     TEMPORAL,
@@ -146,6 +148,9 @@ def _cast(tree: exp.Cast, schema: Schema) -> SqlType | None:
 def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
     """Of floating numbers, which never overflow, any but division by zero; of integers what makes them smaller."""
     sides = [side for side in (tree.this, tree.args.get("expression")) if side is not None]
+    if isinstance(tree, exp.Add | exp.Sub) and is_short_interval(tree.expression):
+        moved = _type(tree.this, schema)
+        return moved if moved is not None and kind(moved) in MOMENTS else None
     types = [type_ for side in sides if (type_ := _type(side, schema)) is not None]
     if len(types) < len(sides) or any(kind(type_) not in NUMERIC for type_ in types):
         return None

@@ -115,16 +115,8 @@ class BoundedKey:
         schema, theirs = self.schema(state.inputs), state.inputs[1 - self.side]
         found: dict[int, list[End]] = {}
         for bound, name in zip(self.bounds, self._places, strict=True):
-            at = schema.index(name)
-            f: Function | None = None
-            if bound.widened and bound.image is not None:
-                f = _widening(schema[at].domain)
-            elif bound.image is not None and bound.how is not None:
-                x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
-                f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local)
-            falling = bound.how is not None and bound.how.falling
             place = len(self.on) + self.bounded.index(bound.attribute)
-            found.setdefault(place, []).append(End(at, bound.relation, f, falling))
+            found.setdefault(place, []).append(end_of(bound, schema.index(name), schema, theirs, state))
         return found
 
     def with_columns(self, frame: DataFrame) -> DataFrame:
@@ -182,6 +174,17 @@ class BoundedKey:
             return name in counted and (term.kind == "prefix" or counted[name])
 
         return any(all(map(serves, scheme.terms)) for scheme in schemes)
+
+
+def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: OperatorState) -> End:
+    """A bound as an end of what is waited for: its value is the attribute of `schema` at that place."""
+    f: Function | None = None
+    if bound.widened and bound.image is not None:
+        f = _widening(schema[at].domain)
+    elif bound.image is not None and bound.how is not None:
+        x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
+        f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local)
+    return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
 
 
 def _widening(wider: Domain) -> Function:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from operators.joins.chain_bounds import ChainBounds
 from operators.joins.punctuation_graph import PunctuationGraph, Reach, Shape
 from operators.state.behaviour import Tuples
 from operators.state.row_joins import HASHED
@@ -40,7 +41,7 @@ def column(key: int) -> str:
 
 
 def shapes(closed: PunctuationSet, keys: Sequence[int]) -> frozenset[Shape]:
-    """The shapes of punctuations over an input's join attributes, which are the given classes."""
+    """The shapes of punctuations over what an input is asked for, which are the given classes and links."""
     if closed.is_all:
         return frozenset([frozenset()])
     several = {entry.restricted for entry in closed.several()}
@@ -67,43 +68,68 @@ def partial_projections(closed: PunctuationSet, new: Sequence[Punctuation]) -> l
 
 @dataclass(frozen=True, slots=True)
 class ChainedPurge:
-    """The steps for one input, over the tuples that all inputs keep, and what their punctuations say of the classes."""
+    """The steps for one input, over the tuples that all inputs keep, and what they have said of what they are asked.
+
+    `bounds` are those between the inputs; `answers` what inputs have said, over their classes and, where others bound
+    them, the values of these bounds (`terms`).
+    """
 
     graph: PunctuationGraph
+    bounds: ChainBounds
     root: int
     steps: Sequence[Reach]
     kept: Mapping[int, Tuples]
-    closed: Mapping[int, PunctuationSet]
+    answers: Mapping[int, Sequence[Punctuation]]
+    terms: Mapping[int, Schema]
 
     def purged(self, tuples: Tuples) -> Tuples:
-        """The join attributes of those of the input's tuples that can be in no result to come; once each."""
+        """Those of the input's tuples that can be in no result to come, by what tells them (`told_by`); once each."""
         from pyspark.sql import functions as F
 
-        names = self.graph.keys(self.root)
         rows = self._begun(tuples.frame)
         for number in range(len(self.steps)):
             rows = self._stepped(rows, number)
         done = F.expr(f"bool_and({_REACHED} = {self._everything})").alias(_COVERED)
-        ends = rows.groupBy(*map(column, names)).agg(done).where(_COVERED)
-        purged = ends.select(*(F.col(column(key)).alias(name) for key, name in names.items()))
+        ends = rows.groupBy(*self._identity).agg(done).where(_COVERED)
+        purged = ends.select(*(F.col(name).alias(given) for name, given in self._identity.items()))
         return Tuples(purged, tuples.at_most, exact=False)
+
+    @property
+    def told_by(self) -> list[str]:
+        """The attributes by which the input's tuples differ in the chain: its join attributes, and what sets bounds."""
+        return list(self._identity.values())
+
+    @property
+    def _identity(self) -> dict[str, str]:
+        keys = {column(key): name for key, name in self.graph.keys(self.root).items()}
+        taken = {name.lower() for name in keys.values()}
+        needs = [name for name in self.bounds.needs(self.root) if name.lower() not in taken]
+        return {**keys, **{own(f"n{number}"): name for number, name in enumerate(needs)}}
 
     @property
     def _everything(self) -> int:
         return (1 << self.graph.inputs) - 1
 
+    def _tells(self, input_: int) -> dict[str, str]:
+        """The columns that an input's tuples make known, with their expressions: of its classes, and of its bounds."""
+        classes = {column(key): quoted(name) for key, name in self.graph.keys(input_).items()}
+        return {**classes, **{name: bound.value for name, bound in self.bounds.values(input_).items()}}
+
+    def _asks(self, input_: int) -> set[str]:
+        """The columns in which an input is asked."""
+        return set(self.terms[input_].names)
+
     def _begun(self, frame: DataFrame) -> DataFrame:
-        """Rows of join attributes; what later inputs will tell is null so far."""
-        names = self.graph.keys(self.root)
-        own = [f"{quoted(name)} AS {column(key)}" for key, name in names.items()]
-        other = {key: step.input for step in self.steps for key in self.graph.keys(step.input) if key not in names}
-        unknown = [f"CAST(NULL AS {self._type(input_, key)}) AS {column(key)}" for key, input_ in other.items()]
-        rows = frame.selectExpr(*own, *unknown, f"{1 << self.root} AS {_REACHED}")
+        """Rows of what the tuples know; what later inputs will tell is null so far."""
+        asked = {a.name: a.domain.type for step in self.steps for a in self.terms[step.input]}
+        known = {name: value for name, value in self._tells(self.root).items() if name in asked}
+        own_ = {**{name: quoted(given) for name, given in self._identity.items()}, **known}
+        other = {name: type_ for name, type_ in asked.items() if name not in own_}
+        mine = [f"{value} AS {name}" for name, value in own_.items()]
+        unknown = [f"CAST(NULL AS {type_}) AS {name}" for name, type_ in other.items()]
+        rows = frame.selectExpr(*mine, *unknown, f"{1 << self.root} AS {_REACHED}")
         # One row may become many only where an input tells more than is known.
         return rows.dropDuplicates() if other else rows
-
-    def _type(self, input_: int, key: int) -> str:
-        return self.closed[input_].schema[column(key)].domain.type
 
     def _stepped(self, rows: DataFrame, number: int) -> DataFrame:
         """The rows after one step; what no later step asks for is dropped."""
@@ -112,42 +138,45 @@ class ChainedPurge:
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
         asked = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
-        rows = marked(rows, list(self.closed[step.input]), _COVERED).withColumn(_COVERED, F.expr(asked))
-        needed = {*self.graph.keys(self.root), *(key for each in later for key in self.graph.keys(each.input))}
+        rows = marked(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(asked))
+        needed = {*self._identity, *(name for each in later for name in self._asks(each.input))}
         if not step.joins:
             return self._noted(rows, f"{_REACHED} | {bit}", needed)
         if step.input not in self.kept:
             return self._noted(rows, str(self._everything), needed)
-        joined = self._joined(rows, step)
+        joined = self._joined(rows, step, needed)
         noted = self._noted(joined, f"IF({_THERE} IS NULL, {self._everything}, {_REACHED} | {bit})", needed, step.input)
         return noted if needed.issuperset(self._told(number)) else noted.dropDuplicates()
 
-    def _told(self, number: int) -> set[int]:
-        """The classes that are known, perhaps, after a step."""
+    def _told(self, number: int) -> set[str]:
+        """The columns that are known, perhaps, after a step."""
         inputs = [self.root, *(step.input for step in self.steps[: number + 1])]
-        return {key for input_ in inputs for key in self.graph.keys(input_)}
+        return {name for input_ in inputs for name in self._tells(input_)}
 
-    def _joined(self, rows: DataFrame, step: Reach) -> DataFrame:
+    def _joined(self, rows: DataFrame, step: Reach, needed: set[str]) -> DataFrame:
         """Each row that is covered with each kept tuple that joins it; without, where none does."""
         from pyspark.sql import functions as F
 
-        kept, names = self.kept[step.input], self.graph.keys(step.input)
-        told = [f"{quoted(name)} AS _t{key}" for key, name in names.items()]
+        kept, keys = self.kept[step.input], self.graph.keys(step.input)
+        classes = set(map(column, keys))
+        told = [f"{v} AS _t{name}" for name, v in self._tells(step.input).items() if name in classes | needed]
         there = kept.frame.selectExpr(*told, f"true AS {_THERE}").dropDuplicates()
         sure = {step.key, *self.graph.keys(self.root)}
         same = [
-            f"{column(key)} = _t{key}" if key in sure else f"({column(key)} IS NULL OR {column(key)} = _t{key})"
-            for key in names
+            f"{column(key)} = _t{column(key)}"
+            if key in sure
+            else f"({column(key)} IS NULL OR {column(key)} = _t{column(key)})"
+            for key in keys
         ]
         on = F.expr(" AND ".join([_COVERED, *same]))
         return rows.join(F.broadcast(there) if kept.at_most <= HASHED else there, on, "left")
 
-    def _noted(self, rows: DataFrame, reached: str, needed: set[int], joined: int | None = None) -> DataFrame:
+    def _noted(self, rows: DataFrame, reached: str, needed: set[str], joined: int | None = None) -> DataFrame:
         """The rows with what they have reached and know now."""
-        known = self.graph.keys(joined) if joined is not None else {}
-        own = self.graph.keys(self.root)
+        known = self._tells(joined) if joined is not None else {}
+        own_ = {*self._identity, *self._tells(self.root)}
         columns = [
-            f"coalesce({column(key)}, _t{key}) AS {column(key)}" if key in known and key not in own else column(key)
-            for key in sorted(needed)
+            f"coalesce({name}, _t{name}) AS {name}" if name in known and name not in own_ else name
+            for name in sorted(needed)
         ]
         return rows.selectExpr(*columns, f"IF({_COVERED}, {reached}, {_REACHED}) AS {_REACHED}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
+from operators.joins.chain_bounds import ChainBounds
 from operators.joins.chained_purge import column
 from operators.joins.punctuation_graph import PunctuationGraph
 from operators.state.completion import closed_so_far, forget_completed
@@ -30,6 +31,7 @@ def due_sets(graph: PunctuationGraph, inputs: Sequence[Schema]) -> dict[str, Sch
 
 def forget_classes(
     graph: PunctuationGraph,
+    bounds: ChainBounds,
     complete: Sequence[Iterable[Punctuation]],
     sent: Iterable[Punctuation],
     kept: Sequence[TupleLog],
@@ -40,6 +42,7 @@ def forget_classes(
 
     Args:
         graph: The inputs, and what is equal.
+        bounds: What tuples of inputs wait for beside that.
         complete: Of each input, what newly holds for its classes.
         sent: What went out in this slice.
         kept: The tuples that each input keeps.
@@ -61,7 +64,12 @@ def forget_classes(
             found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
         for i in names:
             classes = closed_so_far(state, i).set.schema
-            forget_completed([_over(p, classes) for p in found], list(graph.keys(i).values()), state, i)
+            forget_completed(
+                [_over(p, classes) for p in found], [*graph.keys(i).values(), *bounds.bounded(i)], state, i
+            )
+            if bounds.bounded(i):
+                asked = state.punctuations(f"bounded-{i}")
+                asked.forget([_over(p, asked.set.schema) for p in found])
         gone += (written for p in found for written in _written(p, graph, output))
     state.punctuations("sent").forget(gone)
 
@@ -81,10 +89,12 @@ def _closed_by_all(
         # What has a lifespan is needed for as long as it holds.
         lasting = [p for p in complete[i] if p.lifespan is None]
         new = [p for p in isolated(lasting) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
+        new = [p for p in new if _is_of_classes(p, graph)]
         for j in members:
             if j != i and new:
                 said = closed_so_far(state, j).lasting
                 new = isolated(said.meets([_over(p, said.schema) for p in new]))
+                new = [p for p in new if _is_of_classes(p, graph)]
         found += new
     return found
 
@@ -92,7 +102,12 @@ def _closed_by_all(
 def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
     """The classes that a punctuation restricts, each with its place."""
     numbers = {column(key): key for key in range(len(graph.classes))}
-    return [(numbers[p.schema[i].name], i) for i in p.restricted]
+    return [(numbers[name], i) for i in p.restricted if (name := p.schema[i].name) in numbers]
+
+
+def _is_of_classes(p: Punctuation, graph: PunctuationGraph) -> bool:
+    """Whether a punctuation speaks of classes alone, and not of what is bounded."""
+    return len(_places(p, graph)) == len(p.restricted)
 
 
 def _over(p: Punctuation, classes: Schema) -> Punctuation:

@@ -5,6 +5,10 @@ can disagree on. The *shape* of a punctuation is the set of classes that it rest
 classes, and each input that the chain reaches makes more of them known; an input is reached when one of its shapes is
 known. That is the generalized punctuation graph, over the punctuations really seen.
 
+Comparisons of two inputs are edges, too: where a tuple of one bounds what it waits for of the other, from above, a
+punctuation on what is bounded is as good as one on a class. Such a *link* has a number behind those of the classes; it
+is known where the input that sets the bounds is reached. An input is asked once it has a class with those reached.
+
 Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9. Differs: Definition 7 draws an edge for each attribute of a
 scheme, which is right for schemes of one attribute; here all of a shape must be known. Definition 9 is read as a
 fixpoint that contains the node itself and follows plain edges too.
@@ -14,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from punct_ns.errors import QueryError
@@ -25,6 +29,16 @@ InputAttribute = tuple[int, str]
 
 Equality = tuple[InputAttribute, InputAttribute]
 Shape = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An input that bounds attributes of another one from above, each with whether constants of it come to an end."""
+
+    asker: int
+    asked: int
+    attributes: Mapping[str, bool]
+
 
 _TRIED = frozenset[tuple[int, Shape]]
 _MOST = 256
@@ -54,6 +68,7 @@ class PunctuationGraph:
 
     inputs: int
     equalities: tuple[Equality, ...]
+    links: tuple[Link, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.inputs < 2:
@@ -124,6 +139,23 @@ class PunctuationGraph:
                 keys[input_][number] = name
         return keys
 
+    def told(self, input_: int) -> Sequence[int]:
+        """The numbers that a tuple of an input makes known: those of its classes, and of the links that begin there."""
+        return self._told[input_]
+
+    @cached_property
+    def _told(self) -> list[list[int]]:
+        told = [list(keys) for keys in self._keys]
+        for number, link in enumerate(self.links, start=len(self.classes)):
+            told[link.asker].append(number)
+        return told
+
+    def name(self, input_: int, number: int) -> str:
+        """What an input calls what a class or a link is about."""
+        if number < len(self.classes):
+            return self.keys(input_)[number]
+        return ", ".join(self.links[number - len(self.classes)].attributes)
+
     def order(self, first: int) -> list[int]:
         """The other inputs in an order in which each shares a class with those before; as many classes as may be."""
         order: list[int] = []
@@ -142,7 +174,28 @@ class PunctuationGraph:
             numbers = {name.lower(): str(key) for key, name in self.keys(i).items()}
             on_keys = [renamed for scheme in promised if (renamed := scheme.renamed(numbers)) is not None]
             found[i] = frozenset(frozenset(map(int, scheme.attributes)) for scheme in on_keys)
+        for number, link in enumerate(self.links, start=len(self.classes)):
+            linked = (self._linked(scheme, number, link) for scheme in schemes[link.asked])
+            found[link.asked] |= {shape for shape in linked if shape is not None}
         return found
+
+    def _linked(self, scheme: Scheme, number: int, link: Link) -> Shape | None:
+        """The shape of a scheme's punctuations, where they speak of what a link bounds; None where they do not.
+
+        Within bounds, a prefix comes to an end, and so do constants where they are counted.
+        """
+        keys = {name.lower(): key for key, name in self.keys(link.asked).items()}
+        counted = {name.lower(): each for name, each in link.attributes.items()}
+        shape: set[int] = set()
+        for term in scheme.terms:
+            name = term.attribute.lower()
+            if name in keys:
+                shape.add(keys[name])
+            elif name in counted and (term.finite or term.kind == "prefix" or counted[name]):
+                shape.add(number)
+            elif not (term.finite and term.null):
+                return None
+        return frozenset(shape) if number in shape else None
 
     def chain(self, root: int, shapes: Mapping[int, frozenset[Shape]]) -> list[Reach]:
         """The steps that find whatever punctuations of these shapes purge of an input; none if they purge nothing.
@@ -165,7 +218,7 @@ class PunctuationGraph:
         return steps
 
     def _known(self, reached: frozenset[int]) -> Shape:
-        return frozenset(number for number, names in enumerate(self.classes) if not reached.isdisjoint(names))
+        return frozenset(number for i in reached for number in self.told(i))
 
     def _next(
         self, root: int, state: tuple[frozenset[int], _TRIED], shapes: Mapping[int, frozenset[Shape]]

@@ -43,10 +43,11 @@ class Reachability:
         """
         graph, reached, number = self.graph, {root}, 0
         while len(reached) < graph.inputs:
-            known = {key for i in reached for key in graph.keys(i)}
+            known = {key for i in reached for key in graph.told(i)}
             more = {
                 i
                 for key in known
+                if key < len(graph.classes)
                 for i in graph.classes[key]
                 if i not in reached and any(shape <= known for shape in self.shapes.get(i, ()))
             }
@@ -84,33 +85,40 @@ class Reachability:
                     open_.append((after, self._led_to(after)))
 
     def _led_to(self, root: int) -> Iterator[int]:
-        own = self.graph.keys(root).keys()
-        for number in own:
+        own = frozenset(self.graph.told(root))
+        for number in self.graph.keys(root):
             for i in self.graph.classes[number]:
                 if any(shape <= own for shape in self.shapes.get(i, ())):
                     yield i
 
     @cached_property
     def _of_several(self) -> list[int]:
-        """The inputs whose punctuations may ask for more than one class."""
-        return [i for i, shapes in self.shapes.items() if any(len(shape) > 1 for shape in shapes)]
+        """The inputs whose punctuations may ask for more than one class, or for a link."""
+        classes = len(self.graph.classes)
+        return [
+            i for i, s in self.shapes.items() if any(len(shape) > 1 or max(shape, default=0) >= classes for shape in s)
+        ]
 
     def _fixpoint(
         self, root: int, found: Mapping[int, tuple[frozenset[int], frozenset[int], int]]
     ) -> tuple[frozenset[int], frozenset[int], int]:
         """What is reached, what is known then, and how many steps it took: each class becomes known once."""
-        reached, known, new = {root}, set[int](), [*self.graph.keys(root)]
+        graph = self.graph
+        reached, known, new = {root}, set[int](), [*graph.told(root)]
         steps = 0
-        while new and len(reached) < self.graph.inputs:
+        while new and len(reached) < graph.inputs:
             number = new.pop()
             if number in known:
                 continue
             known.add(number)
             steps += 1
-            asked: list[int] = [*self.graph.classes[number]]
+            is_class = number < len(graph.classes)
+            asked = [*graph.classes[number]] if is_class else [graph.links[number - len(graph.classes)].asked]
             while asked:
                 i = asked.pop()
                 if i in reached or not any(shape <= known for shape in self.shapes.get(i, ())):
+                    continue
+                if known.isdisjoint(graph.keys(i)):
                     continue
                 reached.add(i)
                 if i in found:
@@ -118,7 +126,7 @@ class Reachability:
                     known |= found[i][1]
                     asked += self._of_several
                 else:
-                    new += self.graph.keys(i)
+                    new += graph.told(i)
         return frozenset(reached), frozenset(known), steps
 
 
@@ -164,6 +172,8 @@ class Reached:
         holds, reached, known = found.reaches_all(self.root), found.reached(self.root), found.known(self.root)
         for i in range(graph.inputs):
             if i != self.root and (holds or i not in reached):
-                names = tuple(name for key, name in graph.keys(i).items() if holds or key in known)
+                names = [name for key, name in graph.keys(i).items() if holds or key in known]
+                linked = [link for link in graph.links if link.asked == i and (holds or link.asker in reached)]
                 if names:
-                    yield Grouping(i, names, null=False)
+                    bounded = dict.fromkeys(name for link in linked for name in link.attributes)
+                    yield Grouping(i, (*names, *bounded), null=False)

@@ -18,6 +18,13 @@ from tests.oracles.pair_invariants import lets_out
 Tuples = Sequence[Sequence[Tuple]]
 Punctuations = Sequence[Sequence[Punctuation]]
 Classes = Sequence[Mapping[int, int]]
+Bounds = Mapping[tuple[int, int], Callable[[Tuple, Tuple], bool]]
+"""What must be true of a tuple of one input and one of another beside, by their numbers, the smaller first."""
+
+
+def within(bounds: Bounds, chosen: Mapping[int, Tuple]) -> bool:
+    """Whether tuples, by their inputs, satisfy what is asked of two of them."""
+    return all(holds(chosen[i], chosen[j]) for (i, j), holds in bounds.items() if i in chosen and j in chosen)
 
 
 def agree(classes: Classes, chosen: Mapping[int, Tuple]) -> bool:
@@ -38,25 +45,34 @@ def joined(classes: Classes, condition: Callable[[Sequence[Tuple]], bool], ts: T
 
 
 def is_done(
-    classes: Classes, chosen: Mapping[int, Tuple], ts: Tuples, ps: Punctuations, universe: Sequence[Tuple]
+    classes: Classes,
+    bounds: Bounds,
+    chosen: Mapping[int, Tuple],
+    ts: Tuples,
+    ps: Punctuations,
+    universe: Sequence[Tuple],
 ) -> bool:
     """Whether these tuples, which agree, are in no result to come that the chain can tell of.
 
-    They are, if they are one of each input; or if, in some order, all that a further input could send to join them is
-    covered, and they are done with each tuple there that joins them. Which such input comes first does not matter.
+    They are, if they are one of each input; or if, in some order, all that a further input could send to join them,
+    within their bounds, is covered, and they are done with each tuple there that has their keys. Which such input comes
+    first does not matter.
     """
     for i in range(len(ts)):
         if i not in chosen:
-            wanted = [t for t in universe if agree(classes, {**chosen, i: t})]
+            wanted = [t for t in universe if agree(classes, more := {**chosen, i: t}) and within(bounds, more)]
             if all(oracle.set_match(t, ps[i]) for t in wanted):
                 there = [t for t in oracle.distinct(ts[i]) if agree(classes, {**chosen, i: t})]
-                return all(is_done(classes, {**chosen, i: t}, ts, ps, universe) for t in there)
+                return all(is_done(classes, bounds, {**chosen, i: t}, ts, ps, universe) for t in there)
     return len(chosen) == len(ts)
 
 
-def multiway_joining(
-    classes: Classes, universe: Sequence[Tuple], condition: Callable[[Sequence[Tuple]], bool] = lambda chosen: True
-) -> Invariants:
+def multiway_joining(classes: Classes, universe: Sequence[Tuple], bounds: Bounds | None = None) -> Invariants:
+    asked = bounds or {}
+
+    def condition(chosen: Sequence[Tuple]) -> bool:
+        return within(asked, dict(enumerate(chosen)))
+
     # Asked for each possible result; what has come is told from what had come before by how much it is.
     known: dict[tuple[int, ...], tuple[Tuples, list[list[Tuple]]]] = {}
 
@@ -64,7 +80,7 @@ def multiway_joining(
         size = (*map(len, ts), *map(len, ps))
         if size not in known or known[size][0] is not ts:
             found = [
-                [t for t in ts[i] if agree(classes, {i: t}) and not is_done(classes, {i: t}, ts, ps, universe)]
+                [t for t in ts[i] if agree(classes, {i: t}) and not is_done(classes, asked, {i: t}, ts, ps, universe)]
                 for i in range(len(ts))
             ]
             known.clear()

@@ -5,7 +5,7 @@ Of small domains only: all combinations of three possible tuples are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from operators.multiway_join import MultiwayJoin
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
-from tests.oracles.multiway_invariants import agree, multiway_joining
+from tests.oracles.multiway_invariants import Bounds, agree, multiway_joining, within
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
 from tests.properties.test_contract import FEW, Run, force_large_state, run
@@ -37,6 +37,18 @@ PATH = ({0: 1, 1: 0}, {1: 1, 2: 0})
 TRIANGLE = (*PATH, {2: 1, 0: 0})
 ONE_KEY = ({0: 0, 1: 0, 2: 0},)
 
+BOUNDED: dict[str, tuple[Sequence[Mapping[int, int]], str, Bounds]] = {
+    "a path within a range": (PATH, "b2 BETWEEN a0 AND a0 + 1", {(0, 2): lambda t, u: of(t[0], u[1], (0, 1))}),
+    "one key before another": (ONE_KEY, "b1 < b0", {(0, 1): lambda t, u: of(u[1], t[1], range(1, 99))}),
+}
+"""Conditions on two inputs, by their attributes that are not joined on."""
+
+
+def of(low: Any, value: Any, after: Collection[int]) -> bool:
+    """Whether a value is so much more than another one; null is not."""
+    return low is not None and value is not None and value - low in after
+
+
 DOMAINS = [
     Small(Domain("INT", low=0, high=2), (0, 1, 2), (0, 1, 2, None)),
     Small(Domain("BIGINT", nullable=False), (0, 1), (-9, 0, 1, 9)),
@@ -45,9 +57,9 @@ DOMAINS = [
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn, domains: Sequence[Small] = DOMAINS) -> Run:
     """Three inputs, of two attributes of one domain."""
-    small = draw(st.sampled_from(DOMAINS))
+    small = draw(st.sampled_from(domains))
     space = SmallSchema(Schema(tuple(Attribute(name, small.domain) for name in "ab")), (small, small))
     drawn = [[_few(draw(sliced_streams(space))) for _ in range(3)] for _ in range(STREAMS)]
     return Run(space, drawn, draw(st.integers(0, SLICES - 2)))
@@ -58,7 +70,9 @@ def _few(slices: list[list[Any]]) -> list[list[Any]]:
     return [*slices[: SLICES - 1], [item for items in slices[SLICES - 1 :] for item in items]]
 
 
-def joining(classes: Sequence[Mapping[int, int]]) -> Callable[[SmallSchema], Case]:
+def joining(
+    classes: Sequence[Mapping[int, int]], residual: str | None = None, bounds: Bounds | None = None
+) -> Callable[[SmallSchema], Case]:
     """A join of three inputs; the streams' numbers are equal beside."""
 
     def build(space: SmallSchema) -> Case:
@@ -72,11 +86,13 @@ def joining(classes: Sequence[Mapping[int, int]]) -> Callable[[SmallSchema], Cas
         def marked(t: Tuple, mark: int) -> Tuple:
             return tuple(mark if i % 3 == 0 else v for i, v in enumerate(t))
 
+        found = ((0, *a, 0, *b, 0, *c) for a, b, c in product(universe, repeat=3)
+                 if agree(classes, there := {0: a, 1: b, 2: c}) and within(bounds or {}, there))  # fmt: skip
         return Case(
-            MultiwayJoin(3, equalities),
+            MultiwayJoin(3, equalities, residual).bounded(*inputs),
             tuple(inputs),
-            multiway_joining(classes, universe),
-            [(0, *a, 0, *b, 0, *c) for a, b, c in product(universe, repeat=3) if agree(classes, {0: a, 1: b, 2: c})],
+            multiway_joining(classes, universe, bounds),
+            list(found),
             bare=lambda t: marked(t, 0),
             whole=lambda n, u: marked(u, n),
             cuts=True,
@@ -96,5 +112,15 @@ def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_
     @given(runs())
     def holds(example: Run) -> None:
         run(spark, joining(classes), example)
+
+    holds()
+
+
+@pytest.mark.parametrize("which", BOUNDED)
+def test_bounds_between_two_of_its_inputs_purge_as_equalities_do(spark: SparkSession, which: str) -> None:
+    @settings(FEW, max_examples=2)
+    @given(runs(DOMAINS[:2]))
+    def holds(example: Run) -> None:
+        run(spark, joining(*BOUNDED[which]), example)
 
     holds()

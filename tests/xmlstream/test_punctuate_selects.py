@@ -37,7 +37,13 @@ def punctuating(node: Node) -> list[str]:
         ("SELECT hour, count(*) AS n FROM s WHERE hour < 5 GROUP BY hour", "hour prefix", []),
         ("SELECT sid, count(*) AS n FROM s WHERE t < 5 GROUP BY sid", "hour prefix", []),
         ("SELECT sid, count(*) AS n FROM s WHERE hour + t < 5 GROUP BY sid", "hour prefix", []),
-        ("SELECT DISTINCT sid FROM s WHERE hour < 5", "hour prefix", []),
+        ("SELECT DISTINCT sid FROM s WHERE hour < 5", "hour prefix", ["`hour` < 5"]),
+        ("SELECT DISTINCT sid, hour FROM s WHERE hour < 5", "hour prefix", []),
+        (
+            "SELECT a.t FROM s a LEFT SEMI JOIN (SELECT * FROM s WHERE hour < 5) b USING (sid)",
+            "hour prefix",
+            ["`hour` < 5"],
+        ),
         (
             "SELECT k, count(*) AS n FROM (SELECT sid AS k, hour AS h FROM s UNION ALL SELECT sid, hour FROM s"
             " WHERE t > 1) WHERE h < 5 GROUP BY k",

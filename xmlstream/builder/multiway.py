@@ -43,7 +43,8 @@ def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int
     whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
     nodes = tuple(relation.node for relation in relations)
     equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
-    node = Node(MultiwayJoin(len(nodes), equalities, residual, purge, every), nodes, "multiway_join")
+    join = MultiwayJoin(len(nodes), equalities, residual, purge, every).bounded(*(node.schema for node in nodes))
+    node = Node(join, nodes, "multiway_join")
     if residual is not None:
         analyst.require_condition(node.schema, residual)
     return Query(spark, finished(Relation(node, whole.fields), analyst, text, None))

@@ -144,13 +144,14 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
     whole = conjoined(map(expression, conditions))
     residual = None if whole is None else render(whole)
     nodes = tuple(block.node for block in blocks)
+    schemas = [node.schema for node in nodes]
     try:
         PunctuationGraph(len(blocks), equalities)
         if len(blocks) == 2:
             on = tuple(name for (_, name), _ in equalities), tuple(name for _, (_, name) in equalities)
-            node = Node(Join("inner", *on, residual).bounded(*(below.schema for below in nodes)), nodes, "join")
+            node = Node(Join("inner", *on, residual).bounded(*schemas), nodes, "join")
         else:
-            node = Node(MultiwayJoin(len(blocks), equalities, residual), nodes, "multiway_join")
+            node = Node(MultiwayJoin(len(blocks), equalities, residual).bounded(*schemas), nodes, "multiway_join")
     except QueryError:
         return None
     return _judged(node, blocks, equalities)
@@ -175,7 +176,9 @@ def _judged(node: Node, blocks: Sequence[JoinPlan], equalities: Sequence[Equalit
     models = node.operator.state_models(*(schema for schema, _ in promises))
     kept = sum(block.kept for block in blocks)
     purged = {model.input for model in models if model.until.holds(promises)}
-    reachability = promised(PunctuationGraph(len(blocks), tuple(equalities)), [schemes for _, schemes in promises])
+    graph = node.operator.graph if isinstance(node.operator, MultiwayJoin) else None
+    graph = graph or PunctuationGraph(len(blocks), tuple(equalities))
+    reachability = promised(graph, [schemes for _, schemes in promises])
     for i, block in enumerate(blocks):
         if i in purged:
             kept += block.rate * (reachability.rounds(i) if reachability.reaches_all(i) else 1)

@@ -2,20 +2,27 @@
 
 `WHERE hour < 5 GROUP BY sid`: once the hours up to 4 are closed, so is every group, since later hours are not selected.
 That needs a punctuation on hours from 5 on, which the select says of itself (Tucker et al. 2003, §6.2). It is asked for
-where a scheme promises punctuations on an attribute that the predicate restricts, and that is not grouped by.
+where a scheme promises punctuations on an attribute that the predicate restricts, and that the groups above are not of:
+those of a group_by, of a distinct, or of the keys that another input of a join asks for.
 """
 
 from __future__ import annotations
 
-from xmlstream.optimizer.grouping_lineage import NamesAsked, asked_below
-from xmlstream.optimizer.rewrite import bottom_up, over, readers
-from xmlstream.plan.nodes import Node
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.plan.nodes import Node, Results, Scan, Static
+
+Groups: TypeAlias = tuple[tuple[str, ...], ...]
+"""Groupings that are waited for above a node, in its terms."""
 
 
 def punctuate_selects(root: Node) -> Node:
-    """Each select beneath a group_by or a top_n that is closed sooner by what the select excludes punctuates it."""
+    """Each select beneath what is closed sooner by what the select excludes punctuates it."""
     uses = readers(root)
-    asked = asked_below(root, uses)
+    asked = top_down(root, (), lambda node, groups: _of_inputs(node, groups, uses), lambda one, other: (*one, *other))
 
     def punctuating(node: Node, inputs: tuple[Node, ...]) -> Node:
         closes_more = uses[node] == 1 and _closes_more(node, asked[node])
@@ -24,11 +31,35 @@ def punctuate_selects(root: Node) -> Node:
     return bottom_up(root, punctuating)
 
 
-def _closes_more(node: Node, names: NamesAsked) -> bool:
-    """Whether what a node excludes restricts an attribute that a scheme speaks of, and that is not asked for."""
-    if names is None:
+def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
+    """What is waited for of each input: by the node, and by those above it, as far as that is told in its terms."""
+    if isinstance(node.operator, Scan | Static | Results):
+        return [() for _ in node.inputs]
+    schemas = [below.schema for below in node.inputs]
+    own, passed = list(_waited_for(node)), list[Groups]()
+    found = [tuple(names for i, names in own if i == at) for at in range(len(schemas))]
+    if uses[node] <= 1:
+        lines = [node.operator.lineage(names, *schemas) for names in groups]
+        passed = [tuple(tuple(line[at]) for line in lines if line is not None) for at in range(len(schemas))]
+    return [(*one, *other) for one, other in zip(found, passed or [()] * len(found), strict=True)]
+
+
+def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The groupings of a node's inputs that let it answer or forget, by the inputs' numbers."""
+    assert not isinstance(node.operator, Scan | Static | Results)
+    schemas = [below.schema for below in node.inputs]
+    nothing = [(schema, ()) for schema in schemas]
+    conditions = [model.until for model in node.operator.state_models(*schemas)]
+    for condition in (node.operator.enabled_by(*schemas), *conditions):
+        for grouping in condition.groupings(nothing):
+            yield grouping.input, tuple(grouping.attributes)
+
+
+def _closes_more(node: Node, groups: Groups) -> bool:
+    """Whether what a node excludes restricts an attribute that a scheme speaks of, and that is not grouped by."""
+    if not groups:
         return False
     excluded = node.operator.excludes(*(below.schema for below in node.inputs))
     restricted = {node.schema.names[i].lower() for p in excluded for i in p.restricted}
     promised = {name.lower() for scheme in node.schemes for name in scheme.attributes}
-    return bool(restricted & promised - {name.lower() for name in names})
+    return any(restricted & promised - {name.lower() for name in names} for names in groups)

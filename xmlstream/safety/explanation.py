@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeAlias
 from punct_ns.scheme import format_schemes
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import described
+from xmlstream.safety.changes import Change, changes
 from xmlstream.safety.explanation_page import explanation_page
+from xmlstream.safety.idle_promises import IdlePromise, idle_promises
 from xmlstream.safety.picture import picture
 from xmlstream.safety.promises import END
 from xmlstream.safety.remedies import Remedy, remedies
@@ -33,19 +35,30 @@ def explained(
         query: On a page, its text; empty where it has none.
     """
     verdict = judged(root, follow=follow)
-    mending = remedies(root, follow=follow)
+    mending, other = remedies(root, follow=follow), changes(root, follow=follow)
     match format_:
         case "text":
-            return f"{tree(verdict)}\n\n{summary(verdict, mending)}"
+            return f"{tree(verdict)}\n\n{summary(verdict, mending, other)}{_idle_line(idle_promises(root))}"
         case "json":
-            return json.dumps(as_json(verdict, mending), ensure_ascii=False, indent=2)
+            found = as_json(verdict, mending, other)
+            found["idle"] = [{"source": one.source, "scheme": str(one.scheme)} for one in idle_promises(root)]
+            return json.dumps(found, ensure_ascii=False, indent=2)
         case "svg":
-            return picture(verdict, mending).strip()
+            return picture(verdict, mending, other).strip()
         case "html":
-            return explanation_page(verdict, mending, title=title, query=query).strip()
+            return explanation_page(verdict, mending, other, title=title, query=query).strip()
 
 
-def as_json(verdict: QueryVerdict, mending: Sequence[Remedy]) -> dict[str, Any]:
+def _idle_line(idle: Sequence[IdlePromise]) -> str:
+    """What nobody gains by, in a line of its own; nothing where there is no such promise."""
+    by_source: dict[str, list[str]] = {}
+    for one in idle:
+        by_source.setdefault(one.source, []).append(f"'{one.scheme}'")
+    said = "; ".join(f"{source} promises {' and '.join(schemes)}" for source, schemes in by_source.items())
+    return f"\nNobody gains by it that {said}." if said else ""
+
+
+def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, Any]:
     """Verdicts and remedies as a JSON object."""
     called = {one.node: one.name for one in verdict.operators}
     return {
@@ -55,7 +68,8 @@ def as_json(verdict: QueryVerdict, mending: Sequence[Remedy]) -> dict[str, Any]:
         "cleansed": verdict.is_cleansed,
         "operators": [_operator(one, called) for one in verdict.operators],
         "remedies": [{source: str(scheme) for source, scheme in remedy.promises} for remedy in mending],
-        "summary": summary(verdict, mending),
+        "changes": [str(change) for change in other],
+        "summary": summary(verdict, mending, other),
     }
 
 

@@ -6,22 +6,26 @@ from collections.abc import Sequence
 from html import escape
 
 from xmlstream.drawing.page import page
+from xmlstream.safety.changes import Change
 from xmlstream.safety.picture import lines_of, picture
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import QueryVerdict
 from xmlstream.safety.words import tree
 
 
-def explanation_page(verdict: QueryVerdict, remedies: Sequence[Remedy], *, title: str, query: str) -> str:
+def explanation_page(
+    verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = (), *, title: str, query: str
+) -> str:
     """The page, as HTML.
 
     Args:
         verdict: The verdicts on a query's operators.
         remedies: What would mend it.
+        changes: What else would.
         title: What the query is called.
         query: Its text; empty where it has none, and the page then none.
     """
-    said = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies))
+    said = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<ul>\n{said}\n</ul>",

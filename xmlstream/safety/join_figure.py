@@ -1,7 +1,8 @@
 """The punctuation graph of a join, drawn: an arrow leads from an input to one whose punctuations it can ask.
 
 A tuple of an input is purged when it reaches all others. Where punctuations of an input restrict several join
-attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before.
+attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before. What an
+input bounds of another one is asked of it as what is equal is.
 
 Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
 """
@@ -12,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from operators.join import Join
+from operators.joins.chain_bounds import PairBounds
 from operators.joins.punctuation_graph import PunctuationGraph
 from operators.joins.reachability import Reachability
 from operators.multiway_join import MultiwayJoin
@@ -35,8 +37,9 @@ def punctuation_graph(node: Node) -> PunctuationGraph | None:
             return graph
         case Join() | SemiJoin() as join:
             left, right = join.equi_join.on
+            links = tuple(PairBounds(i, 1 - i, bounds).link for i, bounds in enumerate(join.bounds) if bounds)
             try:
-                return PunctuationGraph(2, tuple(((0, a), (1, b)) for a, b in zip(left, right, strict=True)))
+                return PunctuationGraph(2, tuple(((0, a), (1, b)) for a, b in zip(left, right, strict=True)), links)
             except QueryError:
                 return None
     return None
@@ -97,8 +100,7 @@ def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
 
 
 def _closing(graph: PunctuationGraph, i: int, shapes: Mapping[int, frozenset[frozenset[int]]]) -> str:
-    keys = graph.keys(i)
-    said = [", ".join(keys[key] for key in sorted(shape)) for shape in sorted(shapes[i], key=sorted)]
+    said = dict.fromkeys(", ".join(graph.name(i, n) for n in sorted(shape)) for shape in sorted(shapes[i], key=sorted))
     return f"closes {'; '.join(text or 'all' for text in said)}" if said else "closes nothing of the join"
 
 
@@ -128,13 +130,13 @@ def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
 
 def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
     """One from each input that has all classes of the shape; where none has, from one of each class by a dot."""
-    having = [i for i in range(graph.inputs) if i != target and shape <= graph.keys(i).keys()]
+    having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.told(i))]
     to = _middle(places[target])
     if having or not shape:
         for i in having or [i for i in range(graph.inputs) if i != target]:
             _arrow(canvas, _middle(places[i]), to, places[i], places[target])
         return
-    givers = sorted({min(i for i in graph.classes[key] if i != target) for key in shape})
+    givers = sorted({min(i for i in range(graph.inputs) if i != target and n in graph.told(i)) for n in shape})
     mean = tuple(sum(_middle(places[i])[axis] for i in givers) / len(givers) for axis in (0, 1))
     edge = _edge(to, (mean[0], mean[1]), places[target])
     away = 26 / math.hypot(mean[0] - to[0], mean[1] - to[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from punct_ns.scheme import Scheme
 from xmlstream.drawing.canvas import Box, Canvas
@@ -12,6 +12,7 @@ from xmlstream.drawing.text_width import width, wrapped
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
 from xmlstream.plan.nodes import Node, Results, Scan, Static
 from xmlstream.plan.plan_text import described
+from xmlstream.safety.changes import Change
 from xmlstream.safety.join_figure import join_figure
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
@@ -28,13 +29,20 @@ _TONES: dict[When, Tone] = {
 
 
 def picture(
-    verdict: QueryVerdict, remedies: Sequence[Remedy], *, told: bool = True, live: bool = False, styled: bool = True
+    verdict: QueryVerdict,
+    remedies: Sequence[Remedy],
+    changes: Sequence[Change] = (),
+    *,
+    told: bool = True,
+    live: bool = False,
+    styled: bool = True,
 ) -> str:
     """The plan with its verdicts, and the punctuation graphs of its joins, as SVG.
 
     Args:
         verdict: The verdicts on its operators.
         remedies: What would mend it; the first is drawn on the sources that it asks.
+        changes: What else would.
         told: With the verdict on the whole, and all remedies, below it.
         live: With room on each card for the numbers of a run, of keys such as `group_by kept`.
         styled: With a style sheet of its own; else the page that it is on has it.
@@ -60,7 +68,9 @@ def picture(
             x, right, row_low = figure.right + 60, max(right, figure.right), max(row_low, figure.bottom)
     low = row_low
     if told:
-        end = _conclusion(canvas, verdict, remedies, Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0))
+        end = _conclusion(
+            canvas, lines_of(verdict, remedies, changes), Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)
+        )
         right, low = max(right, end.right), end.bottom
     title = "The plan of the query, and when each of its operators answers"
     return svg(canvas, right + _MARGIN, low + _MARGIN, title, styled=styled)
@@ -131,17 +141,19 @@ def brief(parameters: str) -> str:
     return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
 
 
-def lines_of(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> Iterator[tuple[str, Tone]]:
+def lines_of(
+    verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = ()
+) -> Iterator[tuple[str, Tone]]:
     """The verdict on the query, and what would mend it, each line with its tone."""
     trouble = len(troubles(verdict))
-    for i, said in enumerate(summary(verdict, remedies).splitlines()):
+    for i, said in enumerate(summary(verdict, remedies, changes).splitlines()):
         yield said, _TONES[verdict.answers] if not trouble else "bad" if i < trouble else "mend"
 
 
-def _conclusion(canvas: Canvas, verdict: QueryVerdict, remedies: Sequence[Remedy], box: Box) -> Box:
+def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Box) -> Box:
     """Those lines, drawn."""
     y, right = box.y, box.x
-    for said, tone in lines_of(verdict, remedies):
+    for said, tone in lines:
         for i, line in enumerate(wrapped(said, box.width - 18, 14, most=3)):
             if not i:
                 canvas.circle(box.x + 5, y + 9, 5, class_=tone)

@@ -38,19 +38,27 @@ class Promised:
         return END in self.running
 
 
-def promised(root: Node, *, follow: bool = False, additions: Additions | None = None) -> dict[Node, Promised]:
+def promised(
+    root: Node,
+    *,
+    follow: bool = False,
+    additions: Additions | None = None,
+    instead: Mapping[Node, Sequence[Scheme]] | None = None,
+) -> dict[Node, Promised]:
     """What each node of a plan promises.
 
     Args:
         root: The plan.
         follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
         additions: What would be promised besides.
+        instead: What these sources would promise instead of their own.
     """
     found: dict[Node, Promised] = {}
     for node in topological(root):
         operator = node.operator
         if isinstance(operator, Scan):
-            running = (*operator.options.schemes, *(additions or {}).get(operator.name, ()))
+            own = (instead or {}).get(node, operator.options.schemes)
+            running = (*own, *(additions or {}).get(operator.name, ()))
             found[node] = Promised(running, running if follow else (END,))
         elif isinstance(operator, Static):
             running = (END,)

@@ -15,7 +15,7 @@ from itertools import islice, product
 from typing import TypeVar
 
 from punct_ns.numeric_type import NumericType
-from punct_ns.scheme import Scheme, Term, is_finite
+from punct_ns.scheme import Kind, Scheme, Term, is_finite
 from punct_ns.temporal_type import TemporalType
 from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.safety.promises import Additions
@@ -37,10 +37,19 @@ class Remedy:
         return " and ".join(f"schemes '{scheme}' on {source}" for source, scheme in self.promises)
 
 
-def remedies(root: Node, *, follow: bool, most: int = 3) -> list[Remedy]:
-    """The smallest additions that mend a query, up to so many; none if it needs none, or none of one term suffices."""
+def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind] = ("each", "prefix")) -> list[Remedy]:
+    """The smallest promises that mend a query, up to so many; none if it needs none, or none of one term suffices.
+
+    Args:
+        root: The plan.
+        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
+        most: How many.
+        kinds: Which kinds of terms are tried.
+    """
     sources = {node.operator.name: node for node in topological(root) if isinstance(node.operator, Scan)}
-    everything = {name: tuple(_candidates(node)) for name, node in sources.items()}
+    everything = {
+        name: tuple(s for s in _candidates(node) if s.terms[0].kind in kinds) for name, node in sources.items()
+    }
 
     def mends(additions: Additions) -> bool:
         verdict = judged(root, follow=follow, additions=additions)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from punct_ns.errors import UnsafeQuery
 from xmlstream.plan.nodes import Node, Scan
+from xmlstream.safety.changes import changes
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
 from xmlstream.safety.words import troubles
@@ -41,10 +42,9 @@ def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
     verdict = judged(root, follow=True)
     if not verdict.troubled():
         return None
-    mending = " or ".join(map(str, remedies(root, follow=True)))
-    hint = (
-        f"promise {mending}" if mending else "no promise of one attribute of each source mends it: bound what is asked"
-    )
+    promises = [" or ".join(map(str, found))] if (found := remedies(root, follow=True)) else []
+    mending = [f"promise {each}" for each in promises] + [str(change) for change in changes(root, follow=True)]
+    hint = ", or ".join(mending) or "no promise of one attribute of each source mends it: bound what is asked"
     what = "over inputs without an end this query would wait or grow for ever"
     return UnsafeQuery(
         what,

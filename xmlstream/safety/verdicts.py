@@ -122,15 +122,24 @@ class QueryVerdict:
         return tuple(verdict for verdict in self.operators if not (verdict.is_enabled and verdict.is_safe))
 
 
-def judged(root: Node, *, follow: bool = False, additions: Additions | None = None) -> QueryVerdict:
+def judged(
+    root: Node,
+    *,
+    follow: bool = False,
+    additions: Additions | None = None,
+    known: Mapping[Node, Promised] | None = None,
+) -> QueryVerdict:
     """The verdict on a plan; pure, without Spark.
 
     Args:
         root: The plan.
         follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
         additions: What sources would promise besides.
+        known: What each part of the plan promises, where that was found already.
     """
-    known, called = promised(root, follow=follow, additions=additions), names(root)
+    called = names(root)
+    if known is None:
+        known = promised(root, follow=follow, additions=additions)
     return QueryVerdict(tuple(_operator(node, called[node], known) for node in topological(root)))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from operators.groupings import Grouping
+from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import is_compact
 from xmlstream.plan.nodes import Node, Results, Scan
 from xmlstream.plan.plan_text import described
+from xmlstream.safety.changes import Change
+from xmlstream.safety.origins import by_source, origins
 from xmlstream.safety.promises import END
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, Waiting, When
@@ -74,7 +77,8 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     if kept.until.when is When.AT_ONCE:
         return f"{what} for a slice at the most"
     if kept.until.when < When.NEVER:
-        return f"{what} until {waiting(kept.until, node, known).removeprefix('when ').removeprefix('at ')}"
+        until = waiting(kept.until, node, known)
+        return f"{what} until {until.removeprefix('at ' if kept.until.when is When.AT_THE_END else 'when ')}"
     if kept.of.ends:
         return f"{what}, as many as {'the table has' if kept.of.is_static else 'come before their input closes'}"
     if kept.model.most is not None and kept.model.per is not None:
@@ -88,29 +92,51 @@ def _all(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
 
 
 def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -> str:
-    """What must close: the attributes of the scheme that closes it, or those that none closes."""
+    """What must close: the attributes of the scheme that closes it, or those that none closes.
+
+    They are those of sources, where they come from sources, and said to be where there is more than one.
+    """
     below = node.inputs[grouping.input]
-    closing = next(
-        (
-            scheme
-            for scheme in known[below].promises.running
-            if is_compact(grouping.attributes, scheme, below.schema, null=grouping.null)
-        ),
-        None,
-    )
+    closing = _closing(grouping.attributes, below, known, null=grouping.null)
     names: Sequence[str] = grouping.attributes if closing is None else closing.attributes
     whole = closing is None and len(names) == len(below.schema.names) > 1
-    called = "any of its attributes" if whole else ", ".join(names) or "its input"
-    return f"{called} of {known[below].name}" if len(node.inputs) > 1 or whole else called
+    of_sources = by_source([origins(below, name) for name in names])
+    if closing is None:
+        # Those that do close it are not those who are missing.
+        silent = [(source, own) for source, own in of_sources if _closing(own, source, known) is None]
+        of_sources = silent or of_sources
+    elsewhere = len(node.inputs) > 1 or sum(isinstance(each.operator, Scan) for each in known) > 1
+    if not of_sources or not (elsewhere or whole):
+        called = "any of its attributes" if whole else ", ".join(names) or "its input"
+        return f"{called} of {known[below].name}" if len(node.inputs) > 1 or whole else called
+    if whole:
+        return f"any attribute of {_listed(known[source].name for source, _ in of_sources)}"
+    together: dict[tuple[str, ...], list[str]] = {}
+    for source, own in of_sources:
+        together.setdefault(own, []).append(known[source].name)
+    return " and ".join(f"{', '.join(own)} of {_listed(sources)}" for own, sources in together.items())
 
 
-def summary(verdict: QueryVerdict, remedies: Sequence[Remedy]) -> str:
+def _closing(
+    attributes: Sequence[str], node: Node, known: dict[Node, OperatorVerdict], *, null: bool = True
+) -> Scheme | None:
+    """A scheme of a node by which groups by these attributes close."""
+    schemes = known[node].promises.running
+    return next((s for s in schemes if is_compact(attributes, s, node.schema, null=null)), None)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(names))
+
+
+def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = ()) -> str:
     """The verdict on the query, and what would mend it, in a few lines."""
     if not verdict.troubled():
         return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
-    lines += [f"{'Or promise' if i else 'Promise'} {remedy}." for i, remedy in enumerate(remedies)]
-    if not remedies:
+    mending = [f"promise {remedy}" for remedy in remedies] + list(map(str, changes))
+    lines += [f"Or {one}." if i else f"{one[0].upper()}{one[1:]}." for i, one in enumerate(mending)]
+    if not mending:
         lines.append("No promise of one attribute of each source mends it.")
     return "\n".join(lines)
 

@@ -6,10 +6,12 @@ The analyser sees frames without tuples that have the attributes of a plan's nod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from operators.expressions.dialect import as_read
+from operators.expressions.dialect import as_read, expression
+from operators.expressions.nullability import never_null
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import NumericType
@@ -45,7 +47,7 @@ class NamesOnly:
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
         """Each by its own text; as if they were strings."""
-        return [(expression, Domain("STRING")) for expression in expressions]
+        return [(text, Domain("STRING", nullable=not never_null(expression(text), schema))) for text in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Takes anything for a condition."""
@@ -75,12 +77,14 @@ class SparkAnalyst:
         self._conditions: set[tuple[Schema, str]] = set()
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """What Spark calls them, and their types and nullability there."""
+        """What Spark calls them, and their types there; null is none of their values where that is known to either."""
         known = self._known.setdefault(schema, {})
         if unknown := [expression for expression in expressions if expression not in known]:
             with explained():
                 fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
-            known |= {text: (field.name, _domain(field)) for text, field in zip(unknown, fields, strict=True)}
+            for text, field in zip(unknown, fields, strict=True):
+                nullable = field.nullable and not never_null(expression(text), schema)
+                known[text] = field.name, replace(_domain(field), nullable=nullable)
         return [known[expression] for expression in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:

@@ -50,6 +50,7 @@ NEVER = [
     "i <=> j OR day IS DISTINCT FROM DATE '2020-01-01' OR i = NULL",
     "CAST(i AS BIGINT) = j OR CAST(k AS DOUBLE) < x OR CAST(i AS DECIMAL(12,2)) > 0.5 OR CAST(f AS DOUBLE) = x",
     "x * 2 + f - i > 1e300 OR -x < 0 OR x / 3 > 1 OR i / 2e0 > j",
+    "at + INTERVAL 5 MINUTES > at - INTERVAL '1' HOUR",
     "i DIV 60 = 2 OR j % 123 = 0 OR i % 2 = 1",
 ]
 PERHAPS = [

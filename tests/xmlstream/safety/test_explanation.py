@@ -77,7 +77,8 @@ SELECT * FROM loan JOIN visit ON reader = visitor AND came BETWEEN since - INTER
             "join keeps tuples of the left side for ever, since nothing closes visitor, came of visit.\n"
             "Promise schemes 'visitor' on visit.\n"
             "Or promise schemes 'came' on visit.\n"
-            "Or promise schemes 'visitor prefix' on visit.",
+            "Or promise schemes 'visitor prefix' on visit.\n"
+            "Or declare punctuate 'order of came' on visit, where tuples come in that order.",
         ),
     ],
 )
@@ -97,6 +98,7 @@ group_by never answers, since nothing closes auction.
 group_by keeps groups for ever, since nothing closes auction.
 Promise schemes 'auction' on bid.
 Or promise schemes 'auction prefix' on bid.
+Or declare punctuate 'order of auction' on bid, where tuples come in that order.
 """
     )
 
@@ -117,3 +119,21 @@ def test_the_same_as_json(schemes: str, safe: bool) -> None:
     assert group_by["answers"]["groupings"] == [{"of": "distinct", "attributes": ["auction"]}]
     assert group_by["keeps"][0]["bounded"] == safe
     assert (told["remedies"] == []) == safe
+
+
+@pytest.mark.parametrize(
+    ("schemes", "idle"),
+    [
+        ("auction", []),
+        ("auction; bidder", ["bidder"]),
+        ("auction; auction prefix", ["auction"]),
+        ("bidder; price", ["price"]),
+    ],
+)
+def test_promises_by_which_nothing_answers_sooner_nor_is_forgotten_sooner_are_told(
+    schemes: str, idle: list[str]
+) -> None:
+    told = json.loads(explain(schemes, "--follow", "--format", "json"))
+    assert told["idle"] == [{"source": "bid", "scheme": scheme} for scheme in idle]
+    said = " and ".join(f"'{scheme}'" for scheme in idle)
+    assert explain(schemes, "--follow").endswith(f"Nobody gains by it that bid promises {said}.\n") == bool(idle)

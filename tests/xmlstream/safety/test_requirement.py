@@ -30,7 +30,10 @@ def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
     assert found is not None
     assert found.where == "group_by never answers, since nothing closes auction\n" \
         "  group_by keeps groups for ever, since nothing closes auction"  # fmt: skip
-    assert (found.hint or "").startswith("promise schemes 'auction' on bid or schemes 'auction prefix' on bid; ")
+    assert (found.hint or "").startswith(
+        "promise schemes 'auction' on bid or schemes 'auction prefix' on bid,"
+        " or declare punctuate 'order of auction' on bid, where tuples come in that order; "
+    )
     assert unsafe(read(BIDS.format(path="bid.xml", schemes="auction")).sketch()) is None
 
 
