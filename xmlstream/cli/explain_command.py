@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from punct_ns.domain import Domain
     from punct_ns.image import Function
     from punct_ns.schema import Attribute
+    from xmlstream.plan.nodes import Node
 
 
 class Format(StrEnum):
@@ -29,7 +30,7 @@ class Format(StrEnum):
     HTML = "html"
 
 
-def explain(
+def explain(  # noqa: PLR0913, PLR0917 - one for each option
     query: Annotated[
         str | None, typer.Argument(help="File with the query; - for standard input.", metavar="QUERY.sql")
     ] = None,
@@ -46,6 +47,13 @@ def explain(
     plans: Annotated[
         bool, typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps.")
     ] = False,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics",
+            help="With --plans, metrics of a former run, or its checkpoint: what its sources sent are their rates.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option("--checkpoint", help="What the query of this checkpoint waits for, and of whom.")
     ] = None,
@@ -71,15 +79,18 @@ def explain(
             hint="xmlstream explain QUERY.sql, or xmlstream explain --checkpoint DIR",
         )
     if checkpoint is not None:
-        if define or follow or as_written or plans:
-            raise UsageError("--define, --follow, --as-written and --plans are of a query's text, and no checkpoint's")
+        if define or follow or as_written or plans or metrics:
+            what = "--define, --follow, --as-written, --plans and --metrics are of a query's text, and no checkpoint's"
+            raise UsageError(what)
         if format_ not in (Format.TEXT, Format.JSON):
             raise UsageError(f"what a checkpoint waits for is no {format_.value}", hint="--format text or json")
         typer.echo(_waiting(checkpoint, name_values(key, "--key", "NAME=PATTERN"), as_json=format_ is Format.JSON))
         return
     if key:
         raise UsageError("--key asks of a query that has begun", hint="name its --checkpoint")
-    from xmlstream.optimizer.rules import join_choices, optimized
+    if metrics is not None and not plans:
+        raise UsageError("--metrics tells the rates by which ways to join are compared", hint="say --plans, too")
+    from xmlstream.optimizer.rules import optimized
     from xmlstream.safety.explanation import explained
     from xmlstream.sql import script as scripts
 
@@ -87,11 +98,40 @@ def explain(
     text, called = query_text(query)
     root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
     if plans:
-        found = join_choices(root)
-        typer.echo("\n\n".join(map(str, found)) or "It joins no more than two streams at a time.")
+        if format_ not in (Format.TEXT, Format.JSON):
+            raise UsageError(f"ways to join are no {format_.value}", hint="--format text or json")
+        typer.echo(_plans(root, metrics, as_json=format_ is Format.JSON))
         return
     root = root if as_written else optimized(root)
     typer.echo(explained(root, follow=follow, format_=format_.value, title=called, query=text))
+
+
+def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
+    """The ways to join, at the rates that sources declare, or that were measured."""
+    from xmlstream.optimizer.choose_joins import with_rates
+    from xmlstream.optimizer.rules import join_choices
+    from xmlstream.plan.nodes import Scan, topological
+    from xmlstream.runtime.measured import measured
+
+    known = None if metrics is None else measured(metrics)
+    root = root if known is None else with_rates(root, known.rates)
+    found = join_choices(root)
+    rates = {
+        node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
+    }
+    joins = [name for name in known.kept if name.startswith("multiway_join")] if known is not None else []
+    lazy = {name: every for name in joins if known is not None and (every := known.lazy(name)) > 1}
+    if as_json:
+        told = {"rates": rates, "choices": [choice.as_json() for choice in found], "lazy": lazy}
+        return json.dumps(told, ensure_ascii=False, indent=2)
+    lines = [str(choice) for choice in found] or ["It joins no more than two streams at a time."]
+    if known is not None:
+        lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
+    lines += [
+        f"{name} keeps tuples for so long that a lazy purge, in each {every}th slice, keeps no more than a tenth more."
+        for name, every in lazy.items()
+    ]
+    return "\n\n".join(lines)
 
 
 def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:

@@ -7,14 +7,15 @@ may be, and one keeps fewer tuples. What was written stays unless another plan k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from xmlstream.optimizer.join_plans import JoinPlan, safe_plans, written
 from xmlstream.optimizer.join_regions import JoinRegion, hands_on, is_join, region
 from xmlstream.optimizer.rewrite import bottom_up, over, readers
-from xmlstream.plan.nodes import Node, topological
+from xmlstream.plan.nodes import Node, Scan, topological
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,43 @@ class Choice:
 
     def __str__(self) -> str:
         """All of them, one a line: what each keeps, in tuples for one that each source sends while a value is open."""
+        return "\n".join(map(self._line, self.all))
+
+    @property
+    def all(self) -> list[JoinPlan]:
+        """All of them, what was written and those that are safe, the cheapest first."""
         others = [plan for plan in self.safe if plan.text != self.written.text]
-        return "\n".join(self._line(plan) for plan in sorted([self.written, *others], key=lambda plan: plan.kept))
+        return sorted([self.written, *others], key=lambda plan: plan.kept)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """All of them as JSON has it; what keeps tuples for ever keeps null."""
+        return [
+            {
+                "plan": plan.text,
+                "keeps": plan.kept if plan.is_safe else None,
+                "written": plan is self.written,
+                "chosen": plan.text == self.chosen.text,
+            }
+            for plan in self.all
+        ]
 
     def _line(self, plan: JoinPlan) -> str:
         known = {"as written": plan is self.written, "chosen": plan.text == self.chosen.text}
         marks = ", ".join(mark for mark, holds in known.items() if holds)
         keeps = f"keeps {plan.kept:g}" if plan.is_safe else "keeps tuples for ever"
         return f"{plan.text}: {keeps}" + (f" ({marks})" if marks else "")
+
+
+def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
+    """The plan with measured rates of sources, by their names, that do not declare their own."""
+
+    def rated(node: Node, inputs: tuple[Node, ...]) -> Node:
+        scan = node.operator
+        if not isinstance(scan, Scan) or "rate" in scan.options.given or not rates.get(scan.name):
+            return over(node, inputs)
+        return over(node, inputs, replace(scan, options=scan.options.replace(rate=f"{rates[scan.name]:f}")))
+
+    return bottom_up(root, rated)
 
 
 def choose_joins(root: Node) -> Node:

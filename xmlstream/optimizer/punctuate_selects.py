@@ -22,7 +22,10 @@ Groups: TypeAlias = tuple[tuple[str, ...], ...]
 def punctuate_selects(root: Node) -> Node:
     """Each select beneath what is closed sooner by what the select excludes punctuates it."""
     uses = readers(root)
-    asked = top_down(root, (), lambda node, groups: _of_inputs(node, groups, uses), lambda one, other: (*one, *other))
+    nothing: Groups = ()
+    asked = top_down(
+        root, nothing, lambda node, groups: _of_inputs(node, groups, uses), lambda one, other: (*one, *other)
+    )
 
     def punctuating(node: Node, inputs: tuple[Node, ...]) -> Node:
         closes_more = uses[node] == 1 and _closes_more(node, asked[node])

@@ -123,14 +123,16 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
     verdict = judged(root, follow=follow)
     if not (troubled := verdict.troubled()):
         return []
-    tried = [_ordered(root, follow=follow), _windows(root, troubled), _bounds(root, troubled)]
+    tried: list[Iterator[Change]] = [_ordered(root, follow=follow), _windows(root, troubled), _bounds(root, troubled)]
 
     def mends(change: Change) -> bool:
         found = judged(change.applied(root), follow=follow)
         return found.is_enabled and found.is_safe
 
-    firsts = (next(filter(mends, islice(kind, TRIED)), None) for kind in tried)
-    return [change for change in firsts if change is not None]
+    firsts: list[Change] = []
+    for kind in tried:
+        firsts += islice((change for change in islice(kind, TRIED) if mends(change)), 1)
+    return firsts
 
 
 def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:
