@@ -65,7 +65,7 @@ def with_rates(root: Node, rates: Mapping[str, float]) -> Node:
 
     def rated(node: Node, inputs: tuple[Node, ...]) -> Node:
         scan = node.operator
-        if not isinstance(scan, Scan) or "rate" in scan.options.given or not rates.get(scan.name):
+        if not isinstance(scan, Scan) or "rate" in dict(scan.options.given) or not rates.get(scan.name):
             return over(node, inputs)
         return over(node, inputs, replace(scan, options=scan.options.replace(rate=f"{rates[scan.name]:f}")))
 
