@@ -60,6 +60,19 @@ def test_what_is_safe_only_as_one_join_runs_as_one(query: str) -> None:
     assert optimized(written).schema == written.schema
 
 
+def test_a_bound_between_two_streams_is_an_edge_of_their_graph() -> None:
+    """No two can be joined first: each has an edge from one neighbour alone, that of a to b by time."""
+    streams = {"a": ("x INT, at TIMESTAMP, z INT", "z"), "b": ("x INT, t TIMESTAMP, y INT", "t prefix"),
+               "c": ("y INT, z INT", "y")}  # fmt: skip
+    query = "SELECT a.x, b.y, c.z FROM a, b, c WHERE a.x = b.x AND b.y = c.y AND c.z = a.z AND b.t {}"
+    bounded = plan(streams, query.format("BETWEEN at AND at + INTERVAL 5 MINUTES"))
+    assert not judged(bounded, follow=True).is_safe
+    assert joins(optimized(bounded)) == ["multiway_join"]
+    assert judged(optimized(bounded), follow=True).is_cleansed
+    from_below = optimized(plan(streams, query.format(">= at")))
+    assert not judged(from_below, follow=True).is_safe
+
+
 def test_of_what_is_safe_either_way_that_runs_which_keeps_less() -> None:
     """One key is known to all at once; along a path, tuples at its ends would wait for one stream after the other."""
     star = "SELECT s1.n, s2.n AS m FROM s1 JOIN s2 ON s1.k = s2.k JOIN s3 ON s3.k = s1.k"
