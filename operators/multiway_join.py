@@ -206,7 +206,7 @@ class MultiwayJoin(Operator):
         classes = {i: self._classes(i, schema) for i, schema in enumerate(state.inputs)}
         terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
         answers = {i: self.bounds.answers(i, self.graph, state) for i in closed}
-        seen = {i: self._shapes(i, closed[i], state) for i in closed}
+        seen = {i: self._shapes(i, said, state) for i, said in closed.items()}
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
             if steps and not (kept := self._kept(i, state)).is_empty:
@@ -221,11 +221,13 @@ class MultiwayJoin(Operator):
 
     def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:
         """The shapes of what an input has said: by the classes, and by the links of the bounds that it is asked in."""
-        keys = list(self.graph.keys(i))
+        numbers = list(self.graph.keys(i))
         if not self.bounds.bounded(i):
-            return shapes(closed, keys)
-        links = [len(self.graph.classes) + number for number in self.bounds.asked_of(i).values()]
-        return shapes(state.punctuations(f"bounded-{i}").set, [*keys, *links])
+            return shapes(closed, numbers)
+        numbers += (len(self.graph.classes) + number for number in self.bounds.asked_of(i).values())
+        said = state.punctuations(f"bounded-{i}").set
+        never = PunctuationSet(said.schema, self.bounds.never(i, self.graph, state))
+        return shapes(said, numbers) | shapes(never, numbers)
 
     def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
         """What newly holds for the classes of an input, and for what others bound of it."""

@@ -121,17 +121,20 @@ class ChainBounds:
         """All that an input has said in the terms in which it is asked, and what no tuple of it could match anyway."""
         if not self.bounded(input_):
             return list(closed_so_far(state, input_).set)
-        said = state.punctuations(f"bounded-{input_}").set
-        return [*said, *self._never(input_, said.schema, graph, state)]
+        return [*state.punctuations(f"bounded-{input_}").set, *self.never(input_, graph, state)]
 
-    def _never(
-        self, input_: int, schema: Schema, graph: PunctuationGraph, state: OperatorState
-    ) -> Iterator[Punctuation]:
+    def never(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> Iterator[Punctuation]:
+        """What no tuple of an input could match, of attributes whose domain is declared.
+
+        What lies beyond the values of a type hardly anybody asks for.
+        """
+        schema = state.punctuations(f"bounded-{input_}").set.schema
         known = closed_so_far(state, input_).set.schema
         for pair in self.pairs:
             if pair.asked == input_:
                 for at, ends in self._ends(pair, schema, graph, state).items():
-                    yield from beyond(ends, schema, known[at].domain)
+                    if (known[at].domain.low, known[at].domain.high) != (None, None):
+                        yield from beyond(ends, schema, known[at].domain)
 
     def _ends(
         self, pair: PairBounds, schema: Schema, graph: PunctuationGraph, state: OperatorState

@@ -135,7 +135,7 @@ def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:
 
     day, back = computed("day", "DATE", "CAST(at AS DATE)"), computed("back", "INT", "5 - minute")
     assert through(SID, day) == "day prefix; sid, day prefix"
-    assert through(SID, HOURLY) == ""
+    assert through(SID, HOURLY) == "sid, hour; hour", "sixty minutes close an hour"
     assert through(SID, back) == "sid, back; back"
     assert through(computed("late", "INT", "unix_date(date(at)) - year(at)"), SID) == ""
     tiled = parse_schemes("sid, minute 0..59 by 10", MINUTES)

@@ -55,6 +55,10 @@ DOMAINS = [
     Small(Domain("STRING"), ("b",), ("", "b", "c", None)),
 ]
 
+WHOLE = [Small(Domain("INT", nullable=nullable, low=0, high=2), (0, 1, 2), (0, 1, 2, None)[: 3 + nullable])
+         for nullable in (False, True)]  # fmt: skip
+"""Domains of which each value is there, so that they can be compared."""
+
 
 @st.composite
 def runs(draw: st.DrawFn, domains: Sequence[Small] = DOMAINS) -> Run:
@@ -119,7 +123,7 @@ def test_a_join_of_three_inputs_passes_propagates_and_keeps_what_the_invariants_
 @pytest.mark.parametrize("which", BOUNDED)
 def test_bounds_between_two_of_its_inputs_purge_as_equalities_do(spark: SparkSession, which: str) -> None:
     @settings(FEW, max_examples=2)
-    @given(runs(DOMAINS[:2]))
+    @given(runs(WHOLE))
     def holds(example: Run) -> None:
         run(spark, joining(*BOUNDED[which]), example)
 
