@@ -61,39 +61,54 @@ def emittable(
     frames = [whole.frame for log in kept if (whole := log.whole()) is not None]
     free: list[Punctuation] = []
     blocked: list[Punctuation] = []
-    for (places, lifespan), said in _by_places([*waiting, *given], cut, at_all=at_all).items():
-        free_here, blocked_here = _parted(said, places, frames, schema) if frames else (list(said), [])
-        free += (p.lasting(lifespan) for p in free_here)
-        blocked += (p.lasting(lifespan) for p in blocked_here)
+    for places, by_lifespan in _by_places([*waiting, *given], cut, at_all=at_all).items():
+        kept_points = _kept_points(by_lifespan.values(), places, frames, schema) if frames else None
+        for lifespan, said in by_lifespan.items():
+            if kept_points is None:
+                free += (p.lasting(lifespan) for p in said)
+                continue
+            free_here, blocked_here = _parted(said, places, kept_points, schema)
+            free += (p.lasting(lifespan) for p in free_here)
+            blocked += (p.lasting(lifespan) for p in blocked_here)
     waiting.replace(blocked)
     return free
 
 
 def _by_places(
     ps: Iterable[Punctuation], cut: tuple[int, ...], *, at_all: bool
-) -> dict[tuple[tuple[int, ...], Lifespan | None], PunctuationSet]:
+) -> dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]]:
     """The punctuations by the places at which they are cut, and by how long they hold."""
-    found: dict[tuple[tuple[int, ...], Lifespan | None], PunctuationSet] = {}
+    found: dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]] = {}
     for p in ps:
-        key = (not at_all and p.restricted) or cut, p.lifespan
-        found.setdefault(key, PunctuationSet(p.schema)).add(p.lasting(None))
+        alike = found.setdefault((not at_all and p.restricted) or cut, {})
+        alike.setdefault(p.lifespan, PunctuationSet(p.schema)).add(p.lasting(None))
     return found
 
 
-def _parted(
-    said: PunctuationSet, places: tuple[int, ...], frames: Sequence[DataFrame], schema: Schema
-) -> tuple[list[Punctuation], list[Punctuation]]:
-    """What goes out, and what waits."""
+def _kept_points(
+    said: Iterable[PunctuationSet], places: tuple[int, ...], frames: Sequence[DataFrame], schema: Schema
+) -> list[Point] | DataFrame:
+    """The points of the kept tuples that any of these matches; the frame of them where they are too many."""
+    every = [p for each in said for p in each]
     names = [schema[i].name for i in places]
-    found = [matching(frame, list(said)).select(*map(quoted, names)) for frame in frames]
+    found = [matching(frame, every).select(*map(quoted, names)) for frame in frames]
     whole = found[0]
     for part in found[1:]:
         whole = whole.unionAll(part)
     if not places:
-        return ([], list(said)) if whole.limit(1).count() else (list(said), [])
+        return [()] * whole.limit(1).count()
     points = _points(whole.dropDuplicates().limit(MOST + 1), places, schema)
-    if len(points) > MOST:
-        return _outside(said, places, whole, schema)
+    return points if len(points) <= MOST else whole
+
+
+def _parted(
+    said: PunctuationSet, places: tuple[int, ...], points: list[Point] | DataFrame, schema: Schema
+) -> tuple[list[Punctuation], list[Punctuation]]:
+    """What goes out, and what waits."""
+    if not isinstance(points, list):
+        return _outside(said, places, points, schema)
+    if not places:
+        return ([], list(said)) if points else (list(said), [])
     if len(places) == 1:
         return _without(said, places[0], ValueSet.of(schema[places[0]].domain, (value for (value,) in points)))
     inside = _by_punctuation(said, places, points)
@@ -101,7 +116,8 @@ def _parted(
     for p in said:
         box = {i: values(p.patterns[i], schema[i].domain) for i in places}
         free += (Punctuation.at(schema, part) for part in _cut(box, places, inside.get(p, ())))
-    return free, [Punctuation.at(schema, _constants(places, point)) for point in points]
+    held = {point for within in inside.values() for point in within}
+    return free, [Punctuation.at(schema, _constants(places, point)) for point in points if point in held]
 
 
 def _without(said: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Protocol
 
 from operators.state.passing_punctuations import Entry, IsOver, PassingPunctuations, recorded, restored
-from punct_ns.isolated import isolated
+from punct_ns.isolated import is_isolated, isolated
 from punct_ns.lifespan import Lifespan, shortest
 from punct_ns.pattern import List
 from punct_ns.punctuation import Punctuation
@@ -107,10 +107,18 @@ class HeldPunctuations:
 
     def end(self, is_over: IsOver) -> None:
         """Forgets what has ended."""
-        if self._passing is not None and self._passing.end(is_over):
+        if self._passing is None or not (ended := self._passing.end(is_over)):
+            return
+        if self.set.entries or not all(map(is_isolated, ended)):
             self.set = self._passing.whole()
-            if not self._passing:
-                self._passing = None
+        else:
+            gone = [p for p in ended if not self._passing.holds(p)]
+            self.set.forget(gone)
+            if any(map(self.set.covers, gone)):
+                # They were joined with others to one range.
+                self.set = self._passing.whole()
+        if not self._passing:
+            self._passing = None
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
         """How long it holds that nothing comes that p, which the set covers, matches; None for ever."""
@@ -133,12 +141,14 @@ class HeldPunctuations:
         """
         found = derived(self.lasting, new=[p for p in new if p.lifespan is None])
         if self._passing is not None and new:
-            for lifespan in dict.fromkeys(p.lifespan for p in new if p.lifespan is not None):
-                alone = [p.lasting(None) for p in new if p.lifespan == lifespan]
-                found += (p.lasting(lifespan) for p in derived(PunctuationSet(self.set.schema, alone), new=alone))
-            # Of what follows from values of several lifespans, which it came from is not looked for.
+            # Of what follows from values of several lifespans, which it came from is not looked for. It comes first:
+            # whatever is asked of values is asked of all of them at once.
             least = shortest(map(self.lifespan, self.set))
-            found += (p.lasting(least) for p in derived(self.set, new=[p.lasting(None) for p in new]))
+            jointly = [p.lasting(least) for p in derived(self.set, new=[p.lasting(None) for p in new])]
+            for lifespan, alike in _by_lifespan(new).items():
+                alone = derived(PunctuationSet(self.set.schema, alike), new=alike)
+                found += (p.lasting(lifespan) for p in alone)
+            found += jointly
         return found
 
     @property
@@ -165,6 +175,14 @@ class HeldPunctuations:
         """What this slice changed, or the whole set, in notation."""
         changes, self._changes, self._undoable = self._changes, [], {}
         return [*map(recorded, self.lasting), *map(recorded, self._passing or ())] if whole else changes
+
+
+def _by_lifespan(ps: Iterable[Punctuation]) -> dict[Lifespan, list[Punctuation]]:
+    found: dict[Lifespan, list[Punctuation]] = {}
+    for p in ps:
+        if p.lifespan is not None:
+            found.setdefault(p.lifespan, []).append(p.lasting(None))
+    return found
 
 
 def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:

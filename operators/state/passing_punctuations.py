@@ -3,7 +3,7 @@
 What is said of a set as a whole is said of everything in it that holds now; algebra needs no more. How long something
 holds that follows from the set is the lifespan of the longest-living ones from which it follows: those that end later
 are tried before those that end sooner. So what is derived has the shortest lifespan of all it came from, and something
-is absorbed only by what ends no sooner.
+is absorbed only by what ends no sooner. What is of constants alone is found by them (`operators.state.passing_points`).
 
 A lifespan ends as a slice begins, for a source and all operators at once, before anything of the slice is looked at:
 when its moment is not after the slice's recorded time, or its stream has closed its bound. From then on the key is
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from operators.state.passing_points import PassingPoints, Point, points_of, punctuation, together
 from punct_ns.lifespan import Lifespan, lives_as_long, shortest
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -37,13 +38,16 @@ class PassingPunctuations:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self.lasting = PunctuationSet(schema)
+        self._points = PassingPoints(schema)
         self._classes: dict[Lifespan, PunctuationSet] = {}
-        self._latest: list[Lifespan] = []
 
     def __bool__(self) -> bool:
-        return bool(self._classes)
+        return bool(self._classes or self._points)
 
     def __iter__(self) -> Iterator[Punctuation]:
+        for lifespan in self._points.lifespans:
+            for p in self._points.of(lifespan):
+                yield p.lasting(lifespan)
         for lifespan, closed in self._classes.items():
             for p in closed:
                 yield p.lasting(lifespan)
@@ -54,69 +58,142 @@ class PassingPunctuations:
         for p in punctuations:
             by_lifespan.setdefault(p.lifespan, []).append(p.lasting(None))
         new = self.lasting.add_all(by_lifespan.pop(None, ()))
-        self._latest = []
         for lifespan in sorted((each for each in by_lifespan if each is not None), key=_end, reverse=True):
-            longer = [closed for other, closed in self._classes.items() if lives_as_long(other, lifespan)]
-            said = [p for p in by_lifespan[lifespan] if not self._is_covered(p, longer)]
-            if said:
-                self._latest.append(lifespan)
-                closed = self._classes.setdefault(lifespan, PunctuationSet(self._schema))
-                new += [p.lasting(lifespan) for p in closed.add_all(said)]
+            new += (p.lasting(lifespan) for p in self._absorbed(by_lifespan[lifespan], lifespan))
         return new
+
+    def _absorbed(self, given: Sequence[Punctuation], lifespan: Lifespan) -> list[Punctuation]:
+        longer = [closed for other, closed in self._classes.items() if lives_as_long(other, lifespan)]
+        fresh: list[Point] = []
+        wide: list[Punctuation] = []
+        for p in given:
+            if p.is_empty or self.lasting.covers(p):
+                continue
+            points = points_of(p)
+            if points is None:
+                wide += () if self._is_covered(p, longer) else (p,)
+                continue
+            for point in points:
+                whole = p if len(points) == 1 else punctuation(point, self._schema)
+                if len(points) > 1 and self.lasting.covers(whole):
+                    continue
+                known = any(lives_as_long(other, lifespan) for other in self._points.covering(point))
+                if not known and not (longer and self._is_covered(whole, longer)) and self._points.add(point, lifespan):
+                    fresh.append(point)
+        said = together(fresh, self._schema)
+        if wide:
+            said += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
+        return said
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
         """How long it holds that nothing comes that p matches, which the set covers; None for ever."""
-        if not self._classes or self.lasting.covers(p):
+        if not self or self.lasting.covers(p):
             return None
-        for lifespan in self._latest:
-            if lifespan in self._classes and self._classes[lifespan].covers(p):
-                return lifespan
+        return shortest(part.lifespan for part in self._longest(p))
+
+    def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
+        """Parts of a punctuation, which are all of it, each with the longest lifespan for which it holds."""
+        points = points_of(p)
+        for each in [p] if points is None else points:
+            part = each if isinstance(each, Punctuation) else punctuation(each, self._schema)
+            known = [] if isinstance(each, Punctuation) else self._points.covering(each)
+            known = [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
+            if part is not p and self.lasting.covers(part):
+                yield part
+            elif known:
+                yield part.lasting(max(known, key=_end))
+            else:
+                yield part.lasting(self._by_several(part))
+
+    def _by_several(self, p: Punctuation) -> Lifespan | None:
+        """How long it is covered by punctuations of several lifespans together, those that end last before others."""
         near = PunctuationSet(self._schema, self.lasting.meets([p]))
         used: list[Lifespan] = []
-        for lifespan in sorted(self._classes, key=_end, reverse=True):
-            if met := self._classes[lifespan].meets([p]):
-                if self._classes[lifespan].covers(p):
-                    return lifespan
-                near.add_all(met)
-                used.append(lifespan)
-                if near.covers(p):
-                    break
-        return shortest(used or self._classes)
+        for lifespan, met in self._meeting(p):
+            near.add_all(met)
+            used.append(lifespan)
+            if near.covers(p):
+                return shortest(used)
+        return shortest(used or [*self._points.lifespans, *self._classes])
+
+    def _meeting(self, p: Punctuation) -> list[tuple[Lifespan, list[Punctuation]]]:
+        """What of a punctuation holds how long, those first that end last."""
+        of_points: dict[Lifespan, list[Punctuation]] = dict(self._points.meeting(p))
+        found = []
+        for lifespan in sorted({**of_points, **self._classes}, key=_end, reverse=True):
+            met = list(of_points.get(lifespan, ()))
+            if lifespan in self._classes:
+                met += self._classes[lifespan].meets([p])
+            if met:
+                found.append((lifespan, met))
+        return found
 
     def parted(self, p: Punctuation) -> list[Punctuation]:
         """Parts of a punctuation that the set covers, each for as long as it holds; the first ones longest."""
         if p.is_empty or self.lasting.covers(p):
             return [p]
+        points = points_of(p)
+        if points is None:
+            return self._parted(p)
+        parts: dict[Lifespan | None, list[Point]] = {}
+        found: list[Punctuation] = []
+        for point in points:
+            whole = p if len(points) == 1 else punctuation(point, self._schema)
+            if len(points) > 1 and self.lasting.covers(whole):
+                parts.setdefault(None, []).append(point)
+                continue
+            known = [
+                *self._points.covering(point),
+                *(lifespan for lifespan, closed in self._classes.items() if closed.covers(whole)),
+            ]
+            for lifespan in dict.fromkeys(known):
+                parts.setdefault(lifespan, []).append(point)
+            found += self._parted(whole) if not known else ()
+        for lasts, alike in parts.items():
+            found += (part.lasting(lasts) for part in together(alike, self._schema))
+        return found
+
+    def _parted(self, p: Punctuation) -> list[Punctuation]:
         parts = self.lasting.meets([p])
-        for lifespan in sorted(self._classes, key=_end, reverse=True):
-            parts += (met.lasting(lifespan) for met in self._classes[lifespan].meets([p]))
+        for lifespan, met in self._meeting(p):
+            parts += (part.lasting(lifespan) for part in met)
         if not PunctuationSet(self._schema, (part.lasting(None) for part in parts)).covers(p):
-            parts.append(p.lasting(self.lifespan(p)))
+            parts.append(p.lasting(self._by_several(p)))
         return parts
 
     def forget(self, gone: Sequence[Punctuation]) -> None:
         """Takes out isolated punctuations, and what they cover."""
         self.lasting.forget(gone)
+        self._points.forget(gone)
         for lifespan, closed in list(self._classes.items()):
             closed.forget(gone)
             if not closed:
                 del self._classes[lifespan]
 
-    def end(self, is_over: IsOver) -> bool:
-        """Forgets those that have ended; False where there are none."""
-        ended = [lifespan for lifespan in self._classes if is_over(lifespan)]
-        for lifespan in ended:
-            del self._classes[lifespan]
-        return bool(ended)
+    def end(self, is_over: IsOver) -> list[Punctuation]:
+        """Forgets what has ended, and gives it, but for what something else covers that does not end."""
+        ended = self._points.end(is_over)
+        for lifespan in [lifespan for lifespan in self._classes if is_over(lifespan)]:
+            ended += self._classes.pop(lifespan)
+        return ended
+
+    def holds(self, p: Punctuation) -> bool:
+        """Whether one punctuation, or those of one lifespan, cover it."""
+        points = points_of(p)
+        return (
+            self.lasting.covers(p)
+            or (points is not None and all(map(self._points.covering, points)))
+            or any(closed.covers(p) for closed in self._classes.values())
+        )
 
     def whole(self) -> PunctuationSet:
         """All that holds now."""
         whole = self.lasting.copy()
-        whole.add_all(p for closed in self._classes.values() for p in closed)
+        whole.add_all(p.lasting(None) for p in self)
         return whole
 
     def _is_covered(self, p: Punctuation, classes: Sequence[PunctuationSet]) -> bool:
-        if p.is_empty or self.lasting.covers(p) or any(closed.covers(p) for closed in classes):
+        if any(closed.covers(p) for closed in classes):
             return True
         parts = [met for closed in classes for met in closed.meets([p])]
         return len(parts) > 1 and PunctuationSet(self._schema, [*parts, *self.lasting.meets([p])]).covers(p)

@@ -81,6 +81,14 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = 10,
     in_flight: Annotated[int, typer.Option(help="Auctions that are open at once, about.")] = 100,
     active: Annotated[int, typer.Option(help="People, those who came last, who bid and sell.")] = 1000,
+    lifespan: Annotated[
+        str,
+        typer.Option(
+            help="What is said of an id holds so long after its auction has expired, or its person has retired (PT1H); "
+            "then the id is used again.",
+            metavar="DURATION",
+        ),
+    ] = "",
     rate: Annotated[float | None, typer.Option(help="Write live, so many events a second.", metavar="EVENTS")] = None,
 ) -> None:
     """An online auction: people, auctions, bids, in the manner of the NEXMark benchmark."""
@@ -98,6 +106,7 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
         heartbeat=heartbeat,
         in_flight=in_flight,
         active=active,
+        lifespan=lifespan,
     )
     for path in write_auctions(out, events, house, rate):
         typer.echo(path)

@@ -137,11 +137,11 @@ class Execution:
     def _slice(self, slice_id: int, ranges: Sequence[StagedRange], started: float) -> None:
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
-        self._states.begin(slice_id, now, self._inputs.has_closed)
+        self._states.begin(slice_id, now, self._inputs.closings())
         came = self._inputs.begin(slice_id, ranges)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
-            self._states.end(self._inputs.has_closed)
+            self._states.end(self._inputs.closings())
             parts.append(self._part(self._inputs.part(), [None] * len(self._sinks)))
         self._write_letters(slice_id, ranges)
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())

@@ -24,6 +24,7 @@ from operators.state.durable import make_directory, write_atomically
 from operators.state.operator_state import OperatorState
 from operators.state.parquet_files import parquet_files
 from operators.state.state_schema import StateSchema
+from punct_ns.domain import Cut
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
@@ -31,7 +32,13 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import POSITION, quoted
 from punct_ns.violations import MEND
 from sources.xml.grammar.closed_strings import closed_string_tuples
-from sources.xml.grammar.lifespans import begun_punctuations, has_closed, have_lifespans, judged
+from sources.xml.grammar.lifespans import (
+    begun_punctuations,
+    closed_below,
+    has_closed,
+    have_lifespans,
+    judged,
+)
 from sources.xml.grammar.partition_punctuations import of_own_values, said_of_partitions
 from sources.xml.grammar.restricted import also_restricted
 from sources.xml.grammar.violations import late_tuples, missing_attributes
@@ -166,9 +173,9 @@ class SourceInput:
         # One scan over all that the tasks have written down; to read it twice computes nothing twice.
         return Slice(Tuples(self._read(paths), tuples, computed=True), tuple(new))
 
-    def has_closed(self, bound: Bound) -> bool:
-        """Whether the source has said that nothing comes that is below a bound of it."""
-        return has_closed(self._said.set, bound)
+    def closed_below(self, attribute: str) -> Cut:
+        """Up to where the source has closed all values of an attribute, for ever."""
+        return closed_below(self._said.lasting, attribute)
 
     def hear(self, slice_: Slice, others: Sequence[SourceInput]) -> Slice:
         """The slice with what the other partitions have said in it of values that are theirs alone.
@@ -242,7 +249,7 @@ class SourceInput:
             piece.path,
             self._said.passing,
             piece.punctuations,
-            self._said.set,
+            self._said.lasting,
             self._begun,
             lambda lifespan, closed: lifespan.is_over(self._now, lambda bound: self._is_closed(bound, closed)),
             self._options,

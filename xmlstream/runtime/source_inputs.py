@@ -6,12 +6,13 @@ said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState
+from punct_ns.domain import Cut
 from punct_ns.lifespan import Bound
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.parser.findings import Findings
@@ -104,10 +105,19 @@ class SourceInputs:
         """What was noticed in the streams in this slice, by their names."""
         return {name: source.findings for name, source in self._by_name.items()}
 
-    def has_closed(self, bound: Bound) -> bool:
-        """Whether the stream of a bound has closed all below it."""
-        source = self._by_name.get(bound.stream)
-        return source is not None and source.has_closed(bound)
+    def closings(self) -> Callable[[Bound], bool]:
+        """Whether streams have closed what is below a bound, as they have now; of a stream that is gone, never."""
+        known: dict[tuple[str, str], Cut] = {}
+
+        def has_closed(bound: Bound) -> bool:
+            if bound.stream not in self._by_name:
+                return False
+            key = bound.stream, bound.attribute
+            if key not in known:
+                known[key] = self._by_name[bound.stream].closed_below(bound.attribute)
+            return bool(bound.cut <= known[key])
+
+        return has_closed
 
     def _heard(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
         for those in self._partitions.values():

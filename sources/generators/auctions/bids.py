@@ -8,7 +8,7 @@ import pyarrow as pa
 from sources.generators.auctions.house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
 from sources.generators.auctions.lots import hot_auction
 from sources.generators.auctions.people import someone
-from sources.generators.auctions.tuples import FIRST_ID, EventTuples, extra, prices, random_below, randomness
+from sources.generators.auctions.tuples import EventTuples, extra, prices, random_below, randomness
 from sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take
 
 HOT_BID_RATIO = 2
@@ -52,8 +52,8 @@ class Bidding:
             random.integers(len(HOT_CHANNELS), len(self._channels), len(at)),
         )
         values = {
-            "auction": numbers(auction + FIRST_ID),
-            "bidder": numbers(someone(self._house, random, last, place=1)),
+            "auction": self._house.auction_ids(auction),
+            "bidder": self._house.person_ids(someone(self._house, random, last, place=1)),
             "price": numbers(prices(random, len(at))),
             "channel": take(self._channels, through),
             "url": take(self._urls, through),

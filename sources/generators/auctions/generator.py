@@ -103,7 +103,8 @@ def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
     for go, happened in enumerate(house_events(house, events)):
         late, where = _lateness(house, go), _places(house, go)
         for document, (stream, tuples) in enumerate(zip(AUCTION_STREAMS, happened.all(), strict=True)):
-            texts = tuple_lines(house, stream, tuples)
+            lived = {"person": happened.retires, "auction": happened.expires}.get(stream.name, tuples.at)
+            texts = tuple_lines(house, stream, tuples, lived)
             event = tuples.number - happened.start
             at = tuples.at + late[event]
             if stream is not BID or house.bid_streams == 1:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
+import pyarrow as pa
+
+from punct_ns.duration import Duration
 from punct_ns.errors import UsageError
 from sources.generators.auctions.streams import Form, read_form
-from sources.generators.text_columns import Numbers
+from sources.generators.text_columns import Numbers, numbers
 
 Moments = TypeVar("Moments", int, Numbers)
 
@@ -19,6 +23,9 @@ AUCTIONS_PER_PERSON = 3
 
 START = 1_436_918_400_000
 """When the first event happens: 2015-07-15T00:00:00Z, as in Beam's edition of NEXMark; in milliseconds."""
+
+FIRST_ID = 1000
+"""The first person and the first auction, as in NEXMark."""
 
 TIMES = ("person.dateTime", "auction.dateTime", "bid.dateTime")
 
@@ -50,6 +57,8 @@ class House:
         heartbeat: Seconds from one heartbeat to the next.
         in_flight: About how many auctions are open at once; every so many there is one that draws half of the bids.
         active: How many people, those who came last, bid and sell; who is no longer one of them never will be.
+        lifespan: How long what is said of an id holds once its auction has expired, or its person has retired: a
+            duration of ISO 8601, of event time. After it the id is used again. Empty: for ever, and no id is.
         said: The names that `schemes` stands for.
 
     Raises:
@@ -65,6 +74,7 @@ class House:
     heartbeat: float = 10
     in_flight: int = 100
     active: int = 1000
+    lifespan: str = ""
     said: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +91,23 @@ class House:
                 raise UsageError(f"{number:g} {name}", hint=f"from {low:g} " + (f"to {high:g}" if high else "on"))
         read_form(self.form)
         object.__setattr__(self, "said", _said(self.schemes))
+        if self.lifespan:
+            self._require_ends()
+
+    def _require_ends(self) -> None:
+        try:
+            lasts = Duration.parse(self.lifespan)
+        except ValueError as error:
+            raise UsageError(
+                f"as a lifespan, {error}", hint="so long after its auction or person an id is new"
+            ) from None
+        if not timedelta() < lasts.after(_BEGIN) - _BEGIN <= timedelta(days=3660):
+            raise UsageError(f"a lifespan of {self.lifespan}", hint="longer than PT0S, and up to P10Y")
+        closed = {name for name in self.said if name not in TIMES}
+        for stream in sorted({name.partition(".")[0] for name in closed}):
+            if f"{stream}.dateTime" not in self.said:
+                what = f"a lifespan, and no heartbeats of {stream}, which tell when it ends"
+                raise UsageError(what, hint=f"{stream}.dateTime among the schemes")
 
     @property
     def delay(self) -> int:
@@ -91,10 +118,41 @@ class House:
         """When events happen, by their numbers from 0, in milliseconds: at equal distances, cut off to milliseconds."""
         return START + event * 1000 // self.pace
 
+    @property
+    def lasting(self) -> int:
+        """How long what is said of ids holds after their lives, in milliseconds."""
+        span = Duration.parse(self.lifespan).after(_BEGIN) - _BEGIN if self.lifespan else timedelta()
+        return span // timedelta(milliseconds=1)
+
+    def ends(self, lived: Numbers) -> Numbers:
+        """Until when what is said of ids holds, by when their lives are over: the heartbeat after their lifespan."""
+        apart = round(self.heartbeat * 1000)
+        return START + -(-(lived + self.delay + self.lasting - START) // apart) * apart
+
+    def auction_ids(self, auction: Numbers) -> pa.StringArray:
+        """The ids of auctions, by their numbers from 0."""
+        return self._ids(auction, 2 * self.in_flight * EVENTS_PER_PERSON // AUCTIONS_PER_PERSON, AUCTIONS_PER_PERSON)
+
+    def person_ids(self, person: Numbers) -> pa.StringArray:
+        """The ids of people, by their numbers from 0."""
+        return self._ids(person, self.active * EVENTS_PER_PERSON, 1)
+
+    def _ids(self, number: Numbers, life: int, of_fifty: int) -> pa.StringArray:
+        """With a lifespan, those who live for so many events share ids: the next begins a lifespan after the end."""
+        if not self.lifespan:
+            return numbers(FIRST_ID + number)
+        apart = round(self.heartbeat * 1000)
+        span = life * 1000 // self.pace + 2 * (self.delay + self.lasting + apart)
+        events = span * self.pace // 1000 + 3 * EVENTS_PER_PERSON
+        return numbers(FIRST_ID + number % -(-events * of_fifty // EVENTS_PER_PERSON))
+
     def promised(self, stream: str) -> str:
         """What the documents of a stream promise to punctuate, as an option of `CREATE TABLE`."""
         names = [name.partition(".")[2] for name in SCHEMES if name in self.said and name.startswith(f"{stream}.")]
         return "; ".join(f"{name} prefix" if name == "dateTime" else name for name in names)
+
+
+_BEGIN = datetime.fromtimestamp(START / 1000, UTC)
 
 
 def _said(schemes: str) -> frozenset[str]:

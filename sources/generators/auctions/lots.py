@@ -9,7 +9,7 @@ import pyarrow.compute
 
 from sources.generators.auctions.house import AUCTIONS_PER_PERSON, EVENTS_PER_PERSON, House
 from sources.generators.auctions.people import someone
-from sources.generators.auctions.tuples import FIRST_ID, EventTuples, extra, prices, random_below, randomness
+from sources.generators.auctions.tuples import EventTuples, extra, prices, random_below, randomness
 from sources.generators.text_columns import Numbers, moments, numbers, words
 
 pc: Any = pyarrow.compute
@@ -38,14 +38,14 @@ def lots(house: House, go: int, person: Numbers) -> tuple[EventTuples, Numbers]:
     initial = prices(random, len(auction))
     size = 48 + pc.binary_length(name).to_numpy() + pc.binary_length(description).to_numpy()
     values = {
-        "id": numbers(auction + FIRST_ID),
+        "id": house.auction_ids(auction),
         "itemName": name,
         "description": description,
         "initialBid": numbers(initial),
         "reserve": numbers(initial + prices(random, len(auction))),
         "dateTime": moments(at),
         "expires": moments(expires),
-        "seller": numbers(someone(house, random, last, place=0)),
+        "seller": house.person_ids(someone(house, random, last, place=0)),
         "category": numbers(FIRST_CATEGORY + random.integers(0, CATEGORIES, len(auction))),
         "extra": extra(random, size.astype(np.int64), AUCTION_BYTES),
     }

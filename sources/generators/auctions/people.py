@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from sources.generators.auctions.house import EVENTS_PER_PERSON, House
-from sources.generators.auctions.tuples import FIRST_ID, EventTuples, extra, random_below, randomness
+from sources.generators.auctions.tuples import EventTuples, extra, random_below, randomness
 from sources.generators.text_columns import Numbers, concatenated, letters, moments, numbers, take
 
 pc: Any = pyarrow.compute
@@ -41,7 +41,7 @@ def people(house: House, go: int, person: Numbers) -> EventTuples:
     card = concatenated(digits[0], " ", digits[1], " ", digits[2], " ", digits[3])
     place = random.integers(0, len(_CITIES), count)
     values = {
-        "id": numbers(person + FIRST_ID),
+        "id": house.person_ids(person),
         "name": name,
         "emailAddress": email,
         "creditCard": card,
@@ -56,11 +56,11 @@ def people(house: House, go: int, person: Numbers) -> EventTuples:
 
 
 def someone(house: House, random: np.random.Generator, last: Numbers, place: int) -> Numbers:
-    """The ids of people who do something when `last` came last; the hot one has this place among those he is of."""
+    """The numbers of people who do something when `last` came last; the hot one has this place among those he is of."""
     among = min(HOT_PEOPLE, house.active)
     hot = np.minimum(last // among * among + place, last)
     cold = last - random_below(random, np.minimum(last + 1, house.active))
-    return np.where(random.integers(0, HOT_PERSON_RATIO, len(last)) > 0, hot, cold) + FIRST_ID
+    return np.where(random.integers(0, HOT_PERSON_RATIO, len(last)) > 0, hot, cold)
 
 
 def retirement(house: House, person: Numbers) -> Numbers:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sources.generators.auctions.events import HouseEvents
 from sources.generators.auctions.house import START, TIMES, House
-from sources.generators.auctions.streams import AUCTION_STREAMS, SLOT, Stream
+from sources.generators.auctions.streams import AUCTION_STREAMS, END, SLOT, Stream
 from sources.generators.auctions.tuples import EventTuples
 from sources.generators.text_columns import Numbers, concatenated, fill, moments
 
@@ -40,27 +40,46 @@ def house_punctuations(house: House, happened: HouseEvents) -> Iterator[StreamPu
         ("auction.seller", happened.retires, person),
     ):
         if name in house.said:
-            yield _said(house, name, at, patterns)
+            yield _said(house, name, at, patterns, house.ends(at) if house.lifespan else None)
     heartbeats = _heartbeats(house, happened)
     for name in TIMES:
         if name in house.said:
             yield _said(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
 
 
-def tuple_lines(house: House, stream: Stream, tuples: EventTuples) -> pa.StringArray:
-    """Tuples as lines, and with each the punctuation of its id, where ids are unique and that is to be said."""
+def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Numbers) -> pa.StringArray:
+    """Tuples as lines, and with each the punctuation of its id, where ids are unique and that is to be said.
+
+    Args:
+        house: The auction house.
+        stream: The stream.
+        tuples: Its tuples.
+        lived: When the lives are over of what the ids are of, in milliseconds.
+    """
     elements = fill(stream.element(house.form), tuples.values)
     if f"{stream.name}.id" not in house.said:
         return concatenated(elements, "\n")
-    before, _, after = stream.punctuation(house.form, "id").partition(SLOT)
-    return concatenated(elements, f"\n{before}", tuples.values["id"], f"{after}\n")
+    said = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
+    return concatenated(elements, "\n", said)
 
 
-def _said(house: House, name: str, at: Numbers, patterns: pa.StringArray) -> StreamPunctuations:
+def _said(
+    house: House, name: str, at: Numbers, patterns: pa.StringArray, ends: Numbers | None = None
+) -> StreamPunctuations:
     stream_name, _, attribute = name.partition(".")
     stream = _STREAMS[stream_name]
-    before, _, after = stream.punctuation(house.form, attribute).partition(SLOT)
-    return StreamPunctuations(stream, at + house.delay, concatenated(before, patterns, f"{after}\n"))
+    return StreamPunctuations(stream, at + house.delay, _elements(house, stream, attribute, patterns, ends))
+
+
+def _elements(
+    house: House, stream: Stream, attribute: str, patterns: pa.StringArray, ends: Numbers | None
+) -> pa.StringArray:
+    """Punctuations as lines, with the moments at which they end, if they do."""
+    head, _, after = stream.punctuation(house.form, attribute, ends=ends is not None).partition(SLOT)
+    if ends is None:
+        return concatenated(head, patterns, f"{after}\n")
+    before, _, between = head.partition(END)
+    return concatenated(before, moments(ends), between, patterns, f"{after}\n")
 
 
 def _heartbeats(house: House, happened: HouseEvents) -> Numbers:

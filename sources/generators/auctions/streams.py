@@ -23,6 +23,9 @@ Form = Literal["flat", "nested"]
 SLOT = "\ue000"
 """Stands for the pattern in the text of a punctuation's element."""
 
+END = "\ue001"
+"""Stands for the moment at which it ends, which is before the pattern."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -58,11 +61,14 @@ class Stream:
         """The paths to the leaves of attributes that are not child elements of their own name."""
         return dict(self.nested_paths) if form == "nested" else {}
 
-    def punctuation(self, form: Form, attribute: str) -> str:
-        """The element of a punctuation that restricts one attribute, with `SLOT` where the pattern goes."""
+    def punctuation(self, form: Form, attribute: str, *, ends: bool = False) -> str:
+        """The element of a punctuation that restricts one attribute, with `SLOT` where the pattern goes.
+
+        If it ends, by the time of the tuples, it has `END` where it says when.
+        """
         path = self.paths(form).get(attribute, attribute)
         p = Punctuation(Schema.parse(f"{attribute} STRING"), (Constant(SLOT),))
-        return write_element(p, self.name, paths=[path])
+        return write_element(p, self.name, paths=[path], lifespan=f"dateTime < {END}" if ends else None)
 
     def ends(self) -> tuple[str, str]:
         """What a document begins and ends with."""

@@ -10,9 +10,6 @@ import pyarrow as pa
 
 from sources.generators.text_columns import Numbers, letters
 
-FIRST_ID = 1000
-"""The first person and the first auction, as in NEXMark."""
-
 
 @dataclass(frozen=True, slots=True)
 class EventTuples:

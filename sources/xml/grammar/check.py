@@ -59,10 +59,14 @@ def _first_violation(reading: Reading, options: SourceOptions) -> Offence | None
         # A punctuation that is covered already cannot be the first to match anything.
         told += [(at, p) for at, p in new if p.lifespan is None and closed.add(p)]
         passing.add(new)
-        for row in violating_rows(tuples, [*told, *passing.told], options.schema):
-            found = _violation(tuples.slice(row, 1), [*told, *passing.told], options, window, passing)
+        first = 0
+        while len(rows := violating_rows(tuples.slice(first), [*told, *passing.told], options.schema)):
+            first += int(rows[0])
+            found = _violation(tuples.slice(first, 1), [*told, *passing.told], options, window, passing)
             if found is not None:
                 return found
+            # A key's next life begins: what has ended by now matches nothing that follows.
+            passing.forget(before=int(tuples[POSITION][first].as_py()))
         passing.forget()
     return None
 
@@ -78,22 +82,26 @@ class _Passing:
     def add(self, said: Sequence[tuple[int, Punctuation]]) -> None:
         """A window's punctuations."""
         self.told += [(at, p) for at, p in said if p.lifespan is not None]
+        closing = [(at, p) for at, p in said if p.lifespan is None]
         if self.told:
-            self._closing += said
+            self._closing += closing
         else:
-            self._closed.add_all(p for _, p in said)
+            self._closed.add_all(p for _, p in closing)
 
     def holds(self, p: Punctuation, position: int) -> bool:
         """Whether it has not ended before a position; positions are asked for in their order."""
         while self._closing and self._closing[0][0] < position:
-            self._closed.add(self._closing.popleft()[1].lasting(None))
+            self._closed.add(self._closing.popleft()[1])
         return p.lifespan is None or not any(has_closed(self._closed, bound) for bound in p.lifespan.bounds)
 
-    def forget(self) -> None:
-        """A window is done: what has ended is forgotten."""
-        self._closed.add_all(p.lasting(None) for _, p in self._closing)
-        self._closing.clear()
-        self.told = [(at, p) for at, p in self.told if self.holds(p, 0)]
+    def forget(self, before: int | None = None) -> None:
+        """What has ended is forgotten: before a position, or as a window is done."""
+        if before is None:
+            self._closed.add_all(p for _, p in self._closing)
+            self._closing.clear()
+        self.told = [
+            (at, p) for at, p in self.told if (before is not None and at > before) or self.holds(p, before or 0)
+        ]
 
 
 def _windows(reading: Reading) -> Iterator[list[Parsed]]:

@@ -18,17 +18,19 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from punct_ns.domain import Domain
+from punct_ns.domain import Cut
 from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import LIFESPAN, POSITION
-from punct_ns.value_set import ValueSet
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
 from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, late_rows
 from sources.xml.options.source import SourceOptions
 
 pc: Any = pyarrow.compute
+
+_MANY = 64
+"""Punctuations of one lifespan from which on it is worth while to coalesce them columnwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +64,32 @@ def begun_punctuations(
     """What the punctuations of a piece close, by few of them, each with what its lifespan becomes as it begins."""
     found = coalesced_punctuations(without_lifespans(said), options.schema)
     if have_lifespans(said):
-        texts = pc.cast(said[LIFESPAN], pa.string())
-        for text in pc.drop_null(texts.unique()).to_pylist():
-            lifespan = begun(Lifespan.read(text, options.schema))
-            alike = said.filter(pc.fill_null(pc.equal(texts, text), False))
-            found += (p.lasting(lifespan) for p in coalesced_punctuations(alike, options.schema))
+        texts = pc.cast(said[LIFESPAN], pa.string()).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(pc.is_valid(said[LIFESPAN]).to_numpy())
+        different, which, times = np.unique(texts[rows].astype(str), return_inverse=True, return_counts=True)
+        lifespans = [begun(Lifespan.read(text, options.schema)) for text in different.tolist()]
+        for number in np.flatnonzero(times >= _MANY).tolist():
+            alike = said.take(pa.array(rows[which == number]))
+            found += (p.lasting(lifespans[number]) for p in coalesced_punctuations(alike, options.schema))
+        few = times[which] < _MANY
+        each_one = punctuations_at(said, rows[few], options.schema)
+        found += (p.lasting(lifespans[n]) for n, (_, p) in zip(which[few].tolist(), each_one, strict=True))
     return found
+
+
+def closed_below(said: PunctuationSet, attribute: str) -> Cut:
+    """Up to where all values of an attribute are closed, whatever the others are; its first value where none is."""
+    i = said.schema.index(attribute)
+    domain = said.schema[i].domain
+    if said.is_all:
+        return domain.top
+    first = next(said.singles[i].value_set().intervals(), None) if i in said.singles else None
+    return first[1] if first is not None and first[0] <= domain.bottom else domain.bottom
 
 
 def has_closed(said: PunctuationSet, bound: Bound) -> bool:
     """Whether all is closed that is below a bound of an attribute."""
-    i = said.schema.index(bound.attribute)
-    domain: Domain = said.schema[i].domain
-    below = ValueSet.of_intervals(domain, [(domain.bottom, bound.cut)] if domain.bottom < bound.cut else [])
-    return said.is_all or below.is_empty or (i in said.singles and said.singles[i].covers(below))
+    return bool(bound.cut <= closed_below(said, bound.attribute))
 
 
 def judged(
@@ -93,7 +107,7 @@ def judged(
         path: A staged Parquet file, with the attributes that they restrict.
         before: Those said before it.
         said: The punctuations among its tuples.
-        closed: All that was said before it; it grows apart.
+        closed: All that was said before it, for ever; it grows apart.
         begun: What a lifespan becomes as it begins.
         is_over: Whether a lifespan has ended, for a source that has closed so much.
         options: Of the source.
@@ -125,8 +139,8 @@ def judged(
 
 
 def _closing(said: pa.Table | None, options: SourceOptions) -> Iterator[tuple[int, Punctuation]]:
-    """The punctuations of a piece, in their order, with their positions."""
-    if said is None:
+    """The punctuations of a piece that hold for ever, in their order, with their positions."""
+    if (said := without_lifespans(said)) is None:
         return
     at = said[POSITION].to_numpy()
     for row, p in punctuations_at(said, np.arange(said.num_rows), options.schema):
