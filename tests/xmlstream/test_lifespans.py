@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,12 @@ from hypothesis import settings
 from lxml import etree
 
 import xmlstream as xs
-from punct_ns.errors import UngrammaticalStream
+from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from tests.xmlstream.killed_run import POINTS, deadly
+from xmlstream.runtime.findings import of_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,48 @@ def test_check_knows_when_lifespans_end(tmp_path: Path) -> None:
     assert (found.tuple, str(found.punctuation)) == (("k0", 15), "<k0, *> while t < 15")
 
 
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        (
+            '<r><id>a</id><t>1</t></r><p:r p:lifespan="t &lt; 5"><id>a</id></p:r>',
+            ["1 punctuation holds until t is closed up to a bound, and no punctuation closes t by itself: none of them "
+             "ends"],
+        ),
+        (
+            '<r><id>a</id><t>7</t></r><p:r><t>(,7)</t></p:r><p:r p:lifespan="t &lt; 7"><id>a</id></p:r>'
+            '<r><id>a</id><t>8</t></r>',
+            ["1 punctuation had ended before it came: t was closed up to the bound; what comes next of the same keys "
+             "is of a new life"],
+        ),
+        ('<r><id>a</id><t>7</t></r><p:r p:lifespan="t &lt; 8"><id>a</id></p:r><p:r><t>(,9)</t></p:r>', []),
+        ('<r><id>a</id><t>7</t></r><p:r p:lifespan="PT1H"><id>a</id></p:r><p:r><t>(,9)</t></p:r>', []),
+    ],
+)  # fmt: skip
+def test_what_will_never_end_or_had_ended_before_is_noticed(tmp_path: Path, items: str, told: list[str]) -> None:
+    path = tmp_path / "in.xml"
+    path.write_text(f'<rs xmlns:p="{PUNCT_NS}">{items}</rs>')
+    source = SourceOptions.parse({"path": str(path), **DECLARED, "schemes": "id"})
+    found = of_source("in", check_grammar(source).findings, source)
+    assert [one.what for one in found if one.kind in ("endless", "ended")] == told
+
+
+@pytest.mark.parametrize(
+    ("lifespan", "words"),
+    [
+        ("an hour", "'an hour' is no duration of ISO 8601, such as PT1H"),
+        ("t &gt; 5", "'t > 5' is no bound, such as"),
+        ("u &lt; 5", "u"),
+        ("t &lt; noon", "noon"),
+    ],
+)
+def test_a_lifespan_that_cannot_be_read_is_malformed_in_words(tmp_path: Path, lifespan: str, words: str) -> None:
+    path = tmp_path / "in.xml"
+    path.write_text(f'<rs xmlns:p="{PUNCT_NS}"><p:r p:lifespan="{lifespan}"><id>a</id></p:r></rs>')
+    with pytest.raises(MalformedInput, match=words):
+        check_grammar(SourceOptions.parse({"path": str(path), **DECLARED, "mode": "FAILFAST"}))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("slice_", ["10m", "700", "200"])
 def test_each_life_is_a_group_of_its_own_however_the_stream_is_cut(
@@ -98,17 +140,41 @@ def test_what_goes_out_is_read_again_with_its_lifespans(spark: SparkSession, tmp
     assert 'punct:lifespan="PT0S"' in next(iter((tmp_path / "counts").glob("slice-*.xml"))).read_text()
 
 
+def joined(spark: SparkSession, path: Path, **options: str) -> xs.Query:
+    left, right = (xs.read(spark, str(path), **DECLARED, **options, name=name) for name in ("left_", "right_"))
+    other = right.with_column_renamed("id", "key").with_column_renamed("t", "u")
+    return left.join(other, "id = key").select("id", "t", "u")
+
+
 @pytest.mark.spark
-def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tmp_path: Path) -> None:
-    count = 200 if LONG else 12
-    path, metrics = write(tmp_path / "in.xml", count), tmp_path / "metrics.jsonl"
-    counted(spark, path, maxBytesPerSlice="600").run(tmp_path / "out", metrics=metrics)
-    assert rows(tmp_path / "out") == lives(count)
-    reports: list[dict[str, Any]] = [json.loads(line) for line in metrics.read_text().splitlines()]
-    held = [sum(o["punctuations_held"] + o["kept"] for o in report["operators"]) for report in reports]
+@pytest.mark.parametrize("kind", ["group by", "join"])
+def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Neither sets of operators and sources, nor kept tuples, nor files of the checkpoint, nor commits."""
+    count = 200 if LONG else 10
+    path, checkpoint = write(tmp_path / "in.xml", count), tmp_path / "state"
+    held: list[int] = []
+    files: list[int] = []
+    commits: list[int] = []
+
+    def look(report: dict[str, Any]) -> None:
+        held.append(sum(o["punctuations_held"] + o["kept"] for o in report["operators"]))
+        files.append(sum(file.is_file() for file in (checkpoint / "state").rglob("*")))
+        commits.append(max(file.stat().st_size for file in (checkpoint / "commits").glob("*.json")))
+
+    asked = (counted if kind == "group by" else joined)(spark, path, maxBytesPerSlice="700")
+    asked.run(tmp_path / "out", checkpoint, on_slice=look)
+    found = rows(tmp_path / "out")
+    if kind == "group by":
+        assert found == lives(count)
+    else:
+        # Of each life two tuples with two, and none of one life with any of another.
+        assert found == sorted((id_, since, since) for id_, _, since in lives(count) for _ in range(4))
     assert len(held) >= count // 3
+    half = len(held) // 2
     # However many lives there were before: what is open, and what is closed of one life.
-    assert max(held) <= 3 * KEYS, held
+    assert max(held) <= (3 if kind == "group by" else 12) * KEYS, held
+    assert max(files[half:]) <= max(files[:half]) + 4, files
+    assert max(commits[half:]) <= 1.5 * max(commits[:half]), commits
 
 
 class Crash(Exception):

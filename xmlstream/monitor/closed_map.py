@@ -99,7 +99,10 @@ class ClosedMap:
                     domain = known.schema.attribute(attribute).domain
                     value = domain.read(text)
                     missing = Punctuation.of(known.schema, {attribute: Constant(value)})
-                    found.append({"input": name, "closed": known.covers(missing), "missing": str(missing)})
+                    closed = known.covers(missing)
+                    lifespan = self._held[name].lifespan(missing) if closed else None
+                    holds = None if lifespan is None else str(lifespan)
+                    found.append({"input": name, "closed": closed, "missing": str(missing), "holds": holds})
         return found
 
     def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:

@@ -226,6 +226,17 @@ def _punctuations(found: Findings, options: SourceOptions) -> _Said:
     if found.stray and not found.is_nothing:
         there = _list(map(local_tag, found.stray))
         yield "stray", f"punctuations are called {there}, and tuples {options.row_tag}: they say nothing"
+    for attribute, count in sorted(found.bounds.items()):
+        if not {str(Term(attribute, kind)) for kind in ("each", "prefix")} & found.said.keys():
+            holds = "holds" if count == 1 else "hold"
+            what = f"{counted(count, 'punctuation')} {holds} until {attribute} is closed up to a bound"
+            yield "endless", f"{what}, and no punctuation closes {attribute} by itself: none of them ends", attribute
+    for attribute, count in sorted(found.ended.items()):
+        what = f"{counted(count, 'punctuation')} had ended before {'it' if count == 1 else 'they'} came"
+        yield (
+            "ended",
+            f"{what}: {attribute} was closed up to the bound; what comes next of the same keys is of a new life",
+        )
     if not found.tuples:
         return
     given = dict(options.given).get("punctuationNamespace")

@@ -35,9 +35,11 @@ from sources.xml.grammar.closed_strings import closed_string_tuples
 from sources.xml.grammar.lifespans import (
     begun_punctuations,
     closed_below,
+    counted_lifespans,
     has_closed,
     have_lifespans,
     judged,
+    noticed_bounds,
 )
 from sources.xml.grammar.partition_punctuations import of_own_values, said_of_partitions
 from sources.xml.grammar.restricted import also_restricted
@@ -155,6 +157,8 @@ class SourceInput:
                 paths.append(str(piece.path))
             if piece.punctuations is not None:
                 said = begun_punctuations(piece.punctuations, self._begun, self._options)
+                if lifespans := counted_lifespans(piece.punctuations, self._options):
+                    self._noticed += noticed_bounds(lifespans, self._said.lasting)
                 new += self._said.absorb(said)
                 self._note_restricted(also_restricted(piece.punctuations, self._restricted))
                 if keys := self._options.partitioned_by:

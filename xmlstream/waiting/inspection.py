@@ -148,7 +148,9 @@ class _Inspection:
         elif isinstance(operator, Scan):
             promised = tuple(str(s) for s in operator.options.schemes if helps([s], lack.wanted))
         source = self._names[lack.node]
-        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), said, promised, rule)
+        lifespan = None if missing else self._sayings[lack.node].lifespan(lack.wanted)
+        holds = None if lifespan is None else str(lifespan)
+        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), said, promised, rule, holds)
 
     def _asked(self, key: Mapping[str, str]) -> Asked:
         called = ", ".join(f"{name}={value}" for name, value in key.items())

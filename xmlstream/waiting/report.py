@@ -19,6 +19,7 @@ class Need:
         said: When it was, where it was.
         promised: The source's schemes by which it would be said; none if it promises nothing of the kind.
         rule: What is known of the source, where a rule says it.
+        holds: How long what was said holds, in notation (`until …`, `while …`); None for ever.
     """
 
     source: str
@@ -27,6 +28,7 @@ class Need:
     said: SliceTime | None
     promised: tuple[str, ...]
     rule: str | None = None
+    holds: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -37,6 +39,7 @@ class Need:
             "said": self.said and self.said.json(),
             "promised": list(self.promised),
             "rule": self.rule,
+            "holds": self.holds,
         }
 
 

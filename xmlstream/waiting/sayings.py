@@ -8,8 +8,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from operators.state.held_punctuations import said_anew
+from operators.state.held_punctuations import HeldPunctuations, said_anew
 from operators.state.passing_punctuations import Entry
+from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
@@ -47,6 +48,7 @@ class Sayings:
         every = (p for _, entries in self._added for p in said_anew(entries, schema))
         self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
         self._now = self._added[-1][0].time
+        self._held: HeldPunctuations | None = None
 
     def whole(self) -> PunctuationSet:
         """All that it has said."""
@@ -63,6 +65,14 @@ class Sayings:
             if not open_:
                 break
         return found
+
+    def lifespan(self, p: Punctuation) -> Lifespan | None:
+        """How long what covers a punctuation holds; None for ever."""
+        if self._held is None:
+            self._held = HeldPunctuations(self._schema)
+            self._held.absorb(p for _, entries in self._added for p in said_anew(entries, self._schema))
+            self._held.end(partial(Lifespan.is_over, now=self._now, has_closed=partial(has_closed, self._lasting)))
+        return self._held.lifespan(p)
 
     def last(self) -> SliceTime | None:
         """When it said something new the last time."""

@@ -54,7 +54,7 @@ def _needs(needs: Sequence[Need], now: datetime) -> str:
     missing = [need for need in needs if need.missing]
     said = [need for need in needs if not need.missing]
     parts = [_missing(need) for need in missing]
-    parts += [f"{need.source} said it{_ago(need.said, now)}" for need in said[:3]]
+    parts += [f"{need.source} said it{_ago(need.said, now)}{_holding(need)}" for need in said[:3]]
     if not missing:
         return f"lacks nothing that is known: {'; '.join(parts) or 'no input is left'}"
     return f"waits for {'; '.join(parts)}"
@@ -86,6 +86,11 @@ def _final(since: SliceTime | None, now: datetime) -> str:
 def _when(at: SliceTime, now: datetime) -> str:
     before = " or before" if at.or_before else ""
     return f"slice {at.slice}{before}, {_span(now - at.time)} ago"
+
+
+def _holding(need: Need) -> str:
+    """How long it holds, where that is not for ever; behind it the keys are new."""
+    return f", {need.holds}" if need.holds else ""
 
 
 def _ago(at: SliceTime | None, now: datetime) -> str:

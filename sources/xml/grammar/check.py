@@ -14,7 +14,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import LIFESPAN, POSITION
 from punct_ns.xml_form import punctuation_from_texts
-from sources.xml.grammar.lifespans import has_closed
+from sources.xml.grammar.lifespans import has_closed, noticed_bounds
 from sources.xml.grammar.violations import violating_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings import Findings
@@ -47,11 +47,12 @@ def check_grammar(options: SourceOptions) -> GrammarFindings:
         InputError: There is no such source.
     """
     reading = Reading(options)
-    return GrammarFindings(_first_violation(reading, options), reading.findings())
+    passing = _Passing(options)
+    return GrammarFindings(_first_violation(reading, options, passing), reading.findings() + passing.noticed)
 
 
-def _first_violation(reading: Reading, options: SourceOptions) -> Offence | None:
-    closed, passing = PunctuationSet(options.schema), _Passing(options)
+def _first_violation(reading: Reading, options: SourceOptions, passing: _Passing) -> Offence | None:
+    closed = PunctuationSet(options.schema)
     told: list[tuple[int, Punctuation]] = []
     for window in _windows(reading):
         tuples = pa.Table.from_batches([parsed.tuples for parsed in window])
@@ -78,9 +79,16 @@ class _Passing:
         self.told: list[tuple[int, Punctuation]] = []
         self._closed = PunctuationSet(options.schema)
         self._closing: deque[tuple[int, Punctuation]] = deque()
+        self._before = PunctuationSet(options.schema)
+        self.noticed = Findings()
 
     def add(self, said: Sequence[tuple[int, Punctuation]]) -> None:
         """A window's punctuations."""
+        for _, p in said:
+            if p.lifespan is None:
+                self._before.add(p)
+            else:
+                self.noticed += noticed_bounds([(p.lifespan, 1)], self._before)
         self.told += [(at, p) for at, p in said if p.lifespan is not None]
         closing = [(at, p) for at, p in said if p.lifespan is None]
         if self.told:

@@ -8,7 +8,8 @@ it, by what the source has closed up to there, the slice is parted in front of i
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from punct_ns.slices import LIFESPAN, POSITION
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
 from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, late_rows
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.findings import Findings
 
 pc: Any = pyarrow.compute
 
@@ -90,6 +92,30 @@ def closed_below(said: PunctuationSet, attribute: str) -> Cut:
 def has_closed(said: PunctuationSet, bound: Bound) -> bool:
     """Whether all is closed that is below a bound of an attribute."""
     return bool(bound.cut <= closed_below(said, bound.attribute))
+
+
+def noticed_bounds(lifespans: Iterable[tuple[Lifespan, int]], closed: PunctuationSet) -> Findings:
+    """How many punctuations hold until a bound is closed, of which attribute, and how many of them had ended before.
+
+    Args:
+        lifespans: Those of punctuations, with how many have them.
+        closed: What the stream had said before, for ever.
+    """
+    bounds, ended = Counter[str](), Counter[str]()
+    for lifespan, count in lifespans:
+        for bound in {bound.attribute: bound for bound in lifespan.bounds}.values():
+            bounds[bound.attribute] += count
+            if has_closed(closed, bound):
+                ended[bound.attribute] += count
+    return Findings(bounds=bounds, ended=ended)
+
+
+def counted_lifespans(said: pa.Table, options: SourceOptions) -> list[tuple[Lifespan, int]]:
+    """The lifespans of a piece's punctuations, with how many have them."""
+    if not have_lifespans(said):
+        return []
+    counts = pc.value_counts(pc.drop_null(pc.cast(said[LIFESPAN], pa.string()))).to_pylist()
+    return [(Lifespan.read(each["values"], options.schema), each["counts"]) for each in counts]
 
 
 def judged(

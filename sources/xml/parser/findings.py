@@ -35,6 +35,8 @@ class Findings:
         stray: Names of punctuations that are called otherwise than the tuples.
         said: How many punctuations restrict which attributes, written as a scheme: `hour`, `ts prefix`.
         void: How many punctuations say nothing because of which leaf that the schema does not declare.
+        bounds: How many punctuations hold until the stream has closed a bound of which attribute.
+        ended: Of those, how many came when it had closed it.
         aside: How many items were set aside, and of which kind they were.
     """
 
@@ -48,6 +50,8 @@ class Findings:
     stray: NameSet = frozenset()
     said: Mapping[str, int] = field(default_factory=Counter)
     void: Mapping[str, int] = field(default_factory=Counter)
+    bounds: Mapping[str, int] = field(default_factory=Counter)
+    ended: Mapping[str, int] = field(default_factory=Counter)
     aside: Mapping[str, int] = field(default_factory=Counter)
 
     def __add__(self, other: Findings) -> Findings:

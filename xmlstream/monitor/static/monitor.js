@@ -302,8 +302,8 @@
     const held = Object.entries(said.result?.held ?? {}).map(([name, n]) => [`${name} holds ${counted(n, "row")} of it`, ""]);
     const needs = said.result ? said.result.needs.map(n => n.missing.length
       ? [`${n.source} must still say ${n.missing.join(", ")}`, "late"]
-      : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}`, "good"])
-      : said.rows?.map(r => r.closed ? [`${r.input} has closed it`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]);
+      : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
+      : said.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]);
     list("answer", said.what ? [[said.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
   });
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
+from punct_ns.errors import UsageError
 from sources.generators.auctions import generator
 from sources.generators.auctions.house import SCHEMES, House
 from sources.generators.auctions.streams import Form, documents
@@ -56,6 +58,62 @@ def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: 
     for name, stream in documents(2):
         options = stream.options(form, tmp_path / f"{name}.xml", house.promised(stream.name))
         assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None
+
+
+@pytest.mark.parametrize("form", ["flat", "nested"])
+@pytest.mark.parametrize("late", [0, 4.5])
+def test_ids_are_used_again_once_what_is_said_of_them_has_ended(tmp_path: Path, form: Form, late: float) -> None:
+    houses = [House(seed=7, form=form, out_of_order=late, lifespan=lasts, **BRISK) for lasts in ("", "PT20S")]
+    for house in houses:
+        generator.write_auctions(tmp_path / house.lifespan, 12_000, house)
+    for name, stream in documents(1):
+        options = stream.options(form, tmp_path / "PT20S" / f"{name}.xml", houses[1].promised(stream.name))
+        assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None
+        # As if nothing was ever used again, the grammar is broken: what ends matters.
+        text = (tmp_path / "PT20S" / f"{name}.xml").read_text()
+        (tmp_path / f"{name}.xml").write_text(re.sub(r' punct:lifespan="[^"]*"', "", text))
+        options = stream.options(form, tmp_path / f"{name}.xml", houses[1].promised(stream.name))
+        assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is not None
+
+
+def test_but_for_their_ids_reused_lives_are_those_of_a_house_without_lifespans(tmp_path: Path) -> None:
+    apart = streams(tmp_path / "apart", 12_000, House(seed=9, **BRISK))
+    again = streams(tmp_path / "again", 12_000, House(seed=9, lifespan="PT30S", **BRISK))
+    for name in apart:
+        assert len(apart[name]) == len(again[name])
+        references = ("id", "auction", "bidder", "seller")
+        for before, item in zip(apart[name], again[name], strict=True):
+            assert before.leaves.keys() == item.leaves.keys()
+            assert all(item.leaves[leaf] == text for leaf, text in before.leaves.items() if leaf not in references)
+    lots = [item["id"] for item in tuples(again["auction"])]
+    assert len(lots) > 5 * len(set(lots))
+    # The next life of an id begins when the last one is over, and so long after it.
+    lots_apart = [lot["id"] for lot in tuples(apart["auction"])]
+    names = dict(zip(lots_apart, lots, strict=True))
+    assert all(item["auction"] == names[b["auction"]] for b, item in zip(*map(bids, (apart, again)), strict=True))
+    over: dict[int, datetime] = {}
+    for lot in tuples(again["auction"]):
+        assert lot["id"] not in over or lot["dateTime"] > over[lot["id"]] + timedelta(seconds=30)
+        over[lot["id"]] = lot["expires"]
+
+
+def bids(made: dict[str, list[Item]]) -> list[Item]:
+    return tuples(made["bid"])
+
+
+@pytest.mark.parametrize(
+    ("lifespan", "schemes", "words"),
+    [
+        ("soon", "all", "no duration"),
+        ("PT0S", "all", "a lifespan of PT0S"),
+        ("P100Y", "all", "a lifespan of P100Y"),
+        ("PT1H", "bid.auction; auction.dateTime", "no heartbeats of bid"),
+        ("PT1H", "auction.id, bid.dateTime", "no heartbeats of auction"),
+    ],
+)
+def test_a_lifespan_that_cannot_be_said_is_refused(lifespan: str, schemes: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        House(lifespan=lifespan, schemes=schemes)
 
 
 @pytest.mark.parametrize("late", [0, 6.5])
