@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.state.passing_punctuations import recorded
 from punct_ns.domain import Domain
+from punct_ns.lifespan import Lifespan
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 from xmlstream.monitor.axes import axes
 from xmlstream.monitor.closed_map import MOST_BARS, ClosedMap
@@ -40,6 +45,21 @@ def test_what_a_source_has_moved_away_or_forgotten_is_passed_over() -> None:
     found = warehouse(sensor1="<*, 5, *, *>; moved sid; -<*, 6, *, *>", sensor2="<*, 4, *, *>")
     assert {each["input"]: each["closed"] for each in found.asked("hour", "5")} == {"sensor1": True, "sensor2": False}
     assert not any(each["closed"] for each in found.asked("hour", "6"))
+
+
+def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> None:
+    found = warehouse(sensor1="<*, (,3], *, *>")
+    schema = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
+    for hour, bound in ((5, "hour < 9"), (6, "hour <= 3")):
+        lifespan = Lifespan.parse(f"while {bound}", schema).begun(datetime(2026, 1, 1, tzinfo=UTC), "sensor1")
+        p = Punctuation.of(schema, hour=str(hour)).lasting(lifespan)
+        found.add({"sensor1": {"sets": {"said": [recorded(p)]}}})
+    of = {hour: found.asked("hour", hour)[0] for hour in ("2", "5", "6")}
+    assert [(of[hour]["closed"], of[hour]["holds"]) for hour in of] == [
+        (True, None),
+        (True, "while hour < 9"),
+        (False, None),
+    ]
 
 
 def test_attributes_are_compared_that_are_merged_renamed_or_joined() -> None:
