@@ -63,3 +63,15 @@ def is_short_interval(tree: exp.Expr) -> bool:
         return length is not None and abs(Fraction(tree.this.name) * length) < _MICROSECONDS["day"]
     except ValueError:
         return False
+
+
+def length_text(microseconds: int) -> str:
+    """A length as text, in the largest unit of which it is a whole number, up to days.
+
+    >>> length_text(600_000_000), length_text(-1_500_000), length_text(3_600_000_000)
+    ('10 minutes', '-1500 milliseconds', '1 hour')
+    """
+    units = [(name, length) for name, length in _MICROSECONDS.items() if name != "week"]
+    name, length = next((n, length) for n, length in reversed(units) if microseconds % length == 0)
+    number = microseconds // length
+    return f"{number} {name}{'' if abs(number) == 1 else 's'}"

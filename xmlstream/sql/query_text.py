@@ -56,13 +56,37 @@ class QueryText:
             text += part if isinstance(part, str) else part.text
         return QueryText(text, tuple(pieces))
 
+    def part(self, start: int, end: int) -> QueryText:
+        r"""What stands between two offsets, with its places.
+
+        >>> QueryText.of("a,\n bc", "q.sql").part(4, 6).place(1)
+        ('q.sql', 2, 3)
+        """
+        first = self._piece(start)
+        found = [self._from(first, start), *(p for p in self.pieces if start < p.start < end)]
+        moved = (Piece(max(p.start - start, 0), p.source, p.line, p.column, p.stands_in) for p in found)
+        return QueryText(self.text[start:end], tuple(moved))
+
+    def standing(self, text: str, offset: int) -> QueryText:
+        """Another text, all of which is at the place of the character at an offset."""
+        source, line, column = self.place(offset)
+        return QueryText(text, (Piece(0, source, line, column, stands_in=True),))
+
+    def _piece(self, offset: int) -> Piece:
+        return self.pieces[bisect_right([p.start for p in self.pieces], max(offset, 0)) - 1]
+
+    def _from(self, piece: Piece, offset: int) -> Piece:
+        """The rest of a piece, from an offset on."""
+        _, line, column = self.place(offset)
+        return Piece(offset, piece.source, line, column, piece.stands_in)
+
     def place(self, offset: int) -> tuple[str | None, int, int]:
         r"""Source, line and column of the character at an offset.
 
         >>> QueryText.of("a,\n b", "q.sql").place(4)
         ('q.sql', 2, 2)
         """
-        piece = self.pieces[bisect_right([p.start for p in self.pieces], max(offset, 0)) - 1]
+        piece = self._piece(offset)
         written = [p for p in self.pieces if p.source is not None]
         if piece.source is None and len(written) == 1:
             # Nobody wrote this but for the sake of the one piece that somebody did.

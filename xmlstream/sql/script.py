@@ -25,6 +25,7 @@ from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sink.target import Target
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.declaration import Declaration, declared
+from xmlstream.sql.flinks_windows import rewritten
 from xmlstream.sql.planner import planned, sketched
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refusals import called
@@ -123,7 +124,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     Raises:
         QueryError: It is no SQL, uses what is not supported, or names what there is not.
     """
-    whole = substituted(text, variables or {}, source)
+    whole = rewritten(substituted(text, variables or {}, source))
     statements = parse_statements(whole)
     declarations = _declarations(statements, whole)
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}

@@ -38,7 +38,7 @@ def reported(node: Node, text: str) -> Node:
             raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_HINT)
         said[word.lower()] = value.strip()
     if missing := [word for word in _WORDS[:3] if word not in said]:
-        raise UsageError(f"semantics '{text}' does not say {' and '.join(missing)}", hint=_HINT)
+        raise UsageError(f"semantics '{text}' does not say {_together(missing)}", hint=_HINT)
     size, _, unit = said["size"].partition(" ")
     length, slide = (int(number) if number.isdecimal() else 0 for number in (size, said["slide"]))
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
@@ -46,6 +46,11 @@ def reported(node: Node, text: str) -> Node:
     windows = Windows(length, slide, of_tuples=bool(unit.strip()))
     batch = split_name(said["batch"])[0] if "batch" in said else None
     return in_windows(node, engine, windows, split_name(said["of"])[0], batch)
+
+
+def _together(words: list[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str | None) -> Node:

@@ -1,0 +1,131 @@
+"""Windows as Flink and RisingWave document them are those of Spark; what has no like is refused with what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from punct_ns.errors import QueryError
+from xmlstream.sql.script import read
+
+TABLES = """
+CREATE TABLE bid (item STRING, ts TIMESTAMP NOT NULL, price DECIMAL(9,2)) USING punctuated_xml
+OPTIONS (path 'bid.xml', rowTag 'bid', schemes 'ts prefix');
+"""
+LINE = TABLES.count("\n") + 1
+
+
+def ends(window: str) -> str:
+    """A table with its windows' ends, as Spark has it."""
+    return (
+        f"(SELECT *, {window}.start AS window_start, {window}.end AS window_end,"
+        f" {window}.end - INTERVAL 1 MILLISECOND AS window_time FROM bid)"
+    )
+
+
+GROUPED = "SELECT window_start, window_end, sum(price) AS p FROM {} GROUP BY window_start, window_end"
+TABLE_FUNCTIONS = [
+    ("TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))", "window(ts, '10 minutes')"),
+    (
+        "TABLE(TUMBLE(\n DATA => TABLE bid,\n TIMECOL => DESCRIPTOR(ts),\n SIZE => INTERVAL '10' MINUTES))",
+        "window(ts, '10 minutes')",
+    ),
+    (
+        "TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES, INTERVAL '1' MINUTES))",
+        "window(ts, '10 minutes', '10 minutes', '1 minute')",
+    ),
+    (
+        "TABLE(HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES))",
+        "window(ts, '10 minutes', '5 minutes')",
+    ),
+    (
+        "table(hop(data => table bid, timecol => descriptor(ts), size => interval '10' minutes, slide => interval"
+        " '5' minutes, offset => -interval '90' second))",
+        "window(ts, '10 minutes', '5 minutes', '-90 seconds')",
+    ),
+    ("TUMBLE(bid, ts, INTERVAL '2 MINUTES')", "window(ts, '2 minutes')"),
+    ("TUMBLE (bid, `ts`, INTERVAL '1 hour 30 minutes')", "window(`ts`, '90 minutes')"),
+    ("HOP(bid, ts, INTERVAL '1 MINUTE', INTERVAL '2 MINUTES')", "window(ts, '2 minutes', '1 minute')"),
+    ("HOP(bid, ts, '1 MINUTE', '2 MINUTES')", "window(ts, '2 minutes', '1 minute')"),
+]
+
+
+@pytest.mark.parametrize(("written", "window"), TABLE_FUNCTIONS)
+def test_a_table_in_windows_is_read_as_sparks(written: str, window: str) -> None:
+    for query in (GROUPED, "SELECT w.item, window_time FROM {} AS w WHERE w.price > 3"):
+        here, there = (read(TABLES + query.format(table)).sketch() for table in (written, ends(window)))
+        assert here == there
+
+
+FUNCTIONS = [
+    (
+        "SELECT TUMBLE_START(ts, INTERVAL '1' DAY) AS s, TUMBLE_END(ts, INTERVAL '1' DAY) AS e, count(*) AS n FROM bid"
+        " GROUP BY TUMBLE(ts, INTERVAL '1' DAY)",
+        "SELECT window(ts, '1 day').start AS s, window(ts, '1 day').end AS e, count(*) AS n FROM bid"
+        " GROUP BY window(ts, '1 day')",
+    ),
+    (
+        "SELECT item, HOP_ROWTIME(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR) AS t FROM bid"
+        " GROUP BY HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR), item",
+        "SELECT item, (window(ts, '2 hours', '1 hour').end - INTERVAL 1 MILLISECOND) AS t FROM bid"
+        " GROUP BY window(ts, '2 hours', '1 hour'), item",
+    ),
+    (
+        "SELECT item, SESSION_START(ts, INTERVAL '5' MINUTE) AS s, count(*) AS n FROM bid"
+        " GROUP BY item, SESSION(ts, INTERVAL '5' MINUTE)",
+        "SELECT item, session_window(ts, '5 minutes').start AS s, count(*) AS n FROM bid"
+        " GROUP BY item, session_window(ts, '5 minutes')",
+    ),
+    ("SELECT hop, tumble FROM (SELECT item AS hop, price AS tumble FROM bid)", None),
+]
+
+
+@pytest.mark.parametrize(("written", "meant"), FUNCTIONS)
+def test_windows_to_group_by_are_read_as_sparks(written: str, meant: str | None) -> None:
+    assert read(TABLES + written).sketch() == read(TABLES + (meant or written)).sketch()
+
+
+REFUSALS = [
+    (
+        "SELECT * FROM TABLE(SESSION(TABLE bid PARTITION BY item, DESCRIPTOR(ts), INTERVAL '5' MINUTES))",
+        "SESSION(…) as a table is not supported",
+        "SESSION",
+        "SELECT item, session_window.start, session_window.end, count(*) AS n FROM bid"
+        " GROUP BY item, session_window(ts, '5 minutes')",
+    ),
+    (
+        "SELECT * FROM TABLE(SESSION(DATA => TABLE bid, TIMECOL => DESCRIPTOR(ts), GAP => INTERVAL '5' MINUTES))",
+        "SESSION(…) as a table is not supported",
+        "SESSION",
+        "SELECT session_window.start, session_window.end, count(*) AS n FROM bid"
+        " GROUP BY session_window(ts, '5 minutes')",
+    ),
+    (
+        "SELECT * FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' MINUTES, INTERVAL '10' MINUTES))",
+        "CUMULATE(…) is not supported",
+        "CUMULATE",
+        "SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step) AS n FROM (SELECT window(w,"
+        " '10 minutes').start AS begin, w.end AS step, n FROM (SELECT window AS w, count(*) AS n FROM bid"
+        " GROUP BY window(ts, '2 minutes')))",
+    ),
+    ("SELECT * FROM TUMBLE(bid, ts)", "TUMBLE without SIZE", "TUMBLE", None),
+    ("SELECT * FROM HOP(bid, ts, INTERVAL '1' HOUR)", "HOP without SIZE", "HOP", None),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE bid))", "TUMBLE without TIMECOL", "TUMBLE", None),
+    ("SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' MONTH)", "INTERVAL '1' MONTH is no length", "INTERVAL", None),
+    ("SELECT * FROM TUMBLE(bid, houre, INTERVAL '1' DAY)", "there is no attribute houre", "TUMBLE", None),
+    ("SELECT * FROM TUMBLE(bids, ts, INTERVAL '1' DAY)", "there is no table bids", "TUMBLE", None),
+    ("SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' DAY) WHERE prise > 3", "no attribute prise", "prise", None),
+]
+
+
+@pytest.mark.parametrize(("query", "what", "at", "instead"), REFUSALS)
+def test_what_has_no_like_is_refused_with_what_to_write(query: str, what: str, at: str, instead: str | None) -> None:
+    with pytest.raises(QueryError) as raised:
+        read(TABLES + query)
+    error = raised.value
+    assert what in error.what
+    assert error.line == LINE
+    assert error.column is not None
+    assert query[error.column - 1 :].startswith(at)
+    if instead is not None:
+        assert str(error.hint).endswith(f"write {instead}")
+        assert read(TABLES + instead).answers
