@@ -23,7 +23,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from operators.expressions.over import Over
+from operators.expressions.over import NUMBER, Over
 from operators.groupings import ALWAYS, Condition, Grouping, Prefix, StateModel
 from operators.logical_properties import Terms
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -45,9 +45,6 @@ from punct_ns.slices import POSITION, own, quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-NUMBER = own("number")
-"""BIGINT: which row of its group a tuple is, from 1 on."""
-
 _NEW = own("new")
 """BOOLEAN: not among the rows that are only looked back at."""
 
@@ -63,7 +60,7 @@ class RowWindow(Operator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", once(self.keys))
         for over in self.functions:
-            if over.first is None and not over.grows:
+            if not over.is_rolling and not over.grows:
                 raise UsageError(
                     f"{over.function} of all rows so far would keep all rows",
                     hint="count, sum, min, max and avg of all but decimals grow with the group; of others say how many"
@@ -109,6 +106,8 @@ class RowWindow(Operator):
         """The tuples that are not out, and the last rows of each group: so many, however long the stream."""
         waiting = [StateModel("tuples", 0, self.enabled_by(*inputs))] if self.keys else []
         what = "the last tuple" if self.looks_back == 1 else f"the last {self.looks_back} tuples"
+        if distances := list(dict.fromkeys(over.distance for over in self.functions if over.distance is not None)):
+            what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
         return [*waiting, StateModel(what, 0, Grouping(0, self.groups), self.groups, inputs[0], is_fixed=True)]
 
     def parameters(self, output: Schema) -> str:
@@ -264,13 +263,19 @@ class RowWindow(Operator):
 
     def _told(self, numbered: DataFrame) -> DataFrame:
         """The rows with their functions, and with what those of all rows so far have come to."""
-        grown = self._grown(numbered)
+        grown = self._ranked(self._grown(numbered))
         peers = self._spec([*self.groups, *(key.attribute for key in self.keys)])
         answers = []
         for number, over in enumerate(self.functions):
-            merging = over.merging(number) if over.first is None and not over.is_rank else None
+            merging = None if over.is_rolling or over.is_rank else over.merging(number)
             if over.function == "row_number":
                 text = NUMBER
+            elif over.function == "dense_rank":
+                text = _DENSE
+            elif over.distance is not None:
+                nulls = "FIRST" if self.keys[0].direction.nulls_first else "LAST"
+                key = f"{quoted(self.keys[0].attribute)} NULLS {nulls}"
+                text = f"{over.expression} OVER ({self._spec(self.groups)} ORDER BY {key}{over.frame})"
             elif over.function == "rank":
                 text = f"min({NUMBER}) OVER ({peers})"
             elif merging is not None:
@@ -280,6 +285,24 @@ class RowWindow(Operator):
                 text = f"{over.expression} OVER ({self._spec(self.groups)} ORDER BY {NUMBER}{over.frame})"
             answers.append(f"CAST({text} AS {over.attribute.domain.type}) AS {quoted(over.attribute.name)}")
         return grown.selectExpr("*", *answers)
+
+    def _ranked(self, numbered: DataFrame) -> DataFrame:
+        """The rows with how many different keys there are up to theirs, where a function asks for it."""
+        if not self._is_dense:
+            return numbered
+        groups = self._spec(self.groups)
+        first = f"min({NUMBER}) OVER ({self._spec([*self.groups, *(key.attribute for key in self.keys)])})"
+        among = numbered.selectExpr("*", f"{first} AS {_FIRST}")
+        among = among.selectExpr("*", f"dense_rank() OVER ({groups} ORDER BY {_FIRST}) AS {_AMONG}").drop(_FIRST)
+        others = [quoted(name) for name in numbered.columns if name != _DENSE]
+        if _DENSE not in numbered.columns:
+            return among.selectExpr(*others, f"{_AMONG} AS {_DENSE}")
+        more = f"coalesce(max(IF({_NEW}, NULL, {_DENSE} - {_AMONG})) OVER ({groups}), 0)"
+        return among.selectExpr(*others, f"{_AMONG} + {more} AS {_DENSE}")
+
+    @property
+    def _is_dense(self) -> bool:
+        return any(over.function == "dense_rank" for over in self.functions)
 
     def _grown(self, numbered: DataFrame) -> DataFrame:
         """The rows with the partial aggregates of all rows of their groups up to them."""
@@ -312,24 +335,33 @@ class RowWindow(Operator):
     @property
     def _growing(self) -> list[tuple[int, Over]]:
         """The functions of all rows so far that are not told by the number of rows, by their places."""
-        return [(i, over) for i, over in enumerate(self.functions) if over.first is None and not over.is_rank]
+        return [(i, over) for i, over in enumerate(self.functions) if not (over.is_rolling or over.is_rank)]
 
     @property
     def _running(self) -> list[str]:
-        """The columns that they keep of a row."""
-        return [name for number, over in self._growing for name, _ in over.partials(number, "first")]
+        """The columns that they, and ranks, keep of a row."""
+        kept = [name for number, over in self._growing for name, _ in over.partials(number, "first")]
+        return [*kept, _DENSE] if self._is_dense else kept
 
     def _spec(self, names: Sequence[str]) -> str:
         return f"PARTITION BY {', '.join(map(quoted, names))}" if names else ""
 
     def _last(self, rows: DataFrame) -> DataFrame:
         """Of each group the last rows that functions look back at; those of several parts are among those of each."""
-        last = f"max({NUMBER}) OVER ({self._spec(self.groups)}) AS {_LATEST}"
-        return rows.selectExpr("*", last).where(f"{NUMBER} > {_LATEST} - {self.looks_back}").drop(_LATEST)
+        group, kept = self._spec(self.groups), [f"{NUMBER} > {_LATEST} - {self.looks_back}"]
+        last = [f"max({NUMBER}) OVER ({group}) AS {_LATEST}"]
+        for distance in dict.fromkeys(over.distance for over in self.functions if over.distance is not None):
+            key = quoted(self.keys[0].attribute)
+            last = [*last[:1], f"max({key}) OVER ({group}) AS {_UP_TO}"]
+            kept.append(f"coalesce({key} >= {_UP_TO} - {distance}, {key} IS NOT NULL)")
+        return rows.selectExpr("*", *last).where(" OR ".join(kept)).drop(_LATEST, _UP_TO)
 
 
-_LATEST = own("latest")
-"""BIGINT: the greatest number of the group."""
+_LATEST, _UP_TO = own("latest"), own("up_to")
+"""The greatest number of the group, and its greatest key."""
+
+_DENSE, _AMONG, _FIRST = own("dense"), own("among"), own("first")
+"""How many different keys there are up to a row's, in its group, among the rows at hand; its first peer's number."""
 
 _CALL = re.compile(r"\w+\(" + own(r"\w+") + r"\)")
 """The aggregate of a merge of partial aggregates."""

@@ -6,21 +6,31 @@ from dataclasses import dataclass
 from typing import Literal
 
 from operators.expressions.decomposition import Aggregate, Partial, partial
+from operators.expressions.dialect import expression, render
 from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Attribute
+from punct_ns.slices import own
 from punct_ns.sql_type import StringType
+
+NUMBER = own("number")
+"""BIGINT: which row of its group a tuple is, from 1 on."""
+
+_BY_PLACE = ("first", "first_value", "last", "last_value", "nth_value")
+"""Functions that are told by a row's place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """One function over rows: Spark SQL, an aggregate, `lag(…)`, `row_number()` or `rank()`, and which rows it sees.
+    """One function over rows: Spark SQL, an aggregate, `lag(…)`, `lead(…)` or a rank, and which rows it sees.
 
     Attributes:
         attribute: What the output calls it.
         expression: The function, over the input's attributes.
-        first: So many rows before the tuple its rows begin; None where they begin with the group.
-        last: So many rows before the tuple they end.
+        first: So many rows before the tuple its rows begin, behind it if below zero; None for the group's first row.
+        last: So many rows before the tuple they end, behind it if below zero.
         peers: They end with the last tuple that has the tuple's keys; only from the group's first row on.
+        distance: They begin with the first tuple whose key is no further before the tuple's than this, Spark SQL, and
+            end with the tuple's peers, whatever `first` says.
     """
 
     attribute: Attribute
@@ -28,6 +38,7 @@ class Over:
     first: int | None = None
     last: int = 0
     peers: bool = False
+    distance: str | None = None
 
     @property
     def function(self) -> str:
@@ -35,9 +46,19 @@ class Over:
         return self.expression.partition("(")[0].strip().lower()
 
     @property
+    def ahead(self) -> int:
+        """How many rows behind the tuple it sees."""
+        return max(0, -self.last)
+
+    @property
     def is_rank(self) -> bool:
         """Whether it is told by the number of rows alone."""
-        return self.function in ("row_number", "rank")
+        return self.function in ("row_number", "rank", "dense_rank")
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether it sees the last rows alone, be it so many, or those within a distance."""
+        return self.first is not None or self.distance is not None
 
     @property
     def grows(self) -> bool:
@@ -49,11 +70,25 @@ class Over:
         """
         is_average = self.function in ("avg", "mean")
         is_double = isinstance(self.attribute.domain.sql, FloatType | StringType)
-        return self.is_rank or self.function in ("count", "sum", "min", "max") or (is_average and is_double)
+        grows = self.function in ("count", "sum", "min", "max", *_BY_PLACE)
+        return self.is_rank or grows or (is_average and is_double)
 
     def merging(self, number: int) -> Partial | None:
         """How it grows with the group, for a function of the group's rows so far; None where it cannot."""
+        if self.function in _BY_PLACE:
+            return self._placed(own(f"a{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)
+
+    def _placed(self, column: str) -> Partial:
+        """The value of the group's first row so far, its last, or its n-th, found by the row's number."""
+        value, *others = (render(tree) for tree in expression(self.expression).expressions)
+        row = f"named_struct('number', nullif({NUMBER}, 0), 'value', {value})"
+        if self.function == "nth_value":
+            row = f"IF({NUMBER} = {others[0]}, {row}, NULL)"
+        elif others and others[0].lower() == "true":
+            row = f"IF({value} IS NULL, NULL, {row})"
+        found = "max" if self.function.startswith("last") else "min"
+        return Partial((f"{found}({row}) AS {column}",), (f"{found}({column}) AS {column}",), f"{column}.value")
 
     def partials(self, number: int, which: Literal["first", "merge"]) -> list[tuple[str, str]]:
         """Of a function that grows the columns of its partial aggregates, and how each is made or merged."""
@@ -64,15 +99,20 @@ class Over:
 
     @property
     def frame(self) -> str:
-        """The frame that follows its order, as Spark SQL; none of `lag`."""
-        if self.function == "lag":
+        """The frame that follows its order, as Spark SQL; none of `lag` and `lead`."""
+        if self.function in ("lag", "lead"):
             return ""
-        end = f"{self.last} PRECEDING" if self.last else "CURRENT ROW"
-        return f" ROWS BETWEEN {self.first} PRECEDING AND {end}"
+        if self.distance is not None:
+            return f" RANGE BETWEEN {self.distance} PRECEDING AND CURRENT ROW"
+        begin = "UNBOUNDED PRECEDING" if self.first is None else _end(self.first)
+        return f" ROWS BETWEEN {begin} AND {_end(self.last)}"
 
     def __str__(self) -> str:
-        if self.is_rank or self.function == "lag":
+        if self.is_rank or self.function in ("lag", "lead"):
             return self.expression
-        begin = "UNBOUNDED" if self.first is None else str(self.first)
-        end = "CURRENT ROW" if self.last == 0 else f"{self.last} PRECEDING"
-        return f"{self.expression} {'RANGE' if self.peers else 'ROWS'} BETWEEN {begin} PRECEDING AND {end}"
+        return f"{self.expression}{self.frame.replace(' ROWS', ' RANGE') if self.peers else self.frame}"
+
+
+def _end(before: int) -> str:
+    """An end of a frame, so many rows before the tuple."""
+    return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"

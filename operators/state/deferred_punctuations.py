@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.tuple_log import TupleLog
 from punct_ns.domain import Value
 from punct_ns.lifespan import Lifespan
 from punct_ns.pattern import Constant, Pattern, matches, patterns, values
@@ -35,10 +35,17 @@ MOST = 20_000
 Point = tuple[Value | None, ...]
 
 
+class Rows(Protocol):
+    """Kept tuples, as a log has them."""
+
+    def whole(self) -> Tuples | None:
+        """All of them; None for none."""
+
+
 def emittable(
     name: str,
     given: Iterable[Punctuation],
-    kept: Sequence[TupleLog],
+    kept: Sequence[Rows],
     state: OperatorState,
     schema: Schema,
     cut_at: Sequence[str] = (),

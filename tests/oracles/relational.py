@@ -16,6 +16,7 @@ from operators.explode import Explode
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
+from operators.look_ahead import LookAhead
 from operators.merge import Merge
 from operators.project import Project
 from operators.row_window import RowWindow
@@ -108,7 +109,7 @@ def _of_one(node: Node, inputs: Sequence[DataFrame]) -> DataFrame:
             rank_ = F.expr(f"{rank}()").over(Window.partitionBy(*(f"`{name}`" for name in groups)).orderBy(*order))
             first = frame.withColumn("_rank", rank_).where(f"_rank <= {n}")
             return first.withColumnRenamed("_rank", number.name) if number else first.drop("_rank")
-        case RowWindow(functions, keys, groups):
+        case RowWindow(functions, keys, groups) | LookAhead(functions, keys, groups):
             by = f"PARTITION BY {', '.join(f'`{name}`' for name in groups)} " if groups else ""
             sorting = ", ".join(
                 f"`{key.attribute}` {'DESC' if key.direction.descending else 'ASC'}"

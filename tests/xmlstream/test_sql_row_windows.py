@@ -36,23 +36,31 @@ LINE = TABLES.count("\n") + 1
 BY = "PARTITION BY sid ORDER BY ts, n"
 
 REFUSALS = [
-    (f"SELECT lead(v) OVER ({BY}) AS w FROM s", "functions of rows that follow", "lead"),
-    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS w FROM s", "rows that FOLLOW", "avg"),
-    (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING) AS w FROM s", "rows that FOLLOW", "avg"),
+    (f"SELECT lead(v, n) OVER ({BY}) AS w FROM s", "lead by other than a number", "lead"),
+    (f"SELECT lead(v) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s", "lead with ROWS or RANGE", "lead"),
+    ("SELECT lead(v) OVER (PARTITION BY sid) AS w FROM s", "without ORDER BY", "lead"),
+    (
+        f"SELECT avg(v) OVER ({BY} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS w FROM s",
+        "all rows that FOLLOW would wait",
+        "avg",
+    ),
+    (f"SELECT sum(v) OVER ({BY} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS w FROM s", "would keep", "sum"),
     ("SELECT avg(v) OVER (PARTITION BY sid) AS w FROM s", "without ORDER BY", "avg"),
     (f"SELECT ntile(4) OVER ({BY}) AS w FROM s", "functions of all rows of a group", "ntile"),
     (f"SELECT median(v) OVER ({BY}) AS w FROM s", "median of all rows so far would keep them all", "median"),
     (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS w FROM s", "would keep", "avg"),
+    (f"SELECT avg(v) OVER ({BY} RANGE 3 PRECEDING) AS w FROM s", "other than one ascending order", "avg"),
+    ("SELECT avg(v) OVER (ORDER BY n DESC RANGE 3 PRECEDING) AS w FROM s", "other than one ascending order", "avg"),
     (
-        "SELECT avg(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW) AS w FROM s",
-        "RANGE of some distance",
+        "SELECT avg(v) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 HOUR FOLLOWING) AS w FROM s",
+        "other than a distance up to the CURRENT ROW",
         "avg",
     ),
+    ("SELECT first_value(v) OVER (ORDER BY n RANGE 3 PRECEDING) AS w FROM s", "first_value of a RANGE", "first_value"),
     (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING) AS w FROM s", "no rows between", "avg"),
     (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN n PRECEDING AND CURRENT ROW) AS w FROM s", "other than a number", "avg"),
     (f"SELECT lag(v, n) OVER ({BY}) AS w FROM s", "lag by other than a number", "lag"),
     (f"SELECT lag(v) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s", "lag with ROWS or RANGE", "lag"),
-    (f"SELECT lag(v) OVER ({BY}) AS w, dense_rank() OVER ({BY}) AS d FROM s", "DENSE_RANK beside", "dense_rank"),
     (f"SELECT * FROM s WHERE lag(v) OVER ({BY}) > 3", "OVER is not supported here", "lag"),
     ("SELECT sid, lag(sid) OVER (ORDER BY sid) AS w FROM s GROUP BY sid", "OVER beside GROUP BY", "sid"),
     (f"SELECT count(*) AS c, lag(v) OVER ({BY}) AS w FROM s", "an aggregate beside OVER", "count"),
@@ -90,6 +98,26 @@ QUERIES = [
     f"SELECT sid, n FROM (SELECT *, lag(price) OVER ({BY}) AS before FROM s) WHERE price > before",
     "SELECT n, lag(n) OVER (ORDER BY ts, n) AS w, sum(n) OVER (PARTITION BY v ORDER BY date_trunc('MINUTE', ts)"
     " NULLS LAST, n ROWS 3 PRECEDING) AS x FROM s",
+    f"SELECT n, lead(v) OVER ({BY}) AS w, lead(ts, 3, ts) OVER ({BY}) AS later, lag(n) OVER ({BY}) AS before FROM s",
+    f"SELECT sid, avg(v) OVER ({BY} ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING) AS w, n,"
+    f" max(price) OVER ({BY} ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING) AS top FROM s",
+    "SELECT n, lead(n) OVER (ORDER BY ts, n) AS w, price - lead(price, 2) OVER (PARTITION BY v ORDER BY ts, n) AS x"
+    " FROM s",
+    f"SELECT sid, n, ts FROM (SELECT *, lead(v) OVER ({BY}) AS next FROM s) WHERE next > v OR next IS NULL",
+    f"SELECT n, first_value(v) OVER ({BY}) AS f, nth_value(n, 3) OVER ({BY}) AS third,"
+    f" nth_value(v, 2) OVER ({BY} ROWS UNBOUNDED PRECEDING) AS second, last_value(price) OVER ({BY}) AS l,"
+    f" first_value(price, true) OVER ({BY}) AS p, last_value(v, true) OVER ({BY} ROWS UNBOUNDED PRECEDING) AS v FROM s",
+    "SELECT sid, n, row_number() OVER (PARTITION BY sid ORDER BY ts, n) AS r FROM s",
+    "SELECT n, r FROM (SELECT n, dense_rank() OVER (PARTITION BY sid ORDER BY ts) AS r FROM s) WHERE r % 2 = 0",
+    "SELECT n, dense_rank() OVER (ORDER BY date_trunc('MINUTE', ts) NULLS LAST) AS d, rank() OVER (ORDER BY"
+    " date_trunc('MINUTE', ts) NULLS LAST) AS r, count(*) OVER (ORDER BY date_trunc('MINUTE', ts) NULLS LAST) AS c"
+    " FROM s",
+    "SELECT n, sum(n) OVER (PARTITION BY sid ORDER BY ts RANGE BETWEEN INTERVAL 90 SECONDS PRECEDING AND CURRENT ROW)"
+    " AS w, count(v) OVER (PARTITION BY sid ORDER BY ts RANGE INTERVAL '00:30' MINUTE TO SECOND PRECEDING) AS c,"
+    " lag(n) OVER (PARTITION BY sid ORDER BY ts, n) AS b FROM s",
+    "SELECT n, max(price) OVER (ORDER BY unix_seconds(ts) RANGE 45 PRECEDING) AS w FROM s",
+    "SELECT sid, mean, n FROM (SELECT sid, n, avg(v) OVER (PARTITION BY sid ORDER BY ts, n ROWS 9 PRECEDING) AS mean,"
+    " row_number() OVER (PARTITION BY sid ORDER BY ts, n) AS r FROM s) WHERE r >= 10 AND r % 5 = 0",
     f"SELECT first_value(v) OVER ({BY} ROWS 2 PRECEDING) AS f, last_value(n) OVER ({BY} ROWS 2 PRECEDING) AS l FROM s",
 ]
 
@@ -196,3 +224,34 @@ def test_the_builder_takes_them_as_expressions(spark: SparkSession) -> None:
     (found,) = [node.operator for node in topological(added.root) if isinstance(node.operator, RowWindow)]
     assert found.groups == ("sid",)
     assert [key.attribute for key in found.keys] == ["ts", "n"]
+
+
+@pytest.mark.spark
+def test_lead_goes_out_once_the_row_behind_is_closed_or_there_is_none(spark: SparkSession) -> None:
+    """And what is closed goes on but for the rows that wait, of which the last of a group waits for its end."""
+    query = "SELECT sid, ts, n, lead(n) OVER (PARTITION BY sid ORDER BY ts) AS next FROM s"
+    root = optimized(read(TABLES + query).plan(spark))
+    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
+    upto: Any = lambda sid, at: Punctuation.of(schema, sid=sid, ts=f"(,2026-01-01T00:00:0{at}Z]")  # noqa: E731
+    with tempfile.TemporaryDirectory() as directory:
+        walk = Walk(spark, Path(directory), root)
+        first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto("A", 2)])})
+        second = walk.slice({"s": ([], [upto("A", 4)])})
+        walk.restart()
+        third = walk.slice({"s": (items(("A", 7, 4.0)), [Punctuation.of(schema, sid="B")])})
+        fourth = walk.slice({"s": (items(("C", 8, 4.0)), [Punctuation.of(schema, sid="A")])})
+        fifth = walk.slice({"s": ([], [Punctuation.of(schema, ts="(,2026-01-01T00:00:09Z]")])})
+    assert [
+        [(t[0], *t[2:]) for t in sorted(done.tuples, key=str)] for done in (first, second, third, fourth, fifth)
+    ] == [
+        [],
+        [("A", 1, 3)],
+        [("B", 1, None)],
+        [("A", 3, 7), ("A", 7, None)],
+        [],
+    ]
+    waiting = ("A", datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC), 1, 3)
+    assert not any(p.matches(waiting) for p in first.punctuations)
+    assert {str(p) for p in third.punctuations} == {"<B, *, *, *>"}
+    assert {str(p) for p in fourth.punctuations} == {"<A, *, *, *>"}
+    assert fifth.kept == 1

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from operators.expressions.literals import whole_number
 from operators.top_n import Rank
-from xmlstream.sql.functions import AGGREGATES, REFUSED
+from xmlstream.sql.functions import AGGREGATES
 from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, IN_A_SUBQUERY, LAST_ROWS, called
-from xmlstream.sql.row_functions import LOOKING_AHEAD, OF_ALL, function_of, looks_back
+from xmlstream.sql.row_functions import OF_ALL, function_of, looks_around
 
 
 def misplaced(node: exp.Expr) -> list[tuple[str, str | None]]:
@@ -78,7 +78,7 @@ def _is_beside(window: exp.Expr) -> bool:
     """Whether it stands beside functions over rows, where a rank is one of them."""
     select = window.find_ancestor(exp.Select)
     others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
-    return _is_in_items(window) and any(map(looks_back, others))
+    return _is_in_items(window) and any(map(looks_around, others))
 
 
 def _cuts_below(call: exp.Expr) -> bool:
@@ -139,24 +139,18 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
     ),
     (
         exp.Window,
-        lambda node, parent: function_of(node) in LOOKING_AHEAD,
-        "OVER is not supported with functions of rows that follow",
-        "look back instead: lag(v) OVER … tells the tuple of the row before it",
-    ),
-    (
-        exp.Window,
         lambda node, parent: function_of(node) in OF_ALL,
         "OVER is not supported with functions of all rows of a group",
         LAST_ROWS,
     ),
     (
         exp.Window,
-        lambda node, parent: function_of(node) in AGGREGATES | {"lag"} and not node.args.get("order"),
+        lambda node, parent: function_of(node) in AGGREGATES | {"lag", "lead"} and not node.args.get("order"),
         "OVER is not supported without ORDER BY",
         f"to compare with a whole group, join it: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid) AS g"
         f" USING (sid); of the last rows {LAST_ROWS}",
     ),
-    (exp.Window, lambda node, parent: not (_is_rank(node) or looks_back(node)), *called("window")),
+    (exp.Window, lambda node, parent: not (_is_rank(node) or looks_around(node)), *called("window")),
     (
         exp.Window,
         lambda node, parent: _is_rank(node) and not (_is_selected(node) or _qualifies(node) or _is_beside(node)),
@@ -165,7 +159,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
     ),
     (
         exp.Window,
-        lambda node, parent: looks_back(node) and not _is_in_items(node),
+        lambda node, parent: looks_around(node) and not _is_in_items(node),
         "OVER is not supported here",
         IN_A_SUBQUERY,
     ),
@@ -230,5 +224,5 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         "use bool_or(…)",
     ),
     (exp.All, lambda node, parent: not isinstance(parent, exp.Like | exp.ILike), "ALL is not supported", None),
-    (exp.Literal, _means_today, "a text that means the present is not supported", REFUSED["now"]),
+    (exp.Literal, _means_today, "a text that means the present is not supported", "write current_timestamp()"),
 )

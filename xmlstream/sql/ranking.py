@@ -2,8 +2,9 @@
 
     SELECT … FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS r FROM bid) WHERE r <= 10
 
-A query with a rank is a relation whose rank is open: the query around it must bound it, or QUALIFY must. What else the
-condition says of the rank is checked of the tuples that are left.
+A query with a rank is a relation whose rank is open: the query around it bounds it, or QUALIFY must. What else the
+condition says of the rank is checked of the tuples that are left. One that nobody bounds is a number of each tuple, as
+far as the order is closed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from xmlstream.sql.plan_builder import Item, keyed, project, unique, where
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import A_BOUND, place_of
 from xmlstream.sql.relation import OpenRank, Relation, resolve
+from xmlstream.sql.row_windows import windowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,12 @@ def ranked(ranking: Ranking, analyst: Analyst) -> Relation:
     topped, selected = _prepared(ranking, window, analyst)
     relation = selected(topped(1))
     (at,) = [i for i, item in enumerate(ranking.items) if isinstance(item.tree, exp.Window)]
-    rank = OpenRank(relation.fields[at].attribute, offset(window), lambda n: selected(topped(n)).node)
+    all_of_them = [Item(field.attribute, item.tree) for field, item in zip(relation.fields, ranking.items, strict=True)]
+    rank = OpenRank(
+        relation.fields[at].attribute,
+        lambda n: selected(topped(n)).node,
+        lambda: windowed(ranking.relation, all_of_them, analyst, ranking.text).node,
+    )
     return replace(relation, rank=rank)
 
 
@@ -86,7 +93,7 @@ def settled(
     """What stands in FROM, with open ranks bounded by WHERE, and what of WHERE is left.
 
     Raises:
-        QueryError: An open rank is not bounded, or stands in an outer join, where WHERE bounds something else.
+        QueryError: An open rank is bounded in an outer join, where WHERE bounds something else.
     """
     if all(source.rank is None for source in sources):
         return list(sources), condition
@@ -98,17 +105,13 @@ def settled(
             continue
         bound, rest = _bounded(rest, _means_rank(source, sources))
         if bound is None:
-            raise without_bound(source.rank, text)
+            found.append(source.whole())
+            continue
         if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
             hint = "bound it in a subquery, and join what that gives"
             raise text.error("a rank in an outer or semi join", offset(bound.condition), hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
     return found, conjoined(rest)
-
-
-def without_bound(rank: OpenRank, text: QueryText) -> QueryError:
-    """That nothing says how many tuples of each group there are to be."""
-    return _without_bound("OVER", rank.at, text)
 
 
 def _without_bound(what: str, at: int | None, text: QueryText) -> QueryError:

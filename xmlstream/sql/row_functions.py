@@ -1,4 +1,4 @@
-"""Functions before OVER by their names: those that look back at the last rows of a group, and ranks."""
+"""Functions before OVER by their names: those that look at the rows around, and ranks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from xmlstream.sql.functions import AGGREGATES
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 """Functions that select the first tuples of each group, where that is all that is asked."""
 
-_BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
+BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
 """Functions that the order of rows decides, as it does not for groups."""
 
 
-LOOKING_AHEAD = frozenset({"lead", "nth_value"})
 OF_ALL = frozenset({"ntile", "percent_rank", "cume_dist"})
-"""Functions that need rows that follow, and functions that need all of a group."""
+"""Functions that need all of a group."""
+
+_OTHERS = frozenset({"lag", "lead", "nth_value"})
 
 
 def function_of(window: exp.Expr) -> str:
@@ -25,9 +26,9 @@ def function_of(window: exp.Expr) -> str:
     return str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
 
 
-def looks_back(window: exp.Expr) -> bool:
-    """Whether it is a function over rows that can be answered from the last ones, as far as its name and order tell."""
-    known = function_of(window) in AGGREGATES | _BY_PLACE | {"lag"}
+def looks_around(window: exp.Expr) -> bool:
+    """Whether it is a function over rows that can be answered from those around, as far as its name and order tell."""
+    known = function_of(window) in AGGREGATES | BY_PLACE | _OTHERS
     return known and bool(window.args.get("order")) and not any(window.args.get(part) for part in ("alias", "first"))
 
 

@@ -1,15 +1,18 @@
-"""OVER as a plan: functions over the last rows of each group, in an order that punctuations close step by step.
+"""OVER as a plan: functions over the rows around each, in an order that punctuations close step by step.
 
     SELECT sid, ts, v - lag(v) OVER (PARTITION BY sid ORDER BY ts) AS change,
-           avg(v) OVER (PARTITION BY sid ORDER BY ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) AS smooth FROM s
+           avg(v) OVER (PARTITION BY sid ORDER BY ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) AS smooth,
+           lead(ts) OVER (PARTITION BY sid ORDER BY ts) AS until FROM s
 
-One operator for each PARTITION BY and ORDER BY. What would need more than the last rows is refused: rows that follow,
-and functions of all rows so far that do not grow row by row.
+For each PARTITION BY and ORDER BY one operator looks back, and one ahead. What would need all rows of a group is
+refused: functions of all rows so far that do not grow row by row, and rows that follow without end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -17,6 +20,7 @@ from operators.expressions.dialect import offset, render
 from operators.expressions.literals import whole_number
 from operators.expressions.over import Over
 from operators.expressions.references import named
+from operators.look_ahead import LookAhead
 from operators.row_window import RowWindow
 from operators.state.sort_key import SortKey
 from punct_ns.schema import Attribute
@@ -27,7 +31,7 @@ from xmlstream.sql.plan_builder import Item, keyed, project, unique
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import LAST_ROWS
 from xmlstream.sql.relation import Relation
-from xmlstream.sql.row_functions import function_of
+from xmlstream.sql.row_functions import BY_PLACE, RANKS, function_of
 
 _GROWING = "count, sum, min, max and avg grow row by row; of others say how many rows, as in ROWS 9 PRECEDING"
 
@@ -83,56 +87,82 @@ def _node(
         SortKey(keys[render(key.this.unnest())], bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
         for key in order
     )
-    return Node(RowWindow(tuple(functions), sort_keys, groups), (node,), "row_window")
+    ahead = tuple(over for over in functions if over.ahead)
+    if back := tuple(over for over in functions if not over.ahead):
+        node = Node(RowWindow(back, sort_keys, groups), (node,), "row_window")
+    return Node(LookAhead(ahead, sort_keys, groups), (node,), "look_ahead") if ahead else node
 
 
 def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
     """What the function computes of which rows."""
-    name, spec, expression = function_of(window), window.args.get("spec"), render(window.this)
-    if name in ("row_number", "rank", "lag") and spec is not None:
-        raise text.error(f"{name} with ROWS or RANGE", offset(window), "leave it out: it needs none")
-    if name in ("row_number", "rank"):
-        return Over(attribute, expression)
-    if name == "dense_rank":
-        raise text.error("DENSE_RANK beside other functions", offset(window), "rank in a query of its own")
-    if name == "lag":
-        arguments = window.this.expressions
-        back = whole_number(arguments[1].unnest()) if len(arguments) > 1 else 1
-        if back is None or back < 0:
-            raise text.error("lag by other than a number", offset(window), "write lag(v, 2)")
+    name, expression = function_of(window), render(window.this)
+    if name in (*RANKS, "lag", "lead"):
+        if window.args.get("spec") is not None:
+            raise text.error(f"{name} with ROWS or RANGE", offset(window), "leave it out: it needs none")
+        if name in RANKS:
+            return Over(attribute, expression)
+        back = _offset(window, text) * (1 if name == "lag" else -1)
         return Over(attribute, expression, back, back)
-    first, last, peers = _frame(window, text)
-    over = Over(attribute, expression, first, last, peers)
-    if first is None and (last or not over.grows):
-        what = f"{name} of all rows so far" if not last else "all rows up to some before"
+    over = _frame(window, Over(attribute, expression), text)
+    if not over.is_rolling and (over.last or not over.grows):
+        what = f"{name} of all rows so far" if not over.last else "all rows up to some before"
         raise text.error(f"{what} would keep them all", offset(window), _GROWING)
     return over
 
 
-def _frame(window: exp.Expr, text: QueryText) -> tuple[int | None, int, bool]:
-    """At which rows before the tuple it begins and ends, None for the group's first; and whether peers belong to it."""
+def _offset(window: exp.Expr, text: QueryText) -> int:
+    """How many rows lag looks back, or lead ahead: one, if nothing says."""
+    name, arguments = function_of(window), window.this.expressions
+    if len(arguments) < 2:
+        return 1
+    if (found := whole_number(arguments[1].unnest())) is None:
+        raise text.error(f"{name} by other than a number", offset(window), f"write {name}(v, 2)")
+    return found
+
+
+def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
+    """The function with the rows that it sees."""
     spec = window.args.get("spec")
     if spec is None:
-        return None, 0, True
+        return replace(over, peers=True)
     part = {name: spec.args.get(name) for name in ("kind", "start", "start_side", "end", "end_side")}
-    first = _rows_before(part["start"], part["start_side"])
-    last = 0 if part["end"] is None else _rows_before(part["end"], part["end_side"])
     if part["kind"] == "RANGE":
         if part["start"] == "UNBOUNDED" and part["end"] in (None, "CURRENT ROW"):
-            return None, 0, True
-        hint = f"{LAST_ROWS}; time is cut by GROUP BY into windows"
-        raise text.error("RANGE of some distance is not supported", offset(window), hint)
-    if part["end_side"] == "FOLLOWING" or part["start_side"] == "FOLLOWING":
-        hint = "look back instead: lag(v) OVER … tells the tuple of the row before it"
-        raise text.error("rows that FOLLOW are not supported", offset(window), hint)
+            return replace(over, peers=True)
+        return replace(over, distance=_distance(window, part, text))
+    first = _rows_before(part["start"], part["start_side"])
+    last = 0 if part["end"] is None else _rows_before(part["end"], part["end_side"])
+    if part["end"] == "UNBOUNDED":
+        hint = (
+            "say how many rows follow, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; of whole groups write GROUP BY"
+        )
+        raise text.error("all rows that FOLLOW would wait for the end of their group", offset(window), hint)
     if last is None or (first is None and part["start"] != "UNBOUNDED"):
         raise text.error("ROWS of other than a number is not supported", offset(window), LAST_ROWS)
     if first is not None and first < last:
         raise text.error("there are no rows between these", offset(window), "the one further back stands first")
-    return first, last, False
+    return replace(over, first=first, last=last)
+
+
+def _distance(window: exp.Expr, part: Mapping[str, Any], text: QueryText) -> str:
+    """How far before the tuple the rows begin that it sees, which end with it."""
+    hint = "write RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW, behind ORDER BY ts"
+    order = window.args["order"].expressions
+    if len(order) != 1 or order[0].args.get("desc"):
+        raise text.error("RANGE of some distance in other than one ascending order", offset(window), hint)
+    start, is_back = part["start"], part["start_side"] == "PRECEDING"
+    if not isinstance(start, exp.Expr) or not is_back or part["end"] not in (None, "CURRENT ROW"):
+        raise text.error("RANGE of other than a distance up to the CURRENT ROW is not supported", offset(window), hint)
+    if function_of(window) in BY_PLACE:
+        what = (
+            f"{function_of(window)} of a RANGE, which of equal times is the first or last nobody says, is not supported"
+        )
+        raise text.error(what, offset(window), LAST_ROWS)
+    return render(start)
 
 
 def _rows_before(end: exp.Expr | str | None, side: str | None) -> int | None:
     if end == "CURRENT ROW":
         return 0
-    return whole_number(end) if isinstance(end, exp.Expr) and side == "PRECEDING" else None
+    number = whole_number(end) if isinstance(end, exp.Expr) else None
+    return number if number is None or side == "PRECEDING" else -number

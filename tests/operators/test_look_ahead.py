@@ -1,0 +1,49 @@
+"""look_ahead: what it promises and waits for; what it answers is in test_sql_row_windows."""
+
+from __future__ import annotations
+
+from operators.expressions.over import Over
+from operators.groupings import Grouping
+from operators.look_ahead import LookAhead
+from operators.state.sort_key import SortKey
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+
+HERE = Schema.parse("sid STRING, ts INT NOT NULL, v INT")
+
+
+def looking(*rows: tuple[str, int, int], groups: tuple[str, ...] = ("sid",)) -> LookAhead:
+    """Functions, with the first and the last row that each sees before the tuple."""
+    functions = (Over(Attribute(f"w{i}", Domain("INT")), text, a, b) for i, (text, a, b) in enumerate(rows))
+    return LookAhead(tuple(functions), (SortKey("ts"),), groups)
+
+
+def test_as_many_rows_are_kept_as_are_waited_for_and_looked_back_at() -> None:
+    for rows, ahead, reach in (
+        ([("lead(`v`)", -1, -1)], 1, 1),
+        ([("lead(`v`, 3)", -3, -3), ("sum(`v`)", 2, -1)], 3, 5),
+        ([("max(`v`)", -1, -4)], 4, 4),
+    ):
+        operator = looking(*rows)
+        assert (operator.ahead, operator.reach) == (ahead, reach)
+        _, last = operator.state_models(HERE)
+        assert last.is_fixed
+        assert last.until == Grouping(0, ("sid",))
+
+
+def test_time_alone_promises_nothing_of_groups_whose_last_row_waits() -> None:
+    schemes = parse_schemes("sid, ts prefix; ts prefix; sid", HERE)
+    lead = ("lead(`v`)", -1, -1)
+    assert format_schemes(looking(lead).schemes(schemes)) == "sid"
+    assert format_schemes(looking(lead, groups=()).schemes(schemes)) == "ts prefix"
+    for promised, holds in (("ts prefix", True), ("sid, ts prefix", True), ("v", False)):
+        condition = looking(lead).enabled_by(HERE)
+        assert condition.holds([(HERE, parse_schemes(promised, HERE))]) == holds
+
+
+def test_functions_that_nobody_needs_are_not_computed() -> None:
+    both = looking(("lead(`v`)", -1, -1), ("lead(`v`, 2)", -2, -2))
+    assert both.pruned({"sid", "w0"}).ahead == 1
+    assert str(both.functions[1]) == "lead(`v`, 2)"
+    assert str(looking(("sum(`v`)", 2, -1)).functions[0]) == "sum(`v`) ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
