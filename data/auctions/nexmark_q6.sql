@@ -1,6 +1,6 @@
 -- The average of the winning bids' prices of each seller's last eleven auctions, as of each auction won.
 -- NEXMark, Query 6, as nexmark/nexmark puts it for Flink: the ten rows before and the current one, by the time of the
--- winning bid. Here each won auction is joined with those of its seller, of which the last eleven up to it are kept.
+-- winning bid.
 -- Unique ids (auction.id) and closed auctions (bid.auction) decide who won; a seller who sells nothing any more
 -- (auction.seller) is answered when the last of their auctions has closed.
 -- Verdict, followed: answers when groups close, keeps what is open.
@@ -28,12 +28,6 @@ WITH won AS (
   )
   WHERE place = 1
 )
-SELECT seller, id, AVG(price) AS avg_price
-FROM (
-  SELECT W.seller, W.id, E.price,
-         ROW_NUMBER() OVER (PARTITION BY W.seller, W.id ORDER BY E.dateTime DESC, E.id DESC) AS place
-  FROM won W JOIN won E
-  ON W.seller = E.seller AND (E.dateTime < W.dateTime OR E.dateTime = W.dateTime AND E.id <= W.id)
-)
-WHERE place <= 11
-GROUP BY seller, id;
+SELECT seller, id,
+  AVG(price) OVER (PARTITION BY seller ORDER BY dateTime, id ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS avg_price
+FROM won;

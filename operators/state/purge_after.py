@@ -60,7 +60,7 @@ class Since(NamedTuple):
     @staticmethod
     def of(slice_: int, time: datetime) -> Since:
         """That of a slice."""
-        return Since(slice_, _microseconds(time))
+        return Since(slice_, microseconds(time))
 
     def moment(self) -> datetime:
         """The recorded time."""
@@ -69,7 +69,7 @@ class Since(NamedTuple):
     @property
     def column(self) -> str:
         """It as Spark SQL, a column of that name."""
-        return f"named_struct('slice', {_passed(self.slice)}, 'time', {_passed(self.time)}) AS {SINCE}"
+        return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class PurgeAfter:
         if self.slices is not None:
             return Since(now.slice - self.slices, now.time)
         assert self.span is not None
-        return Since(now.slice, _microseconds(self.span.before(now.moment())))
+        return Since(now.slice, microseconds(self.span.before(now.moment())))
 
     def is_over(self, since: Since, now: Since) -> bool:
         """Whether a row that came then is overdue now."""
@@ -137,13 +137,13 @@ class PurgeAfter:
         """Spark SQL that is true for overdue rows."""
         bound = self.bound(now)
         field, value = ("slice", bound.slice) if self.slices is not None else ("time", bound.time)
-        return f"{SINCE}.{field} < {_passed(value)}"
+        return f"{SINCE}.{field} < {passed(value)}"
 
     def __str__(self) -> str:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)
 
 
-def _passed(number: int) -> str:
+def passed(number: int) -> str:
     """A number as data that Spark passes to the code it generates, so that no slice compiles it anew."""
     return f"element_at(array({number}L), 1 + (spark_partition_id() & 0))"
 
@@ -155,7 +155,8 @@ def _span(text: str, number: float, unit: timedelta) -> Duration:
         raise UsageError(f"purge_after '{text}' is beyond the calendar") from None
 
 
-def _microseconds(time: datetime) -> int:
+def microseconds(time: datetime) -> int:
+    """A moment as microseconds of UTC since 1970."""
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 

@@ -191,8 +191,7 @@ ONE_STREAM = {
         kept=(
             *_JOINED_WITHIN,
             _GROUPS_WITHIN,
-            *[f"FROM ({_WON}) WHERE NOT ({_SOLD_OUT})"] * 3,
-            f"FROM ({_WON}) AS one JOIN ({_WON}) AS other USING (seller) WHERE NOT ({_SOLD_OUT})",
+            f"FROM ({_WON}) WHERE NOT ({_SOLD_OUT})",
         ),
     ),
     "nexmark_q7": Answer(
@@ -256,6 +255,19 @@ ONE_STREAM = {
         ),
     ),
 }
+
+BY_THE_CLOCK = {
+    "nexmark_q12": Answer(
+        f"SELECT bidder, count(*) AS bid_count, {_PERIOD.format('came')} AS starttime, "
+        "starttime + INTERVAL 10 SECONDS AS endtime FROM bid_at GROUP BY ALL",
+        due="bidder IN (FROM bid_bidder) OR endtime <= (FROM now)",
+        kept=(
+            f"SELECT DISTINCT bidder, {_PERIOD.format('came')} AS begin FROM bid_at "
+            "WHERE bidder NOT IN (FROM bid_bidder) AND begin + INTERVAL 10 SECONDS > (FROM now)",
+        ),
+    ),
+}
+"""Over `bid_at`, bids with the time of the slice in which they came, as it stands in its commit; `now` is the last."""
 
 SITE = {
     "xmark_q1": Answer("SELECT name FROM person WHERE id = 0"),

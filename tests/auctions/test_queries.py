@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lxml import etree
 
 import xmlstream as xs
 from sources.generators.auctions.generator import write_auctions
 from sources.generators.auctions.house import House
-from tests.auctions.answers import ONE_STREAM, SITE, TWO_STREAMS, Answer
-from tests.auctions.ledger import ledger, load, rows_of
+from tests.auctions.answers import BY_THE_CLOCK, ONE_STREAM, SITE, TWO_STREAMS, Answer
+from tests.auctions.ledger import COLUMNS, ledger, load, rows_of
+from tests.harness.set_clock import set_clock
+from xmlstream.runtime.sealed_json import unseal
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,9 +37,11 @@ STEPS = ({"person": 0.3, "auction": 0.5, "bid": 0.4}, {"person": 0.7, "auction":
 FAMILIES: Mapping[str, Mapping[str, Answer]] = {
     "one stream of bids": ONE_STREAM,
     "two streams of bids": TWO_STREAMS,
+    "the clock": BY_THE_CLOCK,
 }
 HOUSES = {
     "one stream of bids": (2000, House(seed=4, in_flight=30, active=12)),
+    "the clock": (2000, House(seed=6, in_flight=30, active=12)),
     "two streams of bids": (11_000, House(seed=5, in_flight=30, active=12, pace=1, heartbeat=300, bid_streams=2)),
 }
 """How many events of which house each family is asked of; `active` and `in_flight` are small, so that much closes."""
@@ -105,11 +110,14 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
     else:
         malformed(whole)
     (directory / "in").mkdir()
+    texts = {name: (QUERIES / f"{name}.sql").read_text(encoding="utf-8") for name in FAMILIES[family]}
+    if family == "the clock":
+        # In slices so small that time passes within a step; and the bids as they came, of which the commits tell when.
+        texts = {name: text.replace("'32m'", "'64k'") for name, text in texts.items()}
+        texts["came"] = texts["nexmark_q12"].partition("SELECT bidder")[0] + "SELECT * FROM bid"
     inserts = [
-        xs.from_sql(
-            spark, (QUERIES / f"{name}.sql").read_text(encoding="utf-8"), {"AUCTIONS": f"{directory}/in"}
-        ).insert_into(directory / name)
-        for name in FAMILIES[family]
+        xs.from_sql(spark, text, {"AUCTIONS": f"{directory}/in"}).insert_into(directory / name)
+        for name, text in texts.items()
     ]
     for parts in (*STEPS, dict.fromkeys(("person", "auction", "bid"), 1.0)):
         documents = {name: prefix(text, parts[name.rstrip("12")]) for name, text in whole.items()}
@@ -117,13 +125,30 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
             (directory / "in" / f"{name}.xml").write_text(text, encoding="utf-8")
         database, is_end = ledger(documents), documents == whole
         reports: list[dict[str, Any]] = []
-        xs.run(inserts, directory / "state", keep_open=not is_end, on_slice=reports.append)
+        with set_clock(seconds=4, begin=len(list((directory / "state").glob("commits/*.json")))):
+            xs.run(inserts, directory / "state", keep_open=not is_end, on_slice=reports.append)
+        if "came" in texts:
+            came(database, directory)
         rows = {
             name: rows_of(directory / name, "row", [column[0] for column in database.sql(answer.asked).description])
             for name, answer in FAMILIES[family].items()
         }
         kept = sum(operator["kept"] for operator in reports[-1]["operators"])
         yield Step(database, rows, kept, is_end)
+
+
+def came(database: duckdb.DuckDBPyConnection, directory: Path) -> None:
+    """Loads the bids with the times of their slices, by what the commits say, and the time of the last one."""
+    records = [unseal(path) for path in sorted((directory / "state").glob("commits/*.json"))]
+    times = {record["slice"]: record["time"].partition("+")[0] for record in records}
+    names = [column.split()[0] for column in COLUMNS["bid"].split(", ")]
+    rows = [
+        (*(row.findtext(name) for name in names), times[int(path.stem.rpartition("-")[2])])
+        for path in sorted((directory / "came").glob("slice-*.xml"))
+        for row in etree.parse(path).iterfind("row")
+    ]
+    load(database, "bid_at", rows, f"{COLUMNS['bid']}, came TIMESTAMP")
+    load(database, "now", [(max(times.values()),)], "value TIMESTAMP")
 
 
 @pytest.fixture(scope="module")

@@ -67,6 +67,9 @@ _AGGREGATES = (
 AGGREGATES = frozenset(_AGGREGATES.split())
 """Functions of all tuples of a group, in whatever order they come."""
 
+READS_THE_CLOCK = frozenset({"curdate", "current_date", "current_timestamp", "localtimestamp", "now"})
+"""Functions of the time: that of the slice, as it is recorded; where they may stand, `xmlstream.sql.clock` says."""
+
 READS_THE_CLOCK_ALONE = frozenset({"unix_timestamp"})
 """Functions that without an argument mean the time at which they are computed."""
 
@@ -74,7 +77,7 @@ CUTS_TIME = frozenset({"session_window", "window", "window_time"})
 """Functions that cut time, and that of what they give; where they may stand, `xmlstream.sql.misplaced` says."""
 
 _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
-_CLOCK = "curdate current_date current_time current_timestamp localtime localtimestamp now"
+_CLOCK = "current_time localtime"
 _ORDERED = (
     "any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last "
     "last_value listagg max_by min_by mode percentile_approx string_agg"
@@ -112,7 +115,7 @@ _REASONS = {
     "struct": "named_struct('a', …) makes a structure",
     "any some": "use bool_or(…)",
     _RANDOM: "its value would be another when a slice is run again after a crash",
-    _CLOCK: "its value would be another when a slice is run again after a crash; take the time from an attribute",
+    _CLOCK: "a time without a day is no type here: date_format(current_timestamp(), 'HH:mm:ss') writes it",
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
     _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
     _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
@@ -141,13 +144,11 @@ def reason_to_refuse(name: str, arguments: int) -> tuple[str, str] | None:
     ('there is no function maxx', 'did you mean max?')
     """
     known = name.lower()
-    if known in READS_THE_CLOCK_ALONE and arguments == 0:
-        return f"the function {known} without an argument is not supported", REFUSED["now"]
-    if known in SCALARS or known in AGGREGATES or known in CUTS_TIME:
+    if known in SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK:
         return None
     if known in REFUSED:
         return f"the function {known} is not supported", REFUSED[known]
-    near = difflib.get_close_matches(known, SCALARS | AGGREGATES | CUTS_TIME, n=1, cutoff=0.8)
+    near = difflib.get_close_matches(known, SCALARS | AGGREGATES | CUTS_TIME | READS_THE_CLOCK, n=1, cutoff=0.8)
     if near:
         return f"there is no function {known}", f"did you mean {near[0]}?"
     return f"the function {known} is not supported", _HINT

@@ -16,9 +16,9 @@ from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.functions import AGGREGATES
-from xmlstream.sql.plan_builder import Item, keyed, project, unique, where
+from xmlstream.sql.plan_builder import Item, keyed, project, unique, where, with_time
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.relation import Relation
+from xmlstream.sql.relation import AS_IT_GOES_OUT, Relation
 from xmlstream.sql.windowing import Sessions
 
 
@@ -76,6 +76,10 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
             raise found.not_grouped_by(grouping.text)
         groups = Node(Session(found.moment, found.gap, others, answers, found.name), (node,), "session")
     names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
+    trees = [item.tree for item in grouping.items] + ([] if grouping.having is None else [grouping.having])
+    if any(column.name == AS_IT_GOES_OUT for tree in trees for column in tree.find_all(exp.Column)):
+        groups = with_time(groups)
+        names[render(named(AS_IT_GOES_OUT))] = groups.schema.names[-1]
     relation = Relation.of(groups)
     if grouping.having is not None:
         relation = where(relation, _over_groups(grouping.having, names, grouping.text), analyst)

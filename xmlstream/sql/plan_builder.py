@@ -17,6 +17,7 @@ from operators.merge import Merge
 from operators.project import Column
 from operators.select import Select
 from operators.sort import Sort
+from operators.stamp import Stamp
 from operators.state.behaviour import Operator
 from operators.state.sort_key import SortKey
 from operators.top_n import TopN
@@ -93,6 +94,12 @@ def where(relation: Relation, condition: exp.Expr, analyst: Analyst) -> Relation
     predicate = render(condition.unnest())
     analyst.require_condition(relation.node.schema, predicate)
     return Relation(Node(Select(predicate), (relation.node,), "select"), relation.fields)
+
+
+def with_time(node: Node) -> Node:
+    """The node's tuples, each with the recorded time of the slice in which it comes there."""
+    attribute = Attribute(unique("current_timestamp()", node.schema.names), Domain("TIMESTAMP", nullable=False))
+    return Node(Stamp(attribute), (node,), "stamp")
 
 
 def distinct(relation: Relation, analyst: Analyst, label: str = "distinct") -> Relation:

@@ -12,10 +12,16 @@ from operators.expressions.dialect import offset
 from operators.expressions.references import named
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import own
 from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.functions import REFUSED, reason_to_refuse
+from xmlstream.sql.functions import READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
 from xmlstream.sql.query_text import QueryText
+
+AS_IT_GOES_OUT = own("clock")
+"""What the time is called at which a group goes out, until the group is there."""
+
+_WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,13 @@ class OpenRank:
 
     Attributes:
         attribute: The rank's.
-        at: Where it is written in the query's text.
         first: The relation's node, with so many tuples of each group.
+        every: The relation's node, with all tuples.
     """
 
     attribute: str
-    at: int | None
     first: Callable[[int], Node]
+    every: Callable[[], Node]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,10 @@ class Relation:
     def of(node: Node, table: str | None = None) -> Relation:
         """All attributes of a node under their own names."""
         return Relation(node, tuple(Field(name, name, table) for name in node.schema.names))
+
+    def whole(self) -> Relation:
+        """The same with all tuples, where a rank is open."""
+        return self if self.rank is None else Relation(self.rank.every(), self.fields)
 
     @property
     def schema(self) -> Schema:
@@ -88,6 +98,11 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
     """
 
     def resolved(node: exp.Expr) -> exp.Expr:
+        if reads_the_clock(node, relation):
+            hint = "compute it in a subquery: FROM (SELECT *, current_timestamp() AS came FROM s)"
+            raise text.error("the time is not asked for here", _place_of_call(node, text), hint)
+        if isinstance(node, exp.Column) and node.name == AS_IT_GOES_OUT:
+            return node
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
             return _last_moment(node, relation, text)
         return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
@@ -96,6 +111,21 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
     if moment and isinstance(whole.unnest(), exp.Column) and window_of(whole.unnest(), relation):
         whole = exp.Anonymous(this="window_time", expressions=[whole.unnest()])
     return whole.transform(resolved, copy=False)
+
+
+def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
+    """Whether it is the time at which it is computed, and no attribute."""
+    if isinstance(node, exp.Anonymous):
+        return not node.expressions and str(node.this).lower() in READS_THE_CLOCK | READS_THE_CLOCK_ALONE
+    if not isinstance(node, exp.Column) or len(node.parts) > 1 or node.this.args.get("quoted"):
+        return False
+    return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)
+
+
+def _place_of_call(call: exp.Expr, text: QueryText) -> int | None:
+    """Where the time is asked for; the first place of that name, since a call without arguments has none of its own."""
+    found = -1 if isinstance(call, exp.Column) else text.text.lower().find(str(call.this).lower())
+    return offset(call) if found < 0 else found
 
 
 def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | None:

@@ -18,6 +18,7 @@ from punct_ns.errors import QueryError
 from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
+from xmlstream.sql.clock import split, stamped, told, with_clock
 from xmlstream.sql.from_clause import From
 from xmlstream.sql.grouping import Grouping, aggregates_in, grouped, is_aggregate
 from xmlstream.sql.lateral_view import exploded
@@ -34,7 +35,7 @@ from xmlstream.sql.plan_builder import (
     where,
 )
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.ranking import Ranking, qualified, ranked, settled, without_bound
+from xmlstream.sql.ranking import Ranking, qualified, ranked, settled
 from xmlstream.sql.relation import Field, Relation, resolve, window_of
 from xmlstream.sql.row_functions import over_rows
 from xmlstream.sql.row_windows import windowed
@@ -99,15 +100,10 @@ class Translation:
         if tree.args.get("limit") is None:
             return relation
         n = int(tree.args["limit"].expression.this)
-        return first(self._bounded(relation), n, self._sort_keys(tree, relation))
+        return first(relation.whole(), n, self._sort_keys(tree, relation))
 
     def _settled(self, tree: exp.Expr, tables: Tables) -> Relation:
-        return self._bounded(self._query(tree, tables))
-
-    def _bounded(self, relation: Relation) -> Relation:
-        if relation.rank is not None:
-            raise without_bound(relation.rank, self._text)
-        return relation
+        return self._query(tree, tables).whole()
 
     def _with(self, tree: exp.Expr, tables: Tables) -> Tables:
         """What is in reach, with the query's own subqueries; each sees those before it."""
@@ -156,9 +152,13 @@ class Translation:
         condition = None if tree.args.get("where") is None else tree.args["where"].this
         if condition is not None:
             self._require_plain(condition)
+        of_time, condition = split(condition, sources)
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
         relation = self._from(begin, pairs, tree.args.get("laterals") or (), rest)
+        if of_time is not None:
+            relation = self._as_of(relation, of_time)
+        tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
         items: list[Item] = []
         for written in tree.expressions:
@@ -173,7 +173,7 @@ class Translation:
             selected = project(relation.node, items, self._analyst)
         else:
             selected = grouped(self._grouping(relation, items, group, having, sessions), self._analyst)
-        return distinct(self._bounded(selected), self._analyst) if tree.args.get("distinct") else selected
+        return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
 
     def _from(
         self,
@@ -189,6 +189,12 @@ class Translation:
         if not views or condition is None:
             return relation
         return where(relation, resolve(condition, relation, self._text), self._analyst)
+
+    def _as_of(self, relation: Relation, condition: exp.Expr) -> Relation:
+        """What a condition on the recorded time leaves."""
+        clocked = with_clock(relation)
+        resolved = resolve(told(condition, clocked), clocked, self._text)
+        return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
 
     def _looking_back(self, relation: Relation, items: list[Item], tree: exp.Select) -> Relation:
         for clause in ("group", "having", "qualify"):

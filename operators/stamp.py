@@ -1,0 +1,116 @@
+"""stamp: each tuple with the time that is recorded with the slice in which it comes here (SQL's `current_timestamp()`).
+
+Meaning:    τ(R) = {| (t, now) | t ∈ R |}, now the recorded time of the slice that t is in.
+Step:       τ(new)
+Pass:       –
+Propagate:  all, with a wildcard for the time; and `(,now)` for the time: that of later slices is now, or after it.
+Keep:       punctuations only: how far time has come.
+Safe when:  always; no tuples are kept.
+Source:     Tucker et al. 2007, §8.3 (heartbeats), of the time at which tuples come and not of one that they bear.
+
+A slice's time is recorded in its commit, and never goes back, though the clock may. What was committed is not computed
+again; a slice that was not committed never was, and its successor has a time of its own. So the times in a result are
+those in the commits, whatever was killed in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from operators.logical_properties import Terms, among, own_terms
+from operators.state.behaviour import Operator, Slice, Tuples
+from operators.state.operator_state import OperatorState
+from operators.state.purge_after import microseconds, passed
+from operators.state.state_schema import StateSchema
+from operators.wants import Held, Way, on
+from punct_ns.pattern import WILDCARD, Range
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import POSITION, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp(Operator):
+    """The tuples of the input, each with the recorded time of its slice as `attribute`, a TIMESTAMP, behind it."""
+
+    attribute: Attribute
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's, and the time."""
+        return Schema((*inputs[0], self.attribute))
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The input's; and ever later times, as long as slices come."""
+        return (*inputs[0], Scheme((Term(self.attribute.name, "prefix"),)))
+
+    def parameters(self, output: Schema) -> str:
+        """What the time is called."""
+        return f"the slice's time AS {quoted(self.attribute.name)}"
+
+    def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
+        """What is needed of the input."""
+        return [among(needed, inputs[0])]
+
+    @property
+    def exact_inputs(self) -> bool:
+        """No: nothing is kept."""
+        return False
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The input's own."""
+        return [own_terms(inputs[0])]
+
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        """All of the input."""
+        return frozenset(map(str.lower, inputs[0].names))
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        """Where nobody asks for the time, which tells duplicates of two slices apart."""
+        return self.attribute.name not in needed
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        """The same names; of the time more is said than by the input."""
+        own = self.attribute.name.lower()
+        return None if own in {name.lower() for name in names} else [tuple(among(names, inputs[0]))]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """What it says of the input's attributes; of the time the next slices say it by themselves."""
+        return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """How far time has come."""
+        return StateSchema(sets={"passed": Schema((self.attribute,))})
+
+    def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """The new tuples, with the slice's time."""
+        new = inputs[0].tuples
+        if new is None:
+            return None
+        names = [quoted(name) for name in state.inputs[0].names]
+        position = [POSITION] if POSITION in new.frame.columns else []
+        time = f"timestamp_micros({passed(microseconds(_now(state)))}) AS {quoted(self.attribute.name)}"
+        return replace(new, frame=new.frame.selectExpr(*names, time, *position))
+
+    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
+        """Nothing: stamp does not block."""
+        return None
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        """The input's, and that the time before the slice's has passed, as far as it is news."""
+        output = self.schema(state.inputs[0])
+        said = [Punctuation(output, (*p.patterns, WILDCARD)) for p in inputs[0].punctuations]
+        over = Schema((self.attribute,))
+        news = state.punctuations("passed").absorb([Punctuation(over, (Range(None, _now(state)),))])
+        return [*said, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]
+
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        """Punctuations only."""
+
+
+def _now(state: OperatorState) -> datetime:
+    assert state.time is not None
+    return state.time

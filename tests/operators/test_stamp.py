@@ -1,0 +1,55 @@
+"""stamp: the slice's time on each tuple, and that what is before it has passed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from operators.stamp import Stamp
+from operators.state.behaviour import Slice
+from operators.state.operator_state import OperatorState
+from operators.state.segments import SegmentStore
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import format_schemes, parse_schemes
+from tests.harness.running import rows_of, tuples_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Schema.parse("a INT, b STRING")
+STAMP = Stamp(Attribute("at", Domain("TIMESTAMP", nullable=False)))
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_it_promises_ever_later_times_beside_what_its_input_promises() -> None:
+    assert STAMP.schema(HERE).names == ("a", "b", "at")
+    assert format_schemes(STAMP.schemes(parse_schemes("a; b", HERE))) == "a; b; at prefix"
+    assert STAMP.lineage(["a"], HERE) == [("a",)]
+    assert STAMP.lineage(["a", "at"], HERE) is None
+    assert STAMP.passes_duplicates({"a"}, HERE)
+    assert not STAMP.passes_duplicates({"a", "at"}, HERE)
+    (way,) = STAMP.wanted(Punctuation.of(STAMP.schema(HERE), a="3"), None, HERE)  # type: ignore[arg-type]  # none asked
+    assert [str(p) for _, p in way] == ["<3, *>"]
+
+
+@pytest.mark.spark
+def test_tuples_bear_the_time_and_what_is_before_it_is_closed_once(spark: SparkSession, tmp_path: Path) -> None:
+    state = OperatorState(SegmentStore(spark, tmp_path), (HERE,), STAMP.state_schema(HERE))
+    said: list[list[str]] = []
+    for seconds, rows in ((1, [(1, "x"), (1, "x")]), (1, [(2, None)]), (3, [])):
+        state.begin(BEGIN + timedelta(seconds=seconds))
+        slice_ = Slice(tuples_of(spark, rows, HERE), (Punctuation.of(HERE, a=str(seconds)),))
+        stamped = STAMP.step([slice_], state)
+        found = [] if stamped is None else rows_of(stamped, STAMP.schema(HERE))
+        assert found == [(*row, BEGIN + timedelta(seconds=seconds)) for row in rows]
+        said.append([str(p) for p in STAMP.propagate([slice_], state)])
+    assert said == [
+        ["<1, *, *>", "<*, *, (,2026-01-01T00:00:00.999999Z]>"],
+        ["<1, *, *>"],
+        ["<3, *, *>", "<*, *, (,2026-01-01T00:00:02.999999Z]>"],
+    ]

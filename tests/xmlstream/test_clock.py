@@ -1,0 +1,161 @@
+"""The time of the clock is that recorded with the slice, whatever was killed; and where a query may ask for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import etree
+
+import xmlstream as xs
+from punct_ns.errors import QueryError
+from tests.harness.set_clock import BEGIN, set_clock
+from tests.xmlstream.killed_run import POINTS
+from tests.xmlstream.test_restart import crash
+from xmlstream.runtime.sealed_json import unseal
+from xmlstream.sql.script import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = """CREATE TABLE s (k INT, v INT) USING punctuated_xml
+OPTIONS (path '{}', rowTag 'r', schemes 'k', maxFilesPerSlice '1');
+"""
+
+
+@pytest.fixture
+def ticking() -> Iterator[list[datetime]]:
+    """The times that slices have: those of a clock that is set back at times, but none before one that was."""
+    shown = [BEGIN + timedelta(seconds=4 * i - 8 * (i % 3 == 2), microseconds=i) for i in range(60)]
+    recorded: list[datetime] = []
+    for moment in shown:
+        recorded.append(max([moment, *recorded[-1:]]))
+    with set_clock(shown):
+        yield recorded
+
+
+def reports(directory: Path, slices: int) -> Path:
+    """Documents, one a slice: two of key 1, the second of which closes it, one of the slice's own key, closed next."""
+    root = '<r-s xmlns:punct="http://www.cse.ogi.edu/dot/niagara/punct">{}</r-s>'
+    (directory / "in").mkdir()
+    for i in range(slices):
+        closed = f"<punct:r><k>{i + 9}</k></punct:r>" if i else ""
+        rows = f"<r><k>{i + 10}</k><v>{i}</v></r><r><k>0</k><v>{i}</v></r><r><k>0</k><v>{i}</v></r>"
+        (directory / "in" / f"{i:03d}.xml").write_text(root.format(closed + rows), encoding="utf-8")
+    return directory / "in"
+
+
+def rows(directory: Path) -> dict[int, list[tuple[str, ...]]]:
+    """The rows of each slice."""
+    found: dict[int, list[tuple[str, ...]]] = {}
+    for path in sorted(directory.glob("slice-*.xml")):
+        items = [item for item in etree.parse(path).getroot() if not str(item.tag).startswith("{")]
+        found[int(path.stem.rpartition("-")[2])] = [tuple(leaf.text or "" for leaf in item) for item in items]
+    return found
+
+
+def written(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def committed(checkpoint: Path) -> dict[int, str]:
+    """The times in the commits, by slice."""
+    records = [unseal(path) for path in checkpoint.glob("commits/*.json")]
+    return {record["slice"]: written(datetime.fromisoformat(record["time"])) for record in records}
+
+
+REFUSALS = [
+    ("SELECT s.k FROM s JOIN s AS t ON s.k = t.k AND s.v > unix_seconds(now())", "the time is not asked for here"),
+    ("SELECT x FROM s LATERAL VIEW explode(array(now())) y AS x", "the time is not asked for here"),
+    ("SELECT current_time() AS t FROM s", "current_time is not supported"),
+    ("SELECT localtime AS t FROM s", "localtime is not supported"),
+    ("SELECT to_timestamp('now') AS t FROM s", "a text that means the present"),
+]
+
+
+@pytest.mark.parametrize(("query", "what"), REFUSALS)
+def test_where_there_is_no_time_it_is_said_what_to_write(query: str, what: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        read(TABLE.format("s.xml") + query).sketch()
+    assert what in raised.value.what
+    assert "current_timestamp()" in str(raised.value.hint)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_killed_at_every_point_the_times_are_those_of_the_commits(spark: SparkSession, tmp_path: Path) -> None:
+    """What was written of a slice that was not committed is gone; what was committed is not computed again."""
+    source = TABLE.format(reports(tmp_path, len(POINTS) + 4))
+    text = source + "SELECT *, current_timestamp() AS goes FROM (SELECT DISTINCT v, k, now() AS came FROM s)"
+    asked, out, checkpoint = xs.from_sql(spark, text), tmp_path / "out", tmp_path / "checkpoint"
+    seen: dict[int, str] = {}
+    for slice_id, point in enumerate(POINTS, start=1):
+        crash(asked, out, checkpoint, point, slice_id, keep_open=True)
+        seen |= committed(checkpoint)
+        assert seen == committed(checkpoint), point
+    asked.run(out, checkpoint)
+    times = committed(checkpoint)
+    assert times.items() >= seen.items()
+    found = rows(out)
+    assert {number: {row[2:] for row in of_slice} for number, of_slice in found.items()} == {
+        number: {(times[number], times[number])} for number in found
+    }
+    assert Counter(row[0] for of_slice in found.values() for row in of_slice) == {
+        str(v): 2 for v in range(len(POINTS) + 4)
+    }
+
+
+QUERIES = {
+    "forms": "SELECT v, now() AS a, current_timestamp AS b, current_date AS c, curdate() AS d, localtimestamp() AS e,"
+    " unix_timestamp() AS f FROM s",
+    "windows": "SELECT window.start AS s, count(*) AS n, current_timestamp() AS gone FROM s"
+    " GROUP BY window(current_timestamp(), '10 seconds')",
+    "groups": "SELECT k, min(now()) AS first, max(now()) AS last, now() AS gone FROM s GROUP BY k"
+    " HAVING now() > max(now())",
+    "days": "SELECT current_date() AS day, count(*) AS n FROM s GROUP BY day",
+    "selected": "SELECT v FROM s WHERE k > 0 AND now() >= TIMESTAMP'2026-03-02T00:00:00Z'",
+    "distinct": "SELECT DISTINCT k > 0 AS own, now() AS t FROM s",
+}
+
+
+@pytest.mark.spark
+def test_the_clock_is_asked_once_a_slice_wherever_it_stands(
+    ticking: list[datetime], spark: SparkSession, tmp_path: Path
+) -> None:
+    slices = 8
+    table = TABLE.format(reports(tmp_path, slices))
+    inserts = [xs.from_sql(spark, table + query).insert_into(tmp_path / name) for name, query in QUERIES.items()]
+    xs.run(inserts, tmp_path / "state")
+    found = {name: rows(tmp_path / name) for name in QUERIES}
+    times = {number: moment for number, moment in enumerate(ticking) if number in found["forms"]}
+    assert committed(tmp_path / "state").items() >= {n: written(moment) for n, moment in times.items()}.items()
+    for number, of_slice in found["forms"].items():
+        now, day = written(times[number]), times[number].date().isoformat()
+        forms = (now, now, day, day, now.removesuffix("Z"), str(int(times[number].timestamp())))
+        assert {tuple(text.removesuffix("Z") for text in row[1:]) for row in of_slice} == {
+            tuple(text.removesuffix("Z") for text in forms)
+        }
+    of_window = Counter(
+        written(moment.replace(second=moment.second // 10 * 10, microsecond=0)) for moment in times.values()
+    )
+    end = len(ticking[: max(found["windows"])])
+    went = [(start, int(n), gone, number) for number, each in found["windows"].items() for start, n, gone in each]
+    assert {start: n for start, n, *_ in went} == {start: 3 * n for start, n in of_window.items()}
+    for start, _, gone, number in went:
+        over = datetime.fromisoformat(start) + timedelta(seconds=10)
+        assert gone == written(ticking[number])
+        assert number == next((n for n in times if times[n] >= over), end)
+    for number, of_slice in found["groups"].items():
+        for k, first, last, gone in of_slice:
+            assert gone == written(ticking[number])
+            assert (first, last) == ((written(times[int(k) - 10]),) * 2 if int(k) else (written(times[0]), last))
+    assert {int(k) for each in found["groups"].values() for k, *_ in each} >= {10, 12, 13}
+    assert sum(int(n) for each in found["days"].values() for _, n in each) == 3 * slices
+    assert len({day for each in found["days"].values() for day, _ in each}) == 2
+    late = {str(v) for v, moment in enumerate(times.values()) if moment >= datetime(2026, 3, 2, tzinfo=UTC)}
+    assert {v for each in found["selected"].values() for (v,) in each} == late
+    assert sum(map(len, found["distinct"].values())) == 2 * len(set(times.values()))
