@@ -76,6 +76,15 @@ def test_parquet_says_what_is_final_beside_its_rows() -> None:
     assert form.document([(None, [])], Exactness.EXACT, AT_ONCE) == ()
 
 
+def test_parquet_has_arrays_and_structures_in_the_order_in_which_they_came() -> None:
+    schema = Schema.parse("tags ARRAY<STRING>, place STRUCT<x: INT, y: INT>")
+    table = pa.table({"tags": [["b"], ["a", None], None], "place": [{"x": 2, "y": None}, None, {"x": 1, "y": 1}]})
+    document = pq.read_table(
+        pa.BufferReader(_bytes(ParquetForm(schema).document([(table, [])], Exactness.EXACT, AT_ONCE)))
+    )
+    assert document.to_pylist() == table.to_pylist()
+
+
 def test_what_csv_and_json_cannot_carry_is_refused() -> None:
     with pytest.raises(QueryError, match="'a' of type ARRAY<INT> cannot be written as text"):
         JsonForm(Schema.parse("a ARRAY<INT>"))

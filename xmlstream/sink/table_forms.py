@@ -16,22 +16,14 @@ import pyarrow.parquet as pq
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, format_schemes
-from punct_ns.slices import POSITION, arrow_type
 from sources.xml.splits.parquet_footer import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
-from xmlstream.sink.column_text import plain, text_of
+from xmlstream.sink.column_text import text_of
 from xmlstream.sink.dictionary_encoding import pc
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.json_text import objects_text
-from xmlstream.sink.row_order import in_row_order
+from xmlstream.sink.result_slice import no_rows, values_alone
 from xmlstream.sink.sink import Bytes, Moment, Part, together
 from xmlstream.sink.writable import require_text_types
-
-
-def _rows(tuples: pa.Table) -> pa.Table:
-    """The tuples in their order, as their attributes' values alone."""
-    ordered = in_row_order(tuples)
-    names = [name for name in ordered.column_names if name != POSITION]
-    return pa.table({name: plain(ordered[name]) for name in names})
 
 
 class ParquetForm:
@@ -49,8 +41,7 @@ class ParquetForm:
         if tuples is None or not tuples.num_rows:
             if not punctuations and exactness is not Exactness.LOST:
                 return ()
-            fields = [pa.field(a.name, arrow_type(a.domain)) for a in self._schema] if tuples is None else tuples.schema
-            tuples = pa.schema(fields).empty_table()
+            tuples = no_rows(self._schema) if tuples is None else tuples
         said = {
             **self._told,
             PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False),
@@ -58,7 +49,7 @@ class ParquetForm:
         if exactness is not Exactness.EXACT:
             said[EXACT] = "false"
         out = pa.BufferOutputStream()
-        pq.write_table(_rows(tuples).replace_schema_metadata(said), out)
+        pq.write_table(values_alone(tuples).replace_schema_metadata(said), out)
         return (out.getvalue(),)
 
 
@@ -75,7 +66,7 @@ class CsvForm:
         tuples, _ = together(parts)
         if tuples is None or not tuples.num_rows:
             return ()
-        rows = _rows(tuples)
+        rows = values_alone(tuples)
         text = pa.table({name: text_of(rows[name]) for name in rows.column_names})
         for name in text.column_names:
             _require_whole(text, name)
@@ -104,4 +95,4 @@ class JsonForm:
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; none without tuples."""
         tuples, _ = together(parts)
-        return (objects_text(_rows(tuples)),) if tuples is not None and tuples.num_rows else ()
+        return (objects_text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
