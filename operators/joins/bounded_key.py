@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
+
+
 @dataclass(frozen=True)
 class BoundedKey:
     """What says of a side's tuples which partners they wait for.
@@ -133,8 +136,11 @@ class BoundedKey:
         for low, at in ends:
             for high, beside in ends:
                 if low.attribute == high.attribute and not low.upper and high.upper and at != beside:
-                    crossed = ">=" if "=" not in low.relation or "=" not in high.relation else ">"
-                    tests.append(f"NOT coalesce({quoted(at)} {crossed} {quoted(beside)}, false)")
+                    strict = ("=" not in low.relation) + ("=" not in high.relation)
+                    last = quoted(beside)
+                    if strict == 2 and {low.type, high.type} <= _INTEGERS:  # between neighbours there is none
+                        last = f"try_subtract({last}, 1)"
+                    tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
         return " AND ".join(tests)
 
     def still_waiting(self, tuples: Tuples, state: OperatorState) -> Tuples:
