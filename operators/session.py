@@ -11,18 +11,21 @@ Keep:       the other sessions: partial aggregates where all aggregates have the
 Safe when:  the schemes cover every group, or ever longer prefixes of its moments.
 Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations say so.
 
-Moments are counted in microseconds, so that a gap of a day has 24 hours wherever it is.
+Moments are counted in microseconds. Days of a gap are those of the calendar in the session's time zone, as in Spark: 23
+to 25 hours where clocks are set, and more where a zone's date was. What is closed before a session is looked at from so
+much farther back, which closes no session too early.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from operators.aggregation import Aggregation
 from operators.expressions.decomposition import Aggregate, attributes_of
+from operators.expressions.duration import DAY
 from operators.groupings import Condition, Grouping, Promises, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -77,7 +80,8 @@ class Grown:
 class Session(Operator):
     """The sessions, called `name`, of the groups of the input by `keys`, with their aggregates.
 
-    A session goes on while the next tuple's moment `of` is no more than the gap, in microseconds, behind.
+    A session goes on while the next tuple's moment `of` is no more than the gap, in microseconds, behind; `days` of it
+    are those of the calendar, counted in the gap with 24 hours each.
     """
 
     of: str
@@ -85,6 +89,7 @@ class Session(Operator):
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     name: str = "session_window"
+    days: int = 0
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -133,7 +138,7 @@ class Session(Operator):
     def pruned(self, needed: AbstractSet[str]) -> Session:
         """With the aggregates that are needed."""
         left = tuple(a for a in self.aggregates if a.attribute.name in needed)
-        return Session(self.of, self.gap, self.keys, left, self.name)
+        return replace(self, aggregates=left)
 
     @property
     def exact_inputs(self) -> bool:
@@ -163,7 +168,7 @@ class Session(Operator):
         first, last = (values(pattern, p.schema[len(self.keys)].domain) for pattern in p.patterns[-2:])
         low = min((begin for begin, _ in first.intervals()), default=moments.bottom)
         high = max((end for _, end in last.intervals()), default=moments.top)
-        begin = max(low - self.gap, moments.bottom) if low > moments.bottom else low
+        begin = max(low - self._reach(moments), moments.bottom) if low > moments.bottom else low
         said = dict(zip(self.keys, p.patterns, strict=False))
         if (begin, high) != (moments.bottom, moments.top):
             said[self.of] = between(begin, high, moments)
@@ -184,7 +189,9 @@ class Session(Operator):
             asked = {name.lower() for name in (*self.keys, self.of, *attributes_of(self.aggregates))}
             names = [quoted(name) for name in given.names if name.lower() in asked]
             lone = new.frame.where(f"{quoted(self.of)} IS NOT NULL").selectExpr(
-                *names, f"{quoted(self.of)} AS {start}", f"{later(given.attribute(self.of), self.gap)} AS {end}"
+                *names,
+                f"{quoted(self.of)} AS {start}",
+                f"{later(given.attribute(self.of), self.gap, self.days)} AS {end}",
             )
             state.log("sessions").add(Tuples(self._aggregation.kept_form(lone), new.at_most, exact=False))
         return None
@@ -233,12 +240,16 @@ class Session(Operator):
         ends, place = over[len(over) - 1].domain, len(self.keys)
         said: dict[int, Pattern] = dict(run.there)
         if run.low > moments.bottom:
-            if run.low + self.gap >= ends.top:
+            if run.low + (reach := self._reach(moments)) >= ends.top:
                 return None
-            said[place] = between(run.low + self.gap, ends.top, ends)
+            said[place] = between(run.low + reach, ends.top, ends)
         if run.high < moments.top:
             said[place + 1] = between(ends.bottom, run.high, ends)
         return Punctuation.at(over, said)
+
+    def _reach(self, moments: Domain) -> int:
+        """The most microseconds that a gap has."""
+        return self.gap + (_SHIFT if self.days and _is_zoned(moments) else 0)
 
     def _merged(self, kept: DataFrame, aged: bool = False) -> DataFrame:
         """Sessions that touch are one: of its rows each has the first start and the last end."""
@@ -258,12 +269,24 @@ class Session(Operator):
         return self._aggregation.combined(merged, aged) if combines else merged
 
 
-def later(moment: Attribute, gap: int) -> str:
-    """A moment so many microseconds later, whatever the calendar says, as Spark SQL."""
-    assert isinstance(moment.domain.sql, TimestampType)
-    if moment.domain.sql.zoned:
-        return f"timestamp_micros(unix_micros({quoted(moment.name)}) + {gap})"
-    return f"{quoted(moment.name)} + INTERVAL '{gap // 1_000_000}.{gap % 1_000_000:06d}' SECOND"
+def later(moment: Attribute, gap: int, days: int = 0) -> str:
+    """A moment so many microseconds later, as Spark SQL; `days` of them, of 24 hours, are those of the calendar."""
+    if not _is_zoned(moment.domain):
+        return f"{quoted(moment.name)} + INTERVAL '{gap // 1_000_000}.{gap % 1_000_000:06d}' SECOND"
+    beside = gap - days * DAY
+    start = quoted(moment.name)
+    if days:
+        start = f"{start} + make_interval(0, 0, 0, {days})"
+    return f"timestamp_micros(unix_micros({start}) + {beside})" if beside else start
+
+
+_SHIFT = 27 * DAY // 24
+"""By how much a time zone's offset changes at the most, in microseconds, and an hour."""
+
+
+def _is_zoned(moments: Domain) -> bool:
+    assert isinstance(moments.sql, TimestampType)
+    return moments.sql.zoned
 
 
 @dataclass(slots=True)

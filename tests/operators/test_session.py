@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.expressions.decomposition import Aggregate
+from operators.expressions.dialect import expression
+from operators.expressions.duration import duration
 from operators.session import Session
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BIDS = Schema.parse("bidder INT, ts TIMESTAMP")
+MICRO, EPOCH = timedelta(microseconds=1), datetime(1970, 1, 1, tzinfo=UTC)
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 COUNT = Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)")
 SESSIONS = Session("ts", 10_000_000, ("bidder",), (COUNT,))
@@ -105,3 +108,23 @@ def test_constants_of_time_close_no_session(schemes: str, enabled: bool) -> None
     promises = [(bids, parse_schemes(schemes, bids))]
     assert SESSIONS.enabled_by(bids).holds(promises) == enabled
     assert [model.until.holds(promises) for model in SESSIONS.state_models(bids)] == [enabled]
+
+
+@pytest.mark.spark
+def test_a_gap_in_days_is_the_calendars_as_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """The night to March 31 has an hour less in Berlin."""
+    berlin = spark.newSession()
+    berlin.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    noon = datetime(2024, 3, 30, 11, tzinfo=UTC)
+    bids = [(1, noon), (1, noon + timedelta(hours=23.5)), (2, noon), (2, noon + timedelta(hours=23))]
+    berlin.createDataFrame(bids, BIDS.ddl()).createOrReplaceTempView("bids")
+    asked = "SELECT bidder, unix_micros(w.start), unix_micros(w.end), n FROM (SELECT bidder, count(*) AS n,"
+    asked += " session_window(ts, '{}') AS w FROM bids GROUP BY bidder, session_window(ts, '{}'))"
+    for number, (gap, days) in enumerate((("1 day", 1), ("24 hours", 0), ("1 day 30 minutes", 1))):
+        length = duration(expression(f"'{gap}'"))
+        assert length is not None
+        sessions = Session("ts", length, ("bidder",), (COUNT,), days=days)
+        running = Running(berlin, tmp_path / str(number), sessions, BIDS)
+        done = running.slice((bids, [Punctuation.all(BIDS)]))
+        found = [(bidder, *((moment - EPOCH) // MICRO for moment in ends), n) for bidder, *ends, n in done.tuples]
+        assert sorted(found) == sorted(tuple(row) for row in berlin.sql(asked.format(gap, gap)).collect()), gap

@@ -6,6 +6,7 @@ The moments of a stream are few microseconds, so that every tuple that counts ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ def _forgets_the_gap_before(patch: pytest.MonkeyPatch) -> None:
     within = Session._within
 
     def wrong(self: Session, *args: Any) -> Any:
-        return within(Session(self.of, 0, self.keys, self.aggregates, self.name), *args)
+        return within(replace(self, gap=0), *args)
 
     patch.setattr(Session, "_within", wrong)
 

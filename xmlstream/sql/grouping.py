@@ -74,7 +74,7 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
         others = tuple(key for key in keys.values() if key not in found.ends)
         if len(keys) - len(others) < len(found.ends):
             raise found.not_grouped_by(grouping.text)
-        groups = Node(Session(found.moment, found.gap, others, answers, found.name), (node,), "session")
+        groups = Node(Session(found.moment, found.gap, others, answers, found.name, found.days), (node,), "session")
     names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
     trees = [item.tree for item in grouping.items] + ([] if grouping.having is None else [grouping.having])
     if any(column.name == AS_IT_GOES_OUT for tree in trees for column in tree.find_all(exp.Column)):

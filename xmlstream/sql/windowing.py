@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from operators.expressions.dialect import cast_to, expression, offset, render
-from operators.expressions.duration import duration
+from operators.expressions.duration import DAY, days_and_microseconds, duration
 from operators.expressions.references import named
 from operators.expressions.types import MOMENTS, NUMERIC, kind
 from operators.session import later
@@ -37,12 +37,16 @@ def is_window(node: exp.Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The sessions of a SELECT: the moment, the gap in microseconds, what they are called, how they were written."""
+    """The sessions of a SELECT: the moment, the gap in microseconds, what they are called, how they were written.
+
+    `days` of the gap are those of the calendar.
+    """
 
     moment: str
     gap: int
     name: str
     call: exp.Expr
+    days: int = 0
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -93,7 +97,8 @@ def in_windows(
         lengths = _lengths(first, text)
         cut = Node(Window(moment, lengths.size, lengths.slide, lengths.start, name), (node,), "window")
     else:
-        sessions = Sessions(moment, _gap(first, text), name, first)
+        days, beside = _gap(first, text)
+        sessions = Sessions(moment, days * DAY + beside, name, first, days)
         if select.args.get("group") is None:
             raise sessions.not_grouped_by(text)
         cut = _lone(node, sessions, analyst)
@@ -107,10 +112,11 @@ def in_windows(
     return replaced, Relation(cut, (*relation.fields, *ends)), sessions
 
 
-def _gap(call: exp.Expr, text: QueryText) -> int:
+def _gap(call: exp.Expr, text: QueryText) -> tuple[int, int]:
+    """Its days, and the microseconds beside them."""
     given = call.expressions[1:]
-    gap = duration(given[0]) if len(given) == 1 else None
-    if gap is None or gap <= 0:
+    gap = days_and_microseconds(given[0]) if len(given) == 1 else None
+    if gap is None or gap[0] * DAY + gap[1] <= 0:
         at = offset(given[0]) if given and offset(given[0]) is not None else offset(call)
         hint = "session_window(ts, '5 minutes'): a gap that depends on the tuple is not supported"
         raise text.error("a session's gap is one constant length of time", at, hint)
@@ -123,7 +129,7 @@ def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
     items = [Item(name, named(name)) for name in node.schema.names]
     items.append(Item(f"{sessions.name}{START}", named(moment.name)))
     is_typed = isinstance(moment.domain.sql, TimestampType)
-    end = expression(later(moment, sessions.gap)) if is_typed else named(moment.name)
+    end = expression(later(moment, sessions.gap, sessions.days)) if is_typed else named(moment.name)
     return project(node, [*items, Item(f"{sessions.name}{END}", end)], analyst).node
 
 
