@@ -115,7 +115,7 @@ def test_a_stream_of_xmark_is_the_source_that_it_stands_for() -> None:
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bid')", "its streams are person"),
         ("CREATE TABLE b USING xmark OPTIONS (path 'x', stream 'bidder', rowTag 'b')", "its own rowTag"),
         ("CREATE TABLE b USING xmark OPTIONS (path '*.xml', stream 'bidder')", "documents 'merge'"),
-        ("CREATE TABLE b USING xml_mark OPTIONS (path 'x')", "punctuated_xml or xmark"),
+        ("CREATE TABLE b USING xml_mark OPTIONS (path 'x')", "punctuated_xml or punctuated_parquet or xmark"),
     ],
 )
 def test_what_is_no_stream_is_refused_at_its_table(statement: str, message: str) -> None:

@@ -124,4 +124,5 @@ def _end(value: Any, domain: Domain, *, closed: bool, up: bool) -> Any:
     if not isinstance(domain.sql, FloatType):
         return None
     towards = math.inf if up else -math.inf
-    return float(np.nextafter(np.float32(value), towards)) if domain.type == "FLOAT" else math.nextafter(value, towards)
+    is_single = domain.sql.bits == 32
+    return float(np.nextafter(np.float32(value), towards)) if is_single else math.nextafter(value, towards)

@@ -53,7 +53,7 @@ def guesses(found: Sequence[InferredColumn], rows: int, said: Sequence[str], *, 
         and column.leaf.values.count == min(rows, MOST_TEXTS)
         and not any(text == "" for _, text in column.leaf.values.texts)
     ]
-    unique = [column for column in whole if column.leaf.type in ("STRING", "BIGINT") and column.leaf.values.are_unique]
+    unique = [column for column in whole if column.leaf.type in _KEY_TYPES and column.leaf.values.are_unique]
     unique = [column for column in unique if column.leaf.values.length <= _LONG * column.leaf.values.count]
     if unique and is_single:
         likely = min(unique, key=lambda column: (not column.name.lower().endswith(_KEYS), found.index(column)))
@@ -72,6 +72,9 @@ def quoted_if(name: str) -> str:
     """The name as schemes and rules have it, in back quotes if it needs them."""
     return name if name.isidentifier() and name.isascii() else quoted(name)
 
+
+_KEY_TYPES = ("STRING", "BIGINT")
+"""What keys are inferred as."""
 
 _KEYS = ("id", "key", "guid", "uuid", "number", "ref", "code")
 """How names of keys mostly end."""

@@ -76,6 +76,6 @@ def test_another_dialect_would_be_noticed() -> None:
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.name)
 def test_a_query_is_planned_by_one_dialect_alone(path: Path) -> None:
     parsed.cache_clear()
-    variables = dict.fromkeys(("SENSORS", "AUCTIONS", "XMARK", "SITE", "OUT"), "somewhere")
+    variables = dict.fromkeys(("SENSORS", "FEED", "AUCTIONS", "XMARK", "SITE", "OUT"), "somewhere")
     script = read(path.read_text(encoding="utf-8"), variables, path.name)
     optimized(script.sketch())

@@ -32,6 +32,7 @@ QUERIES = sorted(path for path in DATA.rglob("*.sql") if "CREATE" in path.read_t
 VARIABLES = {
     "AUCTIONS": "auctions",
     "SENSORS": "sensors",
+    "FEED": "feed",
     "XMARK": "xmark.xml",
     "DATA": "data",
     "OUT": "out",
