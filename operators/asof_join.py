@@ -33,8 +33,7 @@ from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Want, Way, constants, without
-from punct_ns.pattern import Constant, Range
+from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -134,29 +133,6 @@ class AsofJoin(Operator):
             BoundedKey(1, right, left, (begin, end, *self.bounds[1])),
         )
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The left tuples, which go out in the end, and the right tuples that may be their partners."""
-        undecided = Waiting("undecided", "tuples of the left side", (*self.left_on, self.left_at))
-        return [undecided, Waiting("right", "tuples of the right side", self.right_on, blocks=False)]
-
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
-        """Of a left tuple, that no better partner comes; of a right one, that no left tuple of its key does."""
-        if log == "undecided":
-            return [(self._partners_of(row, inputs),)]
-        return [((0, constants(self.right_on, row, inputs[0], self.left_on)),)]
-
-    def _partners_of(self, row: Row, inputs: Sequence[Schema]) -> Want:
-        """That no right tuple comes any more of a left one's key, up to it."""
-        up_to = Range(None, row[self.left_at], False, not self.strict)
-        key = {b: Constant(row[a]) for a, b in zip(self.left_on, self.right_on, strict=True)}
-        return 1, Punctuation.of(inputs[1], {**key, self.right_at: up_to})
-
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The left's, as far as it is the output's, and what decides the left tuples that it matches."""
-        said = Punctuation.at(inputs[0], dict(enumerate(p.patterns[: len(inputs[0])])))
-        rows = held.rows("undecided", (*self.left_on, self.left_at), said, "waiting-0")
-        return [without((0, said), rows, lambda row: self._partners_of(row, inputs), *inputs)]
-
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided, the right tuples that may become partners, what is said of both, and what waits."""
         left, right = self._keys
@@ -166,6 +142,28 @@ class AsofJoin(Operator):
         logs = {"undecided": lefts, "right": rights}
         sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
+
+    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
+        """Left tuples whose partner is not certain; right ones that may be partners."""
+        left, right = self._keys
+        undecided = Waiting("undecided", "undecided tuples of the left side", left.told_by, True, left.beside)
+        return [undecided, Waiting("right", "tuples of the right side", right.told_by, False, right.beside)]
+
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """Of a left tuple, that no better partner comes; of a right one, that none comes, or waits, whose it is."""
+        left, right = self._keys
+        if log == "undecided":
+            return [(left.awaited(row, inputs, held),)]
+        _, asking = want = right.awaited(row, inputs, held)
+        waiting = held.rows("undecided", left.told_by, asking, "waiting-0", left.beside)
+        return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
+
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The left's, and what decides its tuples."""
+        left = self._keys[0]
+        said = on(inputs[0].names, p, inputs[0])
+        waiting = held.rows("undecided", left.told_by, said, "waiting-0", left.beside)
+        return [without((0, said), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
         """Right tuples, each with where the next of its key stands; of equal ones the first."""

@@ -77,7 +77,7 @@ class Difference(Operator):
         return [Waiting("undecided", "undecided tuples", names), *deciding,
                 Waiting("emitted", "emitted tuples", names, blocks=False)]  # fmt: skip
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That the other input does not have it; of what may decide, that the first does not have it again."""
         return [(self._same(row, 1 if log == "undecided" else 0, inputs),)]
 

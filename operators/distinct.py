@@ -62,7 +62,7 @@ class Distinct(Operator):
         """What may come again."""
         return [Waiting("tuples", "tuples", inputs[0].names, blocks=False)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That it does not come again."""
         return [((0, constants(inputs[0].names, row, inputs[0])),)]
 

@@ -101,7 +101,7 @@ class GroupBy(Operator):
         """The groups."""
         return [Waiting("groups", "groups", self.keys)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That its group is closed."""
         return [((0, constants(self.keys, row, inputs[0])),)]
 

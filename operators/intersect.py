@@ -78,7 +78,7 @@ class Intersect(Operator):
         }
         return [Waiting(log, what, self.attributes.names, blocks=False) for log, what in logs.items()]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That the other input does not have it; of what went out, that one of them does not have it again."""
         sides = {"side-0": (1,), "side-1": (0,), "emitted": (0, 1)}[log]
         return [(self._same(row, side, inputs),) for side in sides]

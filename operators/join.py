@@ -120,18 +120,18 @@ class Join(Operator):
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The tuples of both sides; those without a partner so far, of a preserved side, go out in the end."""
         found = []
-        for side, name in enumerate(("left", "right")):
+        for (side, name), key in zip(enumerate(("left", "right")), self.equi_join.bounded_keys, strict=True):
             alone, partnered = _log_names(side)
-            preserved, keys = side in self.sides.preserved, self.equi_join.on[side]
-            found.append(Waiting(alone, f"tuples of the {name} side", keys, blocks=preserved))
+            preserved, what = side in self.sides.preserved, f"tuples of the {name} side"
+            found.append(Waiting(alone, what, key.told_by, preserved, key.beside))
             if preserved:
-                found.append(Waiting(partnered, f"tuples of the {name} side with a partner", keys, blocks=False))
+                found.append(Waiting(partnered, f"{what} with a partner", key.told_by, False, key.beside))
         return found
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That no more partner of it comes."""
         side = next(side for side in range(2) if log in _log_names(side))
-        return [(self.equi_join.partner_of(side, row, inputs),)]
+        return [(self.equi_join.bounded_keys[side].awaited(row, inputs, held),)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Either side's, as far as it is the output's, and what purges the side's tuples."""
@@ -145,11 +145,12 @@ class Join(Operator):
         if said is None:
             return None
         rows: list[Row] = []
+        key = self.equi_join.bounded_keys[side]
         for log in _log_names(side):
-            if (some := held.rows(log, self.equi_join.on[side], said, f"waiting-{side}")) is None:
+            if (some := held.rows(log, key.told_by, said, f"waiting-{side}", key.beside)) is None:
                 return whole(*inputs)
             rows += some
-        return without((side, said), rows, lambda row: self.equi_join.partner_of(side, row, inputs), *inputs)
+        return without((side, said), rows, lambda row: key.awaited(row, inputs, held), *inputs)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""

@@ -132,9 +132,9 @@ class MultiwayJoin(Operator):
             for i in range(self.inputs)
         ]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
-        """That no more partner of it comes; where another input is not joined with its own, none at all."""
-        return [partners(self.graph, int(log.removeprefix("input-")), row, inputs)]
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """That no more partner of it comes, nor of those that are kept."""
+        return [partners(self.graph, int(log.removeprefix("input-")), row, held, inputs)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Any input's, as far as it is the output's, and what purges the input's tuples."""

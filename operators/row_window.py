@@ -141,7 +141,7 @@ class RowWindow(Operator):
         waiting = [Waiting("tuples", "tuples", names)] if self.keys else []
         return [*waiting, Waiting("rows", "last tuples", self.groups, blocks=False)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That what is before it in its group does not come, nor its like; of last rows, that their group is closed."""
         group = {name: Constant(row[name]) for name in self.groups}
         ending = self._own_keys[:1] if log == "tuples" else ()

@@ -123,23 +123,25 @@ class SemiJoin(Operator):
 
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The undecided, which an anti join puts out in the end, and what may decide."""
-        undecided = Waiting("undecided", "undecided tuples of the left side", self.left_on, blocks=self.anti)
-        return [undecided, Waiting("right", "keys of the right side", self.right_on, blocks=False)]
+        left, right = self.equi_join.bounded_keys
+        undecided = Waiting("undecided", "undecided tuples of the left side", left.told_by, self.anti, left.beside)
+        return [undecided, Waiting("right", "keys of the right side", right.told_by, False, right.beside)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That no more partner of it comes."""
-        return [(self.equi_join.partner_of(0 if log == "undecided" else 1, row, inputs),)]
+        return [(self.equi_join.bounded_keys[0 if log == "undecided" else 1].awaited(row, inputs, held),)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
-        undecided, equi_join = held.rows("undecided", self.left_on, p, "waiting-0"), self.equi_join
-        ways = [without((0, p), undecided, lambda row: equi_join.partner_of(0, row, inputs), *inputs)]
+        equi_join, (left, right) = self.equi_join, self.equi_join.bounded_keys
+        undecided = held.rows("undecided", left.told_by, p, "waiting-0", left.beside)
+        ways = [without((0, p), undecided, lambda row: left.awaited(row, inputs, held), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
         if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
             theirs = recast(keys, equi_join.keys(1, inputs))
-            kept = held.rows("right", self.right_on, theirs, "waiting-1")
+            kept = held.rows("right", right.told_by, theirs, "waiting-1", right.beside)
             first = 1, on(self.right_on, theirs, inputs[1])
-            ways.append(without(first, kept, lambda row: equi_join.partner_of(1, row, inputs), *inputs))
+            ways.append(without(first, kept, lambda row: right.awaited(row, inputs, held), *inputs))
         return ways
 
     def state_schema(self, *inputs: Schema) -> StateSchema:

@@ -153,7 +153,7 @@ class Session(Operator):
         """The sessions that may grow."""
         return [Waiting("sessions", "sessions", (*self.keys, *self.ends))]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That no tuple of its group comes from the gap before it up to its end."""
         groups = self._groups(inputs[0])
         return [self._grown(constants(groups.names, row, groups), inputs[0])]

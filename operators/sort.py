@@ -101,7 +101,7 @@ class Sort(Operator):
         """What others may be sorted before."""
         return [Waiting("tuples", "tuples", tuple(key.attribute for key in self.keys))]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That what would be sorted before it, by the first key, does not come, nor its like."""
         return [self._up_to(Constant(row[self.keys[0].attribute]), inputs[0])]
 

@@ -109,7 +109,7 @@ class TopN(Operator):
         """The first tuples, by their groups."""
         return [Waiting("tuples", "first tuples", self.groups)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That its group is closed."""
         return [((0, constants(self.groups, row, inputs[0])),)]
 

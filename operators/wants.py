@@ -42,24 +42,31 @@ class Waiting:
         what: What its rows are, in a word or two: `groups`, `tuples of the left side`.
         names: The attributes that tell what a row waits for.
         blocks: Whether its rows go out once they are met; else they are only kept for others, and then forgotten.
+        beside: Columns that rows are kept with, which tell it, too, and are no attributes.
     """
 
     log: str
     what: str
     names: tuple[str, ...]
     blocks: bool = True
+    beside: tuple[Attribute, ...] = ()
 
 
 class Held(Protocol):
     """What is kept by the operator that is asked, and what its expressions mean."""
 
     def rows(
-        self, log: str, names: Sequence[str], like: Punctuation, waiting: str | None = None
+        self,
+        log: str,
+        names: Sequence[str],
+        like: Punctuation,
+        waiting: str | None = None,
+        beside: Sequence[Attribute] = (),
     ) -> Iterable[Row] | None:
         """The different rows of a log over these attributes that hold a punctuation back; None where they are too many.
 
         They match it; or, of the declared set of those that were said and wait for kept rows, one that speaks of the
-        same.
+        same. `beside` are columns that they are kept with, which are no attributes.
         """
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
@@ -75,7 +82,7 @@ class Wants(Protocol):
         """The logs whose rows wait."""
         return ()
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The ways in which a row of a log is met."""
         return [whole(*inputs)]
 

@@ -19,13 +19,17 @@ from operators.groupings import Condition, Grouping, Within
 from operators.state.behaviour import Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from punct_ns.containment import End, beyond, contained
+from operators.wants import Held, Row, Want, constants
+from punct_ns.containment import End, Relation, beyond, contained
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
+from punct_ns.pattern import pattern_of
+from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import matching, not_matching, own, quoted
+from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,6 +75,30 @@ class BoundedKey:
     def names(self) -> tuple[str, ...]:
         """The other side's attributes that say which partners there are: its join attributes, and what is bounded."""
         return (*self.others, *self.bounded)
+
+    @cached_property
+    def told_by(self) -> tuple[str, ...]:
+        """The own attributes that tell what a tuple waits for: its join attributes, and those that are ends."""
+        ends = (bound.plain for bound in self.bounds if bound.plain is not None)
+        return tuple(dict.fromkeys((*self.on, *ends)))
+
+    @cached_property
+    def beside(self) -> tuple[Attribute, ...]:
+        """The columns that tell it, too."""
+        types = {name: bound.type for bound, name in zip(self.bounds, self._places, strict=True) if bound.plain is None}
+        return tuple(Attribute(name, Domain(type_)) for name, type_ in types.items())
+
+    def awaited(self, row: Row, inputs: Sequence[Schema], held: Held) -> Want:
+        """That no more partner of a row comes: of its key, within its ends."""
+        theirs = inputs[1 - self.side]
+        within: dict[str, ValueSet] = {}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            x = theirs.attribute(bound.attribute)
+            if (value := row[name]) is not None and (found := _within(bound, value, x, held)) is not None:
+                within[x.name] = found.intersection(within.get(x.name, found))
+        said = constants(self.on, row, theirs, self.others)
+        patterns_ = {theirs.index(name): p for name, found in within.items() if (p := pattern_of(found)) is not None}
+        return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
         """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
@@ -191,6 +219,22 @@ def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: Operato
         x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
         f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local)
     return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
+
+
+def _within(bound: Bound, value: Value, x: Attribute, held: Held) -> ValueSet | None:
+    """The values of the other side's attribute that stand to a value as a bound says; None where that is not found."""
+    domain = x.domain
+    if bound.image is None:
+        return _beyond(bound.relation, value, domain).intersection(ValueSet.everything(domain))
+    assert bound.how is not None
+    y = Domain(bound.type)
+    f = _widening(y) if bound.widened else held.function(bound.image, x, y, local=bound.how.local)
+    return f and preimage(_beyond(bound.relation, value, y), domain, f, falling=bound.how.falling)
+
+
+def _beyond(relation: Relation, value: Value, domain: Domain) -> ValueSet:
+    cut = domain.cut(value, after=relation in ("<=", ">"))
+    return ValueSet.of_intervals(domain, [(domain.bottom, cut) if relation in ("<", "<=") else (cut, domain.top)])
 
 
 def _widening(wider: Domain) -> Function:

@@ -19,7 +19,6 @@ from operators.state.behaviour import Slice, Tuples, bag_union
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import theta_join
 from operators.state.state_schema import LogSchema
-from operators.wants import Row, Want, constants
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -81,10 +80,6 @@ class EquiJoin:
             (inputs[side].index(mine), inputs[1 - side].index(theirs))
             for mine, theirs in zip(self.on[side], self.on[1 - side], strict=True)
         ]
-
-    def partner_of(self, side: int, row: Row, inputs: Sequence[Schema]) -> Want:
-        """That no more partner of a side's row comes."""
-        return 1 - side, constants(self.on[side], row, inputs[1 - side], self.on[1 - side])
 
     def equivalents(self, side: int) -> dict[str, tuple[str]]:
         """For a side's join attributes, in lower case, those equal to them."""

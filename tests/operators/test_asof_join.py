@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from operators.asof_join import AsofJoin, AsofKind
+from operators.wants import Row
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes
+from punct_ns.slices import own
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
@@ -100,11 +105,29 @@ def test_without_a_tolerance_keys_that_are_never_closed_are_kept_and_with_one_th
     assert kept(asof(tolerance="since >= at - 3")) == []
 
 
+@dataclass(frozen=True)
+class Undecided:
+    """Left tuples that wait."""
+
+    left: list[Row]
+
+    def rows(self, log: str, names: Sequence[str], like: Punctuation, *_: object) -> list[Row]:
+        return [row for row in self.left if like.matches([row.get(name) for name in TRADE.names])]
+
+    def function(self, *_: object, local: bool) -> None:
+        raise NotImplementedError
+
+
 def test_what_waits_says_for_which_punctuation() -> None:
-    def wanted(log: str, row: dict[str, str | int], *, strict: bool = False) -> list[list[tuple[int, str]]]:
-        ways = asof(strict=strict).wanted_for(log, row, TRADE, QUOTE)
+    def wanted(log: str, row: Row, *left: Row, strict: bool = False) -> list[list[tuple[int, str]]]:
+        ways = asof(strict=strict).wanted_for(log, row, Undecided(list(left)), TRADE, QUOTE)
         return [[(input_, str(p)) for input_, p in way] for way in ways]
 
     assert wanted("undecided", {"symbol": "a", "at": 5}) == [[(1, "<a, (,5], *>")]]
     assert wanted("undecided", {"symbol": "a", "at": 5}, strict=True) == [[(1, "<a, (,4], *>")]]
-    assert wanted("right", {"of": "a"}) == [[(0, "<a, *, *>")]]
+    last = {"of": "a", "since": 3, own("bound0"): None}
+    assert wanted("right", last) == [[(0, "<a, [3,), *>")]]
+    assert wanted("right", {**last, own("bound0"): 6}) == [[(0, "<a, [3,5], *>")]]
+    # It is kept for left tuples that wait, too.
+    waiting = {"symbol": "a", "at": 4}, {"symbol": "b", "at": 4}
+    assert wanted("right", last, *waiting) == [[(0, "<a, [3,), *>"), (1, "<a, (,4], *>")]]

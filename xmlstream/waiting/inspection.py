@@ -113,9 +113,8 @@ class _Inspection:
             inputs, history = _schemas(node), self._last.get("waiting", {}).get(self._names[node], {})
             for waiting in _operator(node).waiting(*inputs):
                 if count := kept.count(waiting.log):
-                    rows = islice(
-                        kept.each(waiting.log, attributes_of(waiting.names, (*inputs, node.schema))), self._shown
-                    )
+                    told = [*attributes_of(waiting.names, (*inputs, node.schema)), *waiting.beside]
+                    rows = islice(kept.each(waiting.log, told), self._shown)
                     examples = tuple(self._example(node, waiting, row, inputs) for row in rows)
                     since, progress = (_slice_time(history.get(which)) for which in ("since", "progress"))
                     yield Waits(
@@ -127,8 +126,7 @@ class _Inspection:
             (a.name, format_pattern(Constant(row[a.name]), a.domain))
             for a in attributes_of(waiting.names, (*inputs, node.schema))
         )
-        ways = _operator(node).wanted_for(waiting.log, row, *inputs)
-        return Example(key, self._needs(self._lacks.of_ways(node, ways)))
+        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)))
 
     def _needs(self, lacks: Sequence[Lack]) -> tuple[Need, ...]:
         asked: dict[Node, list[Punctuation]] = {}

@@ -39,6 +39,7 @@ class KeptRows:
             record: What the commit recorded of them, by name.
         """
         self._directory, self._declared, self._record = directory, declared, record
+        self._known: dict[tuple[str, tuple[Attribute, ...]], list[tuple[Value | None, ...]]] = {}
 
     def count(self, log: str) -> int:
         """How many rows are kept."""
@@ -82,10 +83,13 @@ class KeptRows:
         """The different rows over these attributes, in their order, null first."""
         if not self.count(log):
             return
-        known: dict[tuple[Value | None, ...], None] = {}
-        for part in self._record[log]["segments"]:
-            known |= dict.fromkeys(self._of(part, log, attributes))
-        for values in sorted(known, key=lambda values: [(v is not None, v) for v in values]):
+        asked = log, tuple(attributes)
+        if asked not in self._known:
+            known: dict[tuple[Value | None, ...], None] = {}
+            for part in self._record[log]["segments"]:
+                known |= dict.fromkeys(self._of(part, log, attributes))
+            self._known[asked] = sorted(known, key=lambda values: [(v is not None, v) for v in values])
+        for values in self._known[asked]:
             yield {a.name: value for a, value in zip(attributes, values, strict=True)}
 
     def _of(self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Any, ...]]:

@@ -49,13 +49,18 @@ class HeldRows:
     functions: Functions
 
     def rows(
-        self, log: str, names: Sequence[str], like: Punctuation, waiting: str | None = None
+        self,
+        log: str,
+        names: Sequence[str],
+        like: Punctuation,
+        waiting: str | None = None,
+        beside: Sequence[Attribute] = (),
     ) -> Iterable[Row] | None:
         """See `operators.wants.Held`."""
         back = WaitingPunctuations(like.schema, self.sets.get(waiting, ()) if waiting else ())
         held = [like, *(p for p in back if p.meet(like) is not None)]
         attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
-        return self.kept.rows(log, attributes, held, like.schema)
+        return self.kept.rows(log, [*attributes, *beside], held, like.schema)
 
     def function(self, expression: str, x: Attribute, y: Domain, *, local: bool) -> Function | None:
         """See `operators.wants.Held`."""
@@ -85,7 +90,7 @@ class Lacks:
             self._known[node, p] = self._found(node, p)
         return self._known[node, p]
 
-    def of_ways(self, node: Node, ways: Sequence[Way]) -> tuple[Lack, ...]:
+    def _of_ways(self, node: Node, ways: Sequence[Way]) -> tuple[Lack, ...]:
         """What the least of several ways lacks, by which the inputs of a node meet something."""
         every = [self._together(lack for i, p in way for lack in self.of(node.inputs[i], p)) for way in ways]
         return min(every, key=_burden)
@@ -102,8 +107,17 @@ class Lacks:
                 return (Lack(node, p, ()),)
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
             return tuple(_by_rule(lack, node, operator) for lack in found)
-        held = HeldRows(node, self._kept[node], self._sets[node], self._functions)
-        return self.of_ways(node, operator.wanted(p, held, *(below.schema for below in node.inputs)))
+        return self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))
+
+    def of_row(self, node: Node, log: str, row: Row) -> tuple[Lack, ...]:
+        """What a row of a log lacks, to be met."""
+        operator = node.operator
+        assert not isinstance(operator, Scan | Static | Results)
+        ways = operator.wanted_for(log, row, self._held(node), *(below.schema for below in node.inputs))
+        return self._of_ways(node, ways)
+
+    def _held(self, node: Node) -> HeldRows:
+        return HeldRows(node, self._kept[node], self._sets[node], self._functions)
 
     @staticmethod
     def _together(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
