@@ -57,6 +57,16 @@ def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
     if totals.time:
         when = datetime.fromisoformat(totals.time).timestamp()
         yield GaugeMetricFamily("xmlstream_last_slice_timestamp_seconds", "When the last slice was committed.", when)
+    memory = totals.last.get("memory", {})
+    if "java_heap" in memory:
+        what = "What Java has in use of its heap."
+        yield GaugeMetricFamily("xmlstream_java_heap_bytes", what, float(memory["java_heap"]))
+    what = "What processes on the driver's machine have in memory."
+    resident = GaugeMetricFamily("xmlstream_resident_memory_bytes", what, labels=["process"])
+    for name in ("driver", "java", "workers"):
+        if name in memory:
+            resident.add_metric([name], memory[name])
+    yield resident
     for name, what in (
         ("tuples_in", "Tuples that came to an operator."),
         ("tuples_out", "Tuples that an operator handed on."),

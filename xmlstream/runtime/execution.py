@@ -37,6 +37,7 @@ from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.source_inputs import SourceInputs
 from xmlstream.runtime.tuple_counts import counted_later, tuple_count
+from xmlstream.session.memory import MemoryGauge
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import PartWriter
 from xmlstream.sink.sink import Draft, Moment, Sink, SinkLeft
@@ -96,6 +97,7 @@ class Execution:
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}), patience)
         self._waiting: dict[str, Any] = (latest or {}).get("waiting", {})
         operators = latest["operators"] if latest else {}
+        self._memory = MemoryGauge(spark)
         self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
@@ -170,6 +172,7 @@ class Execution:
             closed=closed,
             exact=noticed.exact,
             findings=tuple(finding.json() for finding in noticed.findings()),
+            memory=self._memory.bytes(),
         )
         record = {
             "slice": slice_id,

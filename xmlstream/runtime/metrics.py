@@ -35,7 +35,8 @@ class SliceReport:
 
     `items_in` counts tuples and punctuations of all sources, `set_aside` the items that their modes dropped or
     diverted; `closed` says that the input has ended for good; `exact` that no tuple was overdue up to here; `findings`
-    are all that was noticed up to here (`xmlstream.runtime.findings`).
+    are all that was noticed up to here (`xmlstream.runtime.findings`); `memory` is what processes take, in bytes
+    (`xmlstream.session.memory`).
     """
 
     slice: int
@@ -47,6 +48,7 @@ class SliceReport:
     closed: bool = False
     exact: bool = True
     findings: tuple[dict[str, Any], ...] = ()
+    memory: Mapping[str, int] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         """As a JSON object."""

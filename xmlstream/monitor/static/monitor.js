@@ -19,6 +19,10 @@
   const span = s => s < 1 ? `${Math.round(s * 1000)} ms` : s < 90 ? `${s.toFixed(1)} s`
     : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 
+  const size = n => n < 1e6 ? `${Math.round(n / 1e3)} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(2)} GB`;
+  const PROCESSES = [["driver", "driver"], ["java", "Java"], ["java_heap", "Java's heap"], ["workers", "Python workers"]];
+  const taken = memory => ["driver", "java", "workers"].reduce((sum, name) => sum + (memory?.[name] ?? 0), 0);
+
   function element(name, text, attributes = {}) {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -77,6 +81,7 @@
       ["tuples kept", brief(totals.kept)], ["punctuations held", brief(totals.held)],
       ["set aside", count(totals.set_aside)], ["last slice took", span(last.seconds)],
       ...(last.exact === false ? [["result", "not exact", "late"]] : []),
+      ...(taken(last.memory) ? [["memory", size(taken(last.memory))]] : []),
       ...(over() || !last.time ? [] : [["last slice", `${span(ago)} ago`]]),
     ];
     at("figures").replaceChildren(...figures.map(([name, value, tone]) => {
@@ -225,12 +230,14 @@
     const keeping = [...new Set(slices.flatMap(s => s.operators.filter(o => o.kept).map(o => o.name)))];
     const holding = [...new Set(slices.flatMap(s => s.operators.filter(o => o.punctuations_held).map(o => o.name)))];
     const of = (names, field) => names.map(n => slices.map(s => s.operators.find(o => o.name === n)?.[field] ?? 0));
+    const processes = PROCESSES.filter(([name]) => slices.some(s => s.memory?.[name]));
     const told = [
       ["Tuples kept", keeping, of(keeping, "kept"), brief],
       ["Punctuations held", holding, of(holding, "punctuations_held"), brief],
       ["Per second", ["items in", "tuples out"],
         [slices.map(s => s.items_in / s.seconds), slices.map(s => s.tuples_out / s.seconds)], brief],
       ["Time of a slice", ["seconds"], [slices.map(s => s.seconds)], span],
+      ["Memory", processes.map(([, words]) => words), processes.map(([name]) => slices.map(s => s.memory?.[name] ?? null)), size],
     ].filter(([, names]) => names.length);
     const shape = told.map(([title, names]) => [title, ...names].join()).join(";") + matchMedia("(prefers-color-scheme:dark)").matches;
     if (shape !== charts.shape) {
