@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.settings import Settings
+from xmlstream.safety.explanation import pictured
 from xmlstream.safety.requirement import unsafe
 from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
@@ -82,6 +84,7 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
         from xmlstream.monitor.monitor import Monitor
 
         options["watcher"] = Monitor("0" if monitor is True else str(monitor))
+    options["picture"] = partial(pictured, follow=follow)
     for which_plan in ("as_written", "allow_unsafe", "strict"):  # how it runs they do not say
         options.pop(which_plan, None)
     return Settings(

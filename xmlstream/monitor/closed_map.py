@@ -50,13 +50,15 @@ class ClosedMap:
         self._promised, self._axes = promised, axes
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
+        self._spoke: dict[str, dict[str, Any]] = {}
 
-    def add(self, operators: Mapping[str, Any]) -> None:
-        """What a commit recorded of the operators; it is read when somebody asks, since few slices are looked at."""
+    def add(self, record: Mapping[str, Any]) -> None:
+        """What a commit recorded of the sources; it is read when somebody asks, since few slices are looked at."""
         with self._lock:
             for name in self._held:
-                if said := operators.get(name, {"sets": {}})["sets"].get("said"):
+                if said := record["operators"].get(name, {"sets": {}})["sets"].get("said"):
                     self._unread.append((name, said))
+                    self._spoke[name] = {"slice": record.get("slice"), "time": record.get("time", "")}
 
     def read(self) -> bool:
         """Reads what was added; whether there was anything."""
@@ -116,7 +118,7 @@ class ClosedMap:
                 for name, attribute in told
                 if self._held[name].set.schema.attribute(attribute).domain.type == type_
             }
-            yield _drawn(rows, domain)
+            yield _drawn(rows, domain, self._spoke)
 
     def _is_told(self, name: str, attribute: str) -> bool:
         said = self._held[name].set
@@ -134,7 +136,9 @@ def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
     return ValueSet(domain, cuts, closed.null or not closed.domain.nullable)
 
 
-def _drawn(rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> dict[str, Any]:
+def _drawn(
+    rows: Mapping[SourceAttribute, ValueSet], domain: Domain, spoke: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
     meet = ValueSet.everything(domain)
     for closed in rows.values():
         meet = meet.intersection(closed)
@@ -157,6 +161,7 @@ def _drawn(rows: Mapping[SourceAttribute, ValueSet], domain: Domain) -> dict[str
                 "bars": scale.bars(closed),
                 "closed": frontier(closed),
                 "lacks": listed(lacks[name, attribute], domain),
+                "spoke": spoke.get(name),
             }
             for (name, attribute), closed in rows.items()
         ],

@@ -16,7 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from xmlstream.monitor.totals import BOUNDS, Totals
+from xmlstream.runtime.totals import BOUNDS, Totals
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

@@ -62,8 +62,8 @@ class Routes:
         return JSONResponse(await asyncio.to_thread(self._view.waiting))
 
     async def _key(self, request: Request) -> Response:
-        asked = [request.query_params.get(name, "")[:200] for name in ("attribute", "value")]
-        return JSONResponse(await asyncio.to_thread(self._view.asked, *asked))
+        asked = ([text[:200] for text in request.query_params.getlist(name)[:8]] for name in ("attribute", "value"))
+        return JSONResponse(await asyncio.to_thread(self._view.asked, dict(zip(*asked, strict=False))))
 
     async def _aside(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._view.letters))

@@ -8,23 +8,24 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from punct_ns.errors import XmlStreamError
+from operators.expressions.constant_evaluation import evaluated
+from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.monitor.axes import axes
 from xmlstream.monitor.closed_map import ClosedMap
 from xmlstream.monitor.history import History
-from xmlstream.monitor.totals import Totals
-from xmlstream.plan.nodes import Node, Scan, names, topological
+from xmlstream.plan.nodes import Node, Scan, names, results, topological
+from xmlstream.runtime.totals import Totals
 from xmlstream.runtime.watching import Watched
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
-from xmlstream.waiting.inspection import inspect
+from xmlstream.waiting.inspection import inspect, nobody
+from xmlstream.waiting.lacks import Functions
 
 CLOSED_EVERY_SECONDS = 0.25
 """How often the closed map is made at the most, and only while somebody looks."""
@@ -91,7 +92,7 @@ class RunView:
         """The plan as SVG, with room for numbers; its looks are the page's. Empty before it is known."""
         if self._run is None:
             return ""
-        return picture(*self._judged, told=False, live=True, styled=False)
+        return picture(*self._judged, told=False, live={}, styled=False)
 
     def restored(self, record: Mapping[str, Any]) -> None:
         """An earlier run left this."""
@@ -132,18 +133,42 @@ class RunView:
         """The closed map."""
         return self._closed.json() if self._closed is not None else []
 
-    def asked(self, attribute: str, text: str) -> dict[str, Any]:
-        """Of a value of an attribute: whether its results are out, which inputs closed it, what others must say."""
-        try:
-            found: dict[str, Any] = {"rows": self._closed.asked(attribute, text) if self._closed is not None else []}
-        except ValueError as error:
-            return {"what": f"{text!r} is no {attribute}: {error}"}
-        if self._run is not None:
-            # Of attributes that no result has, and before anything was committed, nothing is known of results.
-            with suppress(XmlStreamError, OSError):
-                asked = inspect(self._run.checkpoint, {attribute: text}).asked
+    def asked(self, key: Mapping[str, str]) -> dict[str, Any]:
+        """Of values of attributes: whether their results are out, which inputs closed them, what others must say."""
+        found: dict[str, Any] = {"rows": []}
+        for attribute, text in key.items():
+            try:
+                found["rows"] += self._closed.asked(attribute, text) if self._closed is not None else []
+            except ValueError as error:
+                return {"what": f"{text!r} is no {attribute}: {error}"}
+        if self._run is not None and key:
+            try:
+                asked = inspect(self._run.checkpoint, key, functions=self._functions).asked
                 found["result"] = asked and asked.as_json()
-        return found if found["rows"] or "result" in found else {"what": f"no input closes {attribute}"}
+            except UsageError as error:
+                # No result has such an attribute; or one has, and the text is no value of it.
+                if not found["rows"]:
+                    return {"what": error.what}
+            except (XmlStreamError, OSError):
+                pass  # nothing was committed yet
+        return found if found["rows"] or "result" in found else {"what": f"nothing is known of {', '.join(key)}"}
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """The attributes of which can be asked: those that inputs close, or promised to, and those of results."""
+        if self._run is None:
+            return []
+        of_results = (a.name for node in results(self._run.root) for a in node.schema if not a.domain.opaque)
+        closed = (row["attribute"] for axis in self.closed() for row in axis["rows"])
+        return list(dict.fromkeys((*closed, *of_results)))
+
+    @property
+    def _functions(self) -> Functions:
+        """Who computes expressions: the session of the run, which has no job of it."""
+        spark = self._run and self._run.spark
+        if spark is None:
+            return nobody
+        return lambda expression, x, y, local: evaluated(expression, x, y, spark, local=local)
 
     @property
     def is_over(self) -> bool:
@@ -159,7 +184,7 @@ class RunView:
         with self._inspecting:
             if self._run is not None and time.monotonic() - self._inspected[0] > WAITING_EVERY_SECONDS:
                 try:
-                    found = inspect(self._run.checkpoint).as_json()
+                    found = inspect(self._run.checkpoint, functions=self._functions).as_json()
                 except (XmlStreamError, OSError) as error:
                     found = {"waits": [], "what": error.what if isinstance(error, XmlStreamError) else str(error)}
                 self._inspected = (time.monotonic(), found)
@@ -179,7 +204,7 @@ class RunView:
 
     def _tell(self, record: Mapping[str, Any]) -> None:
         if self._closed is not None:
-            self._closed.add(record["operators"])
+            self._closed.add(record)
             self._is_stale = True
         report = record["report"]
         slice_ = {name: value for name, value in report.items() if name != "findings"}
@@ -188,6 +213,7 @@ class RunView:
 
     def _tell_state(self, what: str = "") -> None:
         told = {"state": self.state, "what": what, "run": self.identity, "at": datetime.now(UTC).isoformat()}
+        told["questions"] = self.questions if self._run is not None else []
         self.history.add("state", told, replaces=True)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import escape
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -11,6 +12,8 @@ from punct_ns.errors import XmlStreamError
 from sources.xml.spark.error_transport import original_error
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.findings import Finding
+from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.notebook import Progress
 from xmlstream.runtime.tally import Summary, Tally
 from xmlstream.session.spark_errors import first_cause, is_late_worker
 
@@ -31,6 +34,8 @@ class Launched:
             # Notes of the documents go with a checkpoint that goes with the run.
             self._last = self.findings() if self._last is None else self._last
             end()
+            if self._tally.progress is not None:
+                self._tally.progress.tell(at_once=True)
 
         self._end = finish
 
@@ -74,6 +79,30 @@ class Launched:
         self.query = begin()
         return True
 
+    def drawn(self) -> str:
+        """What was done up to now, in a line, and the plan with the numbers of the run, as HTML."""
+        done = self._summary()
+        told = [counted(done.slices, "slice"), f"{counted(done.items_in, 'item')} in",
+                f"{counted(done.tuples_out, 'tuple')} out"]  # fmt: skip
+        return f"<p>{', '.join(told)}</p>{self._tally.drawing()}"
+
+    def show(self, html: Callable[[], str]) -> bool:
+        """Shows this in a notebook, anew with slices to come and at the end; whether there is one."""
+        progress = Progress(html)
+        if progress:
+            self._tally.progress = progress
+        return bool(progress)
+
+    @contextmanager
+    def progressing(self) -> Iterator[None]:
+        """Shows in a notebook how it goes on, until it is over."""
+        self.show(self.drawn)
+        try:
+            yield
+        finally:
+            if self._tally.progress is not None:
+                self._tally.progress.clear()
+
     def findings(self) -> tuple[Finding, ...]:
         """What was noticed up to now."""
         return tuple(self._execution.noticed.findings()) if self._last is None else self._last
@@ -110,11 +139,19 @@ class Handle(StreamingQuery):
         """Returns after the slice in hand."""
         self._launched.stop()
 
+    def _ipython_display_(self) -> None:
+        """The same, drawn anew as it goes on; where there is no notebook, it is shown in another way."""
+        if not self._launched.show(self._repr_html_):
+            raise NotImplementedError
+
     def _repr_html_(self) -> str:
-        """How it stands, and where its live page is, as a notebook shows it."""
-        stands = "is running" if self.isActive else "has ended"
+        """How it stands, its plan with numbers, and where its live page is, as a notebook shows it."""
+        is_active = self.isActive
+        stands = "is running" if is_active else "has ended"
         page = f': <a href="{escape(self.monitor)}" target="_blank">its live page</a>' if self.monitor else ""
-        return f"<p>The query {escape(self.name or '')} {stands}{page if self.isActive else ''}.</p>"
+        return (
+            f"<p>The query {escape(self.name or '')} {stands}{page if is_active else ''}.</p>{self._launched.drawn()}"
+        )
 
 
 def _cause(failure: BaseException | None, reported: Exception) -> Exception:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,9 @@ def run(spark: SparkSession, root: Node, settings: Settings) -> Summary:
         StateError: the checkpoint or the output belong to another query.
     """
     with quiet_failures(spark):
-        return launch(spark, root, settings).wait()
+        launched = launch(spark, root, settings)
+        with launched.progressing():
+            return launched.wait()
 
 
 def start(spark: SparkSession, root: Node, settings: Settings) -> StreamingQuery:
@@ -111,13 +114,14 @@ def _launched(
     checkpoint = recovered.checkpoint
     root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
     seal(checkpoint.directory / PLAN_FILE, encoded(root))
-    tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice)
+    draw = None if settings.picture is None else partial(settings.picture, root)
+    tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice, draw)
     sinks = [
         target.sink(node.schema, node.schemes, recovered.home(number, overwrite=settings.overwrite))
         for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
     watcher = settings.watcher or Nobody()
-    watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name))
+    watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name, spark))
 
     def committed(record: dict[str, Any]) -> None:
         tally.slice(record["report"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from operators.state.purge_after import PurgeAfter
 from punct_ns.errors import UsageError
 from sources.xml.options.values import seconds
+from xmlstream.plan.nodes import Node
 from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
@@ -35,6 +36,7 @@ class Settings:
         name: what Spark calls the query.
         on_slice: called with the report of each committed slice.
         watcher: who watches it.
+        picture: draws a plan with the numbers of a run on it, for a notebook.
     """
 
     targets: tuple[Target, ...]
@@ -50,6 +52,7 @@ class Settings:
     name: str | None = None
     on_slice: Callable[[dict[str, Any]], None] | None = field(default=None, compare=False)
     watcher: Watcher | None = field(default=None, compare=False)
+    picture: Callable[[Node, Mapping[str, str]], str] | None = field(default=None, compare=False)
 
     @property
     def pace(self) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from xmlstream.runtime.findings import Finding
 from xmlstream.runtime.metrics import MetricsFile
+from xmlstream.runtime.notebook import Progress
+from xmlstream.runtime.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Summary:
         closed_before: The query had been closed by an earlier run, and nothing was done.
         findings: What was noticed in the sources since the query first began: mistakes that are no errors.
         exact: Whether no tuple has been purged by age (`purge_after`) since the query first began.
+        draw: Draws the plan with the numbers of the run, as SVG.
     """
 
     slices: int
@@ -34,9 +37,10 @@ class Summary:
     closed_before: bool = False
     findings: tuple[Finding, ...] = ()
     exact: bool = True
+    draw: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
-        """The same as a table, as a notebook shows it."""
+        """The same as a table, and the plan with the numbers of the run, as a notebook shows it."""
         ends = "ended for good" if self.closed else "goes on"
         told = {
             "slices": f"{self.slices:,}",
@@ -48,17 +52,29 @@ class Summary:
         }
         rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in told.items())
         noticed = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
-        return f"<table>{rows}</table>" + (f"<p>Noticed:</p><ul>{noticed}</ul>" if noticed else "")
+        drawn = self.draw() if self.draw is not None else ""
+        return f"<table>{rows}</table>{f'<p>Noticed:</p><ul>{noticed}</ul>' if noticed else ''}{drawn}"
 
 
 class Tally:
-    """Adds up the reports of this run, and hands them on."""
+    """Adds up the reports of this run, and hands them on.
 
-    def __init__(self, metrics: MetricsFile | None, on_slice: Callable[[dict[str, Any]], None] | None) -> None:
-        self._metrics, self._on_slice = metrics, on_slice
+    Args:
+        metrics: The file that gets them.
+        on_slice: Who is called with each.
+        picture: Draws the plan with the numbers of a run.
+    """
+
+    def __init__(
+        self,
+        metrics: MetricsFile | None,
+        on_slice: Callable[[dict[str, Any]], None] | None,
+        picture: Callable[[Mapping[str, str]], str] | None = None,
+    ) -> None:
+        self._metrics, self._on_slice, self._picture = metrics, on_slice, picture
         self._restoring = True
-        self._slices = self._items_in = self._tuples_out = 0
-        self._seconds = 0.0
+        self._totals = Totals()
+        self.progress: Progress | None = None
 
     def begin(self) -> None:
         """Up to here reports were of slices that an earlier run committed."""
@@ -67,19 +83,24 @@ class Tally:
     def slice(self, report: dict[str, Any]) -> None:
         """One committed slice."""
         if self._restoring:
+            self._totals.restore({"report": report})
             if self._metrics is not None:
                 self._metrics.restore(report)
             return
         if self._metrics is not None:
             self._metrics.append(report)
-        self._slices += 1
-        self._items_in += report["items_in"]
-        self._tuples_out += report["tuples_out"]
-        self._seconds += report["seconds"]
+        self._totals.add({"report": report})
         if self._on_slice is not None:
             self._on_slice(report)
+        if self.progress is not None:
+            self.progress.tell()
 
     def summary(self, closed: bool, findings: tuple[Finding, ...], *, exact: bool) -> Summary:
         """What was done so far."""
-        done = self._slices, self._items_in, self._tuples_out, self._seconds
-        return Summary(*done, closed, findings=findings, exact=exact)
+        totals, draw = self._totals, None if self._picture is None else self.drawing
+        done = totals.slices, totals.items_in, totals.tuples_out, totals.seconds
+        return Summary(*done, closed, findings=findings, exact=exact, draw=draw)
+
+    def drawing(self) -> str:
+        """The plan with the numbers of the run up to now, as SVG; empty where nobody draws it."""
+        return "" if self._picture is None else self._picture(self._totals.numbers())

@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xmlstream.plan.nodes import Node
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Watched:
         checkpoint: Where its state lives.
         dead_letters: Where items go that are set aside.
         name: What Spark calls it, if it was given a name.
+        spark: Its session, which computes expressions; None where another process has it.
     """
 
     root: Node
@@ -31,6 +35,7 @@ class Watched:
     checkpoint: Path
     dead_letters: Path
     name: str | None = None
+    spark: SparkSession | None = None
 
 
 class Watcher(Protocol):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from punct_ns.scheme import format_schemes
@@ -56,6 +57,17 @@ def _idle_line(idle: Sequence[IdlePromise]) -> str:
         by_source.setdefault(one.source, []).append(f"'{one.scheme}'")
     said = "; ".join(f"{source} promises {' and '.join(schemes)}" for source, schemes in by_source.items())
     return f"\nNobody gains by it that {said}." if said else ""
+
+
+def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:
+    """The picture of a plan with the numbers of a run on it, by keys such as `group_by kept`, as SVG."""
+    return picture(*_known(root, follow), told=False, live=numbers).strip()
+
+
+@lru_cache(maxsize=4)
+def _known(root: Node, follow: bool) -> tuple[QueryVerdict, list[Remedy]]:
+    """Verdicts and remedies of a plan that is drawn again and again."""
+    return judged(root, follow=follow), remedies(root, follow=follow)
 
 
 def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Change] = ()) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from punct_ns.scheme import Scheme
 from xmlstream.drawing.canvas import Box, Canvas
@@ -34,7 +34,7 @@ def picture(
     changes: Sequence[Change] = (),
     *,
     told: bool = True,
-    live: bool = False,
+    live: Mapping[str, str] | None = None,
     styled: bool = True,
 ) -> str:
     """The plan with its verdicts, and the punctuation graphs of its joins, as SVG.
@@ -44,7 +44,7 @@ def picture(
         remedies: What would mend it; the first is drawn on the sources that it asks.
         changes: What else would.
         told: With the verdict on the whole, and all remedies, below it.
-        live: With room on each card for the numbers of a run, of keys such as `group_by kept`.
+        live: The numbers of a run, by keys such as `group_by kept`; with room for those that are not known yet.
         styled: With a style sheet of its own; else the page that it is on has it.
     """
     known = {one.node: one for one in verdict.operators}
@@ -87,7 +87,13 @@ def svg(canvas: Canvas, wide: float, high: float, title: str, *, styled: bool) -
     )
 
 
-def _card(one: OperatorVerdict, known: dict[Node, OperatorVerdict], asked: dict[str, Scheme], *, live: bool) -> Card:
+def _card(
+    one: OperatorVerdict,
+    known: dict[Node, OperatorVerdict],
+    asked: dict[str, Scheme],
+    *,
+    live: Mapping[str, str] | None,
+) -> Card:
     node = one.node
     parameters = described(node)
     lines = [Line(brief(parameters), mono=True, rows=2, title=parameters)]
@@ -100,8 +106,9 @@ def _card(one: OperatorVerdict, known: dict[Node, OperatorVerdict], asked: dict[
     lines += [Line(f"keeps {kept_words(kept, node, known)}", tone=_tone(kept), rows=4) for kept in one.keeps]
     if isinstance(node.operator, Scan) and (scheme := asked.get(node.operator.name)) is not None:
         lines.append(Line(f"promise schemes '{scheme}'", tone="mend", rows=2))
-    if live:
-        lines += [Line("nothing yet · nothing yet", label=label, key=f"{one.name} {label}") for label in _live(one)]
+    for label in _live(one) if live is not None else ():
+        key = f"{one.name} {label}"
+        lines.append(Line((live or {}).get(key, "nothing yet · nothing yet"), label=label, key=key))
     return Card(one.name, tuple(lines))
 
 

@@ -32,7 +32,7 @@ def plan(name: str) -> Node:
 
 
 def said(**sources: str) -> dict[str, object]:
-    return {name: {"sets": {"said": text.split("; ")}} for name, text in sources.items()}
+    return {"operators": {name: {"sets": {"said": text.split("; ")}} for name, text in sources.items()}}
 
 
 def warehouse(**sources: str) -> ClosedMap:
@@ -114,7 +114,7 @@ def test_every_type_has_an_axis_and_words(type_: str, texts: list[str], words: s
     from punct_ns.schema import Schema
 
     found = ClosedMap({"s": Schema.of(a=type_)}, {}, [[("s", "a")]])
-    found.add({"s": {"sets": {"said": texts}}})
+    found.add({"operators": {"s": {"sets": {"said": texts}}}})
     (axis,) = found.json()
     assert axis["scale"] == scale
     assert axis["rows"][0]["closed"] == words

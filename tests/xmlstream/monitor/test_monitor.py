@@ -115,7 +115,7 @@ def test_the_end_is_told_and_ends_the_server(tmp_path: Path) -> None:
         monitor.wait()
         (last,) = [event for event in monitor.view.history.after(0) if event.kind == "state"]
         assert json.loads(last.data) | {"run": "", "at": ""} == {
-            "state": "failed", "what": "the disk is full", "run": "", "at": "",
+            "state": "failed", "what": "the disk is full", "run": "", "at": "", "questions": ["hour", "maxtemp"],
         }  # fmt: skip
 
 

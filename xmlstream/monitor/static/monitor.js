@@ -5,7 +5,7 @@
   const GROWING_OVER = 8;
   const SVG = "http://www.w3.org/2000/svg";
   const at = id => document.getElementById(id);
-  const run = { id: null, state: "starting", what: "", slices: [], last: null, closed: [], findings: [], whole: new Set() };
+  const run = { id: null, state: "starting", what: "", slices: [], last: null, closed: [], findings: [], whole: new Set(), questions: [] };
   let charts = [];
   let asideShown = -1;
   let drawing = false;
@@ -37,8 +37,10 @@
   }
 
   function list(target, items, none) {
-    at(target).replaceChildren(...(items.length ? items : [none]).map(([text, tone]) =>
-      element("li", text, tone ? { class: tone } : {})));
+    const made = (items.length ? items : [none]).map(([text, tone]) => element("li", text, tone ? { class: tone } : {}));
+    const same = [...at(target).children];
+    // What a reader has selected, or is read aloud, stays as long as it says the same.
+    if (made.length !== same.length || made.some((one, i) => !one.isEqualNode(same[i]))) at(target).replaceChildren(...made);
   }
 
   // What happens.
@@ -52,7 +54,8 @@
   function onState(told) {
     if (run.id !== null && run.id !== told.run) location.reload();
     if (run.state === "starting" && told.state !== "starting" && !document.querySelector("#plan svg")) location.reload();
-    Object.assign(run, { id: told.run, state: told.state, what: told.what });
+    Object.assign(run, { id: told.run, state: told.state, what: told.what, questions: told.questions ?? [] });
+    showQuestions();
     if (over()) events.close();
   }
 
@@ -117,20 +120,32 @@
     }
   }
 
+  // How long an input has said nothing, where it is longer than a moment.
+  const since = r => r.spoke?.time ? (Date.now() - Date.parse(r.spoke.time)) / 1000 : null;
+  const silence = r => over() ? "" : !r.spoke ? "; it has said nothing so far"
+    : since(r) > 3 ? `; it said something ${span(Math.round(since(r)))} ago, in slice ${r.spoke.slice}` : "";
+
   function showWaiting() {
     const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
-      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it`, "late"]));
+      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it${silence(r)}`, "late"]));
     const silent = run.closed.flatMap(axis => axis.rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r =>
       [`${r.input} has not closed any ${r.attribute} yet`, ""]));
     const kept = over() ? "nothing: the run has ended" : "nothing: no input lags behind the others";
     list("lacking", [...lacks, ...silent], [run.closed.length ? kept : "nothing is known yet", ""]);
-    const chosen = at("attribute").value;
-    const names = [...new Set(run.closed.flatMap(axis => axis.rows.map(r => r.attribute)))];
-    if (names.join() !== [...at("attribute").options].map(o => o.value).join()) {
-      at("attribute").replaceChildren(...names.map(name => element("option", name, { value: name })));
-      if (names.includes(chosen)) at("attribute").value = chosen;
+    showQuestions();
+  }
+
+  function showQuestions() {
+    const names = [...new Set([...run.closed.flatMap(axis => axis.rows.map(r => r.attribute)), ...run.questions])];
+    for (const select of document.querySelectorAll("#ask select")) {
+      const chosen = select.value;
+      if (names.join() !== [...select.options].map(o => o.value).join()) {
+        select.replaceChildren(...names.map(name => element("option", name, { value: name })));
+        if (names.includes(chosen)) select.value = chosen;
+      }
     }
     at("ask").hidden = !names.length;
+    at("and").hidden = document.querySelectorAll("#ask .pair").length >= Math.min(names.length, 8);
   }
 
   let waitingAsked = 0;
@@ -200,17 +215,18 @@
         caption.append(button);
       }
       table.append(caption);
-      const line = (name, bars, words, lacks, looks) => {
+      const line = (name, bars, words, lacks, looks, spoke) => {
         const cell = element("td", undefined, { class: "bar" });
         cell.append(bar(bars, extent));
         const made = row(element("th", name, { scope: "row" }), cell, element("td", words));
         made.append(element("td", lacks ? `lacks ${lacks}` : "", lacks ? { class: "late" } : {}));
+        made.append(element("td", spoke?.time ? `said in slice ${spoke.slice}` : "", { class: "pale spoke" }));
         if (looks) made.className = looks;
         table.append(made);
       };
       for (const r of axis.rows) {
         const name = r.attribute === axis.attribute ? r.input : `${r.input}.${r.attribute}`;
-        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "");
+        line(name, r.bars, r.closed, r.lacks, r.lacks ? "lags" : "", r.spoke);
       }
       if (axis.rows.length > 1) line("all of them", axis.meet.bars, axis.meet.closed, "", "meet");
       const ends = element("div", undefined, { class: "ends" });
@@ -301,7 +317,8 @@
 
   at("ask").addEventListener("submit", async asked => {
     asked.preventDefault();
-    const query = new URLSearchParams({ attribute: at("attribute").value, value: at("value").value });
+    const query = new URLSearchParams([...document.querySelectorAll("#ask .pair")].flatMap(pair => [
+      ["attribute", pair.querySelector("select").value], ["value", pair.querySelector("input").value]]));
     const said = await (await fetch(`key.json?${query}`)).json();
     const out = said.result ? [said.result.out
       ? [`it is out, and final${said.result.since ? ` since slice ${said.result.since.slice}` : ""}`, "good"]
@@ -312,6 +329,17 @@
       : [`${n.source} has closed it${n.said ? ` in slice ${n.said.slice}` : ""}${n.holds ? `, ${n.holds}` : ""}`, "good"])
       : said.rows?.map(r => r.closed ? [`${r.input} has closed it${r.holds ? `, ${r.holds}` : ""}`, "good"] : [`${r.input} must still say ${r.missing}`, "late"]);
     list("answer", said.what ? [[said.what, "bad"]] : [...out, ...held, ...needs], ["", ""]);
+  });
+
+  at("and").addEventListener("click", () => {
+    const pairs = document.querySelectorAll("#ask .pair");
+    const more = pairs[pairs.length - 1].cloneNode(true);
+    more.querySelectorAll("[id]").forEach(one => one.removeAttribute("id"));
+    more.querySelector("input").value = "";
+    more.querySelector("select").selectedIndex = Math.min(pairs.length, at("attribute").options.length - 1);
+    pairs[pairs.length - 1].after(" and ", more);
+    showQuestions();
+    more.querySelector("input").focus();
   });
 
   const events = new EventSource("events");
@@ -328,7 +356,11 @@
     showWaiting();
   });
   events.onerror = () => { if (!over()) showState(false); };
-  setInterval(() => { if (!over()) showFigures(); }, 1000);
+  setInterval(() => {
+    if (over()) return;
+    showFigures();
+    if (run.closed.length) showWaiting();
+  }, 1000);
   addEventListener("resize", () => charts.forEach(chart =>
     chart.setSize({ width: chart.root.parentElement.clientWidth, height: 170 })));
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", soon);

@@ -56,6 +56,18 @@ class Totals:
             for name in ("tuples_in", "tuples_out", "purged", "overdue", "punctuations_in", "punctuations_out"):
                 flow[name] += operator[name]
 
+    def numbers(self) -> dict[str, str]:
+        """What the cards of the plan's picture say of operators, by keys such as `group_by kept`."""
+        found = {}
+        for now in self.last.get("operators", ()):
+            name, flow = now["name"], self.flows.get(now["name"], Counter())
+            said, held = flow["punctuations_out"], now["punctuations_held"]
+            found[f"{name} tuples"] = f"{flow['tuples_in']:,} in · {flow['tuples_out']:,} out"
+            found[f"{name} said"] = f"{said:,} punctuation{'' if said == 1 else 's'}"
+            found[f"{name} kept"] = f"{now['kept']:,} now · {flow['purged']:,} purged"
+            found[f"{name} held"] = f"{held:,} punctuation{'' if held == 1 else 's'}"
+        return found
+
     def json(self) -> dict[str, Any]:
         """As a JSON object."""
         return {
