@@ -48,13 +48,13 @@ def test_a_run_that_follows_says_what_it_waits_for_once_nothing_moves(
     silent.slice(slice_["report"])
     assert not any("no slice for" in line for line in seen(table))
     monkeypatch.setattr(live_table, "IDLE_SECONDS", 0.0)
-    assert seen(table)[-1] == "no slice for 0 s; waits for sensor2: hour 17"
+    assert seen(table)[-1] == "no slice for 0 s; waits for sensor2 to say <*, 17, *, *>"
     assert not any("no slice for" in line for line in seen(silent))
 
 
 def test_what_is_waited_for_where_nobody_lags() -> None:
     assert waited_for([]) == "waits for more input"
-    row = {"input": "s1", "attribute": "hour", "closed": "nothing yet", "lacks": ""}
+    row = {"input": "s1", "attribute": "hour", "closed": "nothing yet", "lacks": "", "missing": []}
     assert waited_for([{"rows": [row]}]) == "waits for s1, which has closed no hour yet"
 
 
@@ -63,7 +63,9 @@ def test_markup_in_a_value_is_text(view: RunView) -> None:
     slice_ = record(0, sensor1="<*, 1, *, *>")
     view.committed(slice_)
     table.slice(slice_["report"])
-    table._axes = [{"rows": [{"input": "[bold]s", "attribute": "a", "closed": "[red]x", "lacks": "[/]"}]}]
+    table._axes = [
+        {"rows": [{"input": "[bold]s", "attribute": "a", "closed": "[red]x", "lacks": "[/]", "missing": []}]}
+    ]
     table._made_of = table._totals.slices
     assert "[bold]s a [red]x [/]" in seen(table)
 

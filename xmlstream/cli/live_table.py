@@ -100,11 +100,12 @@ class LiveTable:
 def waited_for(axes: list[dict[str, Any]]) -> str:
     """What a run waits for, by its closed map, in a line.
 
-    >>> waited_for([{"rows": [{"input": "s2", "attribute": "hour", "closed": "≤ 16", "lacks": "17"}]}])
-    'waits for s2: hour 17'
+    >>> row = {"input": "s2", "attribute": "hour", "closed": "≤ 16", "lacks": "17", "missing": ["<*, 17, *>"]}
+    >>> waited_for([{"rows": [row]}])
+    'waits for s2 to say <*, 17, *>'
     """
     rows = [row for axis in axes for row in axis["rows"]]
-    lacking = [f"{row['input']}: {row['attribute']} {row['lacks']}" for row in rows if row["lacks"]]
+    lacking = [f"{row['input']} to say {', '.join(row['missing'][:3])}" for row in rows if row["missing"]]
     silent = [
         f"{row['input']}, which has closed no {row['attribute']} yet" for row in rows if row["closed"] == "nothing yet"
     ]

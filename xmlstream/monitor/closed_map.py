@@ -18,14 +18,14 @@ from operators.state.passing_punctuations import Entry
 from punct_ns.domain import Cut, Domain, Value
 from punct_ns.lifespan import Lifespan
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
-from punct_ns.pattern import Constant
+from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.value_set import ValueSet
 from sources.xml.grammar.lifespans import has_closed
 from xmlstream.monitor.axes import SourceAttribute
-from xmlstream.monitor.frontier import frontier, listed
+from xmlstream.monitor.frontier import SHOWN, frontier, listed
 
 MOST_BARS = 200
 """Bars of an input; of more, those that are nearest to each other are drawn as one."""
@@ -118,7 +118,8 @@ class ClosedMap:
                 for name, attribute in told
                 if self._held[name].set.schema.attribute(attribute).domain.type == type_
             }
-            yield _drawn(rows, domain, self._spoke)
+            schemas = {name: said.schema for name, said in self._said.items()}
+            yield _drawn(rows, domain, schemas, self._spoke)
 
     def _is_told(self, name: str, attribute: str) -> bool:
         said = self._held[name].set
@@ -137,7 +138,10 @@ def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
 
 
 def _drawn(
-    rows: Mapping[SourceAttribute, ValueSet], domain: Domain, spoke: Mapping[str, dict[str, Any]]
+    rows: Mapping[SourceAttribute, ValueSet],
+    domain: Domain,
+    schemas: Mapping[str, Schema],
+    spoke: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
     meet = ValueSet.everything(domain)
     for closed in rows.values():
@@ -147,6 +151,10 @@ def _drawn(
         anyone = anyone.union(closed)
     scale = _Scale(domain, [cut for closed in rows.values() for cut in closed.cuts])
     lacks = {place: [*anyone.difference(closed).intervals()] for place, closed in rows.items()}
+    missing = {
+        (name, attribute): _closing(schemas[name], attribute, ValueSet.of_intervals(domain, pairs[:SHOWN]))
+        for (name, attribute), pairs in lacks.items()
+    }
     return {
         "attribute": next(iter(rows))[1],
         "type": domain.type,
@@ -161,12 +169,19 @@ def _drawn(
                 "bars": scale.bars(closed),
                 "closed": frontier(closed),
                 "lacks": listed(lacks[name, attribute], domain),
+                "missing": missing[name, attribute],
                 "spoke": spoke.get(name),
             }
             for (name, attribute), closed in rows.items()
         ],
         "meet": {"bars": scale.bars(meet), "closed": frontier(meet)},
     }
+
+
+def _closing(schema: Schema, attribute: str, open_: ValueSet) -> list[str]:
+    """The punctuations that close values of an attribute, in notation."""
+    ps = (Punctuation.of(schema, {attribute: pattern}) for pattern in patterns(open_))
+    return [str(p) for p in ps if not p.is_empty]
 
 
 class _Scale:

@@ -41,7 +41,8 @@ def wait_for(page: Page, selector: str, text: str) -> None:
 def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path) as monitor, seen(browser, monitor) as page:
         monitor.committed(record(0, sensor1="<*, [,17], *, *>", sensor2="<*, [,16], *, *>"))
-        wait_for(page, "#lacking", "sensor2: hour 17 is not closed, as others have it")
+        wait_for(page, "#lacking", "sensor2: hour 17 is not closed, as others have it: <*, 17, *, *>")
+        wait_for(page, "#lacking", "ago, in slice 0")
         wait_for(page, "#axes tr.lags", "lacks 17")
         page.fill("#value", "17")
         page.keyboard.press("Enter")
@@ -51,6 +52,49 @@ def test_an_input_that_lags_is_named_with_what_it_lacks_until_it_speaks(browser:
         wait_for(page, "#axes tr.meet", "≤ 17")
         page.keyboard.press("Enter")
         wait_for(page, "#answer", "sensor2 has closed it")
+
+
+def test_several_attributes_are_asked_of_together(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        monitor.committed(record(0, sensor1="<*, [,17], *, *>"))
+        wait_for(page, "#lacking", "sensor2")
+        page.fill("#value", "17")
+        page.click("#and")
+        page.keyboard.type("60.5")
+        chosen = page.locator("#ask select").evaluate_all("all => all.map(one => one.value)")
+        assert chosen == ["hour", "maxtemp"]
+        assert page.locator("#and").is_hidden()
+        with page.expect_response("**/key.json?**") as asked:
+            page.keyboard.press("Enter")
+        assert asked.value.url.endswith("key.json?attribute=hour&value=17&attribute=maxtemp&value=60.5")
+        wait_for(page, "#answer", "sensor2 must still say <*, 17, *, *>")
+
+
+def test_it_connects_again_by_itself_where_another_run_serves(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page()
+    with served(tmp_path) as monitor:
+        port = monitor.where.rpartition(":")[2].strip("/")
+        page.goto(monitor.where)
+        wait_for(page, "#state", "running")
+        monitor.close()  # as if it were killed: no end is told
+        monitor.wait()
+        wait_for(page, "#state", "no answer; trying again")
+    with served(tmp_path, port) as again:
+        again.committed(record(7, sensor1="<*, [,17], *, *>"))
+        wait_for(page, "#state", "running")
+        wait_for(page, "#axes", "≤ 17")
+    page.close()
+
+
+def test_what_is_not_exact_and_the_memory_of_processes_are_told_with_units(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        slice_ = record(0)
+        memory = {"driver": 123_400_000, "java": 1_230_000_000, "java_heap": 99_000, "workers": 200_000_000}
+        slice_["report"] |= {"exact": False, "memory": memory}
+        monitor.committed(slice_)
+        wait_for(page, "#figures", "not exact")
+        wait_for(page, "#figures", "1.55 GB")
+        wait_for(page, "#charts h3", "Memory")
 
 
 def test_its_numbers_are_those_of_the_metrics(browser: Browser, tmp_path: Path) -> None:

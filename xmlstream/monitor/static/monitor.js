@@ -127,7 +127,7 @@
 
   function showWaiting() {
     const lacks = run.closed.flatMap(axis => axis.rows.filter(r => r.lacks).map(r =>
-      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it${silence(r)}`, "late"]));
+      [`${r.input}: ${r.attribute} ${r.lacks} is not closed, as others have it: ${r.missing.slice(0, 3).join(", ")}${silence(r)}`, "late"]));
     const silent = run.closed.flatMap(axis => axis.rows.filter(r => r.closed === "nothing yet" && !r.lacks).map(r =>
       [`${r.input} has not closed any ${r.attribute} yet`, ""]));
     const kept = over() ? "nothing: the run has ended" : "nothing: no input lags behind the others";
