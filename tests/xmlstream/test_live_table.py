@@ -58,15 +58,13 @@ def test_what_is_waited_for_where_nobody_lags() -> None:
     assert waited_for([{"rows": [row]}]) == "waits for s1, which has closed no hour yet"
 
 
-def test_markup_in_a_value_is_text(view: RunView) -> None:
+def test_markup_in_a_value_is_text(view: RunView, monkeypatch: pytest.MonkeyPatch) -> None:
     table = LiveTable(view, follow=False)
     slice_ = record(0, sensor1="<*, 1, *, *>")
     view.committed(slice_)
     table.slice(slice_["report"])
-    table._axes = [
-        {"rows": [{"input": "[bold]s", "attribute": "a", "closed": "[red]x", "lacks": "[/]", "missing": []}]}
-    ]
-    table._made_of = table._totals.slices
+    row = {"input": "[bold]s", "attribute": "a", "closed": "[red]x", "lacks": "[/]", "missing": []}
+    monkeypatch.setattr(view, "closed", lambda: [{"rows": [row]}])
     assert "[bold]s a [red]x [/]" in seen(table)
 
 

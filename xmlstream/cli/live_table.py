@@ -55,7 +55,6 @@ class LiveTable:
         self._spinner = Spinner("dots")
         self._moved = time.monotonic()
         self._axes: list[dict[str, Any]] = []
-        self._made_of = -1
 
     def slice(self, report: dict[str, Any]) -> None:
         """One more slice."""
@@ -68,9 +67,7 @@ class LiveTable:
         if not self._totals.slices and not self._view.totals.last:
             self._spinner.update(text="no slice yet")
             return self._spinner
-        if self._made_of != self._totals.slices:
-            self._made_of = self._totals.slices
-            self._axes = self._view.closed()
+        self._axes = self._view.closed()
         self._spinner.update(text=Text(str(self._totals)))
         parts: list[RenderableType] = [self._table(), self._spinner]
         if self._follow and (idle := time.monotonic() - self._moved) >= IDLE_SECONDS:

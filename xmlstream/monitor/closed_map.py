@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from operators.state.held_punctuations import HeldPunctuations, said_anew
 from operators.state.passing_punctuations import Entry
@@ -21,14 +25,20 @@ from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
 from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.value_set import ValueSet
 from sources.xml.grammar.lifespans import has_closed
 from xmlstream.monitor.axes import SourceAttribute
 from xmlstream.monitor.frontier import SHOWN, frontier, listed
+from xmlstream.monitor.many_values import ManyValues, are_many
+from xmlstream.waiting.closed_on_disk import ClosedOnDisk
 
 MOST_BARS = 200
 """Bars of an input; of more, those that are nearest to each other are drawn as one."""
+
+MOST_VALUES = 200_000
+"""Strings that an input has closed one by one up to which they are compared."""
 
 
 class ClosedMap:
@@ -51,6 +61,8 @@ class ClosedMap:
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []
         self._spoke: dict[str, dict[str, Any]] = {}
+        self._on_disk: dict[str, ClosedOnDisk] = {}
+        self._unfetched = set[str]()
 
     def add(self, record: Mapping[str, Any]) -> None:
         """What a commit recorded of the sources; it is read when somebody asks, since few slices are looked at."""
@@ -60,9 +72,33 @@ class ClosedMap:
                     self._unread.append((name, said))
                     self._spoke[name] = {"slice": record.get("slice"), "time": record.get("time", "")}
 
+    def add_on_disk(self, record: Mapping[str, Any], state: Path, *, restored: bool) -> None:
+        """Which strings sources have on disk, as of a commit; those that were there before this run are fetched."""
+        with self._lock:
+            for name, held in self._held.items():
+                kept = record["operators"].get(name, {}).get("kept", {})
+                self._on_disk[name] = found = ClosedOnDisk(state / name, held.set.schema, kept)
+                if restored and found.rows:
+                    self._unfetched.add(name)
+
+    @property
+    def unread(self) -> int:
+        """How many changes wait to be read."""
+        return sum(len(texts) for _, texts in self._unread)
+
+    def _are_too_many(self, name: str, attribute: str) -> bool:
+        """Whether so many strings are closed that they are counted, and not compared."""
+        return name in self._on_disk and self._on_disk[name].rows.get(attribute, 0) > MOST_VALUES
+
     def read(self) -> bool:
         """Reads what was added; whether there was anything."""
         with self._lock:
+            for name in list(self._unfetched):
+                # Files come and go while the query runs: what is not there now is read with the next commit.
+                with suppress(OSError, pa.ArrowException):
+                    if all(rows <= MOST_VALUES for rows in self._on_disk[name].rows.values()):
+                        self._held[name].absorb(self._on_disk[name].all())
+                    self._unfetched.discard(name)
             unread, self._unread = self._unread, []
             for name, entries in unread:
                 held = self._held[name]
@@ -110,6 +146,10 @@ class ClosedMap:
     def _axis(self, places: Sequence[SourceAttribute]) -> Iterator[dict[str, Any]]:
         """The axis of these attributes; several where their types differ."""
         told = [place for place in places if self._is_told(*place)]
+        if many := [place for place in told if self._are_too_many(*place)]:
+            counts = {place: self._on_disk[place[0]].rows[place[1]] for place in many}
+            yield _counted(counts, told, self._spoke)
+            return
         types = dict.fromkeys(self._held[name].set.schema.attribute(attribute).domain.type for name, attribute in told)
         for type_ in types:
             domain = Domain(type_)
@@ -137,12 +177,29 @@ def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
     return ValueSet(domain, cuts, closed.null or not closed.domain.nullable)
 
 
+def _counted(
+    counts: Mapping[SourceAttribute, int], told: Sequence[SourceAttribute], spoke: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """An axis of so many values that they are not compared."""
+    none = {"bars": [], "lacks": "", "missing": []}
+    words = {place: f"{count:,} values, too many to compare" for place, count in counts.items()}
+    rows = [
+        {"input": place[0], "attribute": place[1], "closed": words.get(place, "not compared"), **none,
+         "spoke": spoke.get(place[0])}
+        for place in told
+    ]  # fmt: skip
+    axis = {"attribute": told[0][1], "type": "STRING", "scale": "text", "values": [], "whole": [0.0, 1.0]}
+    return {**axis, "edge": [0.0, 1.0], "rows": rows, "meet": {"bars": [], "closed": "not compared"}}
+
+
 def _drawn(
     rows: Mapping[SourceAttribute, ValueSet],
     domain: Domain,
     schemas: Mapping[str, Schema],
     spoke: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
+    if isinstance(domain.sql, StringType) and are_many(rows):
+        return _many(ManyValues(rows, domain), rows, domain, schemas, spoke)
     meet = ValueSet.everything(domain)
     for closed in rows.values():
         meet = meet.intersection(closed)
@@ -176,6 +233,34 @@ def _drawn(
         ],
         "meet": {"bars": scale.bars(meet), "closed": frontier(meet)},
     }
+
+
+def _many(
+    found: ManyValues,
+    rows: Mapping[SourceAttribute, ValueSet],
+    domain: Domain,
+    schemas: Mapping[str, Schema],
+    spoke: Mapping[str, dict[str, Any]],
+) -> dict[str, Any]:
+    """The axis of many strings, in the same form."""
+    told = []
+    for name, attribute in rows:
+        lacks, first = found.lacking((name, attribute))
+        told.append(
+            {
+                "input": name,
+                "attribute": attribute,
+                "bars": found.bars((name, attribute)),
+                "closed": found.closed((name, attribute)) or "nothing yet",
+                "lacks": lacks,
+                "missing": _closing(schemas[name], attribute, first) if lacks else [],
+                "spoke": spoke.get(name),
+            }
+        )
+    common, bars = found.meet()
+    axis = {"attribute": next(iter(rows))[1], "type": domain.type, "scale": "text", "values": found.values}
+    axis |= {"whole": found.whole, "edge": found.whole, "rows": told}
+    return {**axis, "meet": {"bars": bars, "closed": common or "nothing yet"}}
 
 
 def _closing(schema: Schema, attribute: str, open_: ValueSet) -> list[str]:

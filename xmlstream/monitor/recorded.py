@@ -46,8 +46,8 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
     for report in _reports(metrics) if metrics is not None else ():
         if report["slice"] < first:
             view.committed({"report": report, "operators": {}})
-    for record in records:
-        view.committed(record)
+    for i, record in enumerate(records):
+        view.committed(record, restored=i == 0)
     view.is_recorded()
     return view
 

@@ -30,8 +30,17 @@ from xmlstream.waiting.lacks import Functions
 CLOSED_EVERY_SECONDS = 0.25
 """How often the closed map is made at the most, and only while somebody looks."""
 
+AT_ONCE_SECONDS = 0.05
+"""What may be made anew as often as it is asked for."""
+
+CLOSED_PAUSES = 9
+"""How many times as long as making it took, it is not made again: much is closed, and the query needs the processor."""
+
 WAITING_EVERY_SECONDS = 2.0
 """How often it is looked into what waits at the most, and only while somebody looks."""
+
+MOST_UNREAD = 20_000
+"""Recorded punctuations that wait for somebody to look."""
 
 LETTERS = 50
 """Items set aside that are shown."""
@@ -57,8 +66,10 @@ class RunView:
         self._run: Watched | None = None
         self._closed: ClosedMap | None = None
         self._is_stale = False
-        self._made = 0.0
+        self._next = self._took = 0.0
+        self._axes: list[dict[str, Any]] = []
         self._making = threading.Lock()
+        self._reading = threading.Lock()
         self._inspecting = threading.Lock()
         self._inspected: tuple[float, dict[str, Any]] = (-math.inf, {"waits": []})
         self._tell_state()
@@ -67,6 +78,7 @@ class RunView:
         """A run begins."""
         self._run = run
         self._closed = closed_map(run.root)
+        self._axes = self._closed.json()
         self.state = "running"
         self._tell_state()
 
@@ -97,12 +109,12 @@ class RunView:
     def restored(self, record: Mapping[str, Any]) -> None:
         """An earlier run left this."""
         self.totals.restore(record)
-        self._tell(record)
+        self._tell(record, restored=True)
 
-    def committed(self, record: Mapping[str, Any]) -> None:
-        """A slice was committed."""
+    def committed(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
+        """A slice was committed; `restored` says that strings on disk were said before it."""
         self.totals.add(record)
-        self._tell(record)
+        self._tell(record, restored=restored)
 
     def ended(self, failure: BaseException | None) -> None:
         """The run is over."""
@@ -117,21 +129,25 @@ class RunView:
         self.state = "ended" if self.totals.last.get("closed", False) else "recorded"
         self._tell_state()
 
-    def refresh(self) -> bool:
+    def refresh(self, *, at_once: bool = False) -> bool:
         """Makes the closed map anew if a slice came since; whether it is to be asked again soon."""
         with self._making:
             if self._closed is None or not self._is_stale:
                 return False
-            if time.monotonic() - self._made < CLOSED_EVERY_SECONDS and not self.is_over:
+            begun = time.monotonic()
+            if begun < self._next and not self.is_over and not at_once:
                 return True
             self._is_stale = False
-            self.history.add("closed", self._closed.json(), replaces=True)
-            self._made = time.monotonic()
+            self._axes = self._closed.json()
+            self.history.add("closed", self._axes, replaces=True)
+            self._took = time.monotonic() - begun
+            self._next = time.monotonic() + max(CLOSED_EVERY_SECONDS, CLOSED_PAUSES * self._took)
         return False
 
     def closed(self) -> list[dict[str, Any]]:
-        """The closed map."""
-        return self._closed.json() if self._closed is not None else []
+        """The closed map; where much is closed, perhaps one of a moment ago."""
+        self.refresh(at_once=self._took < AT_ONCE_SECONDS)
+        return self._axes
 
     def asked(self, key: Mapping[str, str]) -> dict[str, Any]:
         """Of values of attributes: whether their results are out, which inputs closed them, what others must say."""
@@ -165,8 +181,7 @@ class RunView:
     @property
     def _functions(self) -> Functions:
         """Who computes expressions: the session of the run, which has no job of it."""
-        spark = self._run and self._run.spark
-        if spark is None:
+        if self._run is None or (spark := self._run.spark) is None:
             return nobody
         return lambda expression, x, y, local: evaluated(expression, x, y, spark, local=local)
 
@@ -202,17 +217,31 @@ class RunView:
                 break
         return found[:LETTERS]
 
-    def _tell(self, record: Mapping[str, Any]) -> None:
-        if self._closed is not None:
+    def _tell(self, record: Mapping[str, Any], *, restored: bool = False) -> None:
+        if self._closed is not None and self._run is not None:
             self._closed.add(record)
+            self._closed.add_on_disk(record, self._run.checkpoint / "state", restored=restored)
+            if self._closed.unread > MOST_UNREAD and not self._reading.locked():
+                threading.Thread(target=self._read, name="monitor's reading", daemon=True).start()
             self._is_stale = True
         report = record["report"]
         slice_ = {name: value for name, value in report.items() if name != "findings"}
         self.history.add("slice", {**slice_, "time": record.get("time", ""), "totals": self.totals.json()})
         self.history.add("findings", report["findings"], replaces=True)
 
+    def _read(self) -> None:
+        """Reads what nobody has looked at, so that it does not pile up."""
+        assert self._closed is not None
+        with self._reading:
+            self._closed.read()
+
     def _tell_state(self, what: str = "") -> None:
-        told = {"state": self.state, "what": what, "run": self.identity, "at": datetime.now(UTC).isoformat()}
+        told: dict[str, Any] = {
+            "state": self.state,
+            "what": what,
+            "run": self.identity,
+            "at": datetime.now(UTC).isoformat(),
+        }
         told["questions"] = self.questions if self._run is not None else []
         self.history.add("state", told, replaces=True)
 

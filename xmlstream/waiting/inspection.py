@@ -25,6 +25,7 @@ from xmlstream.plan.nodes import AnyOperator, Node, Results, Scan, Static, names
 from xmlstream.plan.plan_json import PLAN_FILE, decoded
 from xmlstream.runtime.commit_log import CommitLog, made_whole
 from xmlstream.runtime.sealed_json import unseal
+from xmlstream.waiting.closed_on_disk import ClosedOnDisk
 from xmlstream.waiting.kept_rows import KeptRows, attributes_of
 from xmlstream.waiting.lacks import Functions, Lack, Lacks, helps
 from xmlstream.waiting.report import Asked, Example, Need, WaitingReport, Waits
@@ -91,7 +92,14 @@ class _Inspection:
         speaking = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
         self._sayings = {node: Sayings(self._records, self._names[node], node.schema) for node in speaking}
         sets = {n: self._last["operators"].get(self._names[n], {}).get("sets", {}) for n in self._kept}
-        self._lacks = Lacks(self._kept, sets, {n: said.whole() for n, said in self._sayings.items()}, functions)
+        said = {n: said.whole() for n, said in self._sayings.items()}
+        on_disk = {n: self._on_disk(n) for n in speaking if isinstance(n.operator, Scan)}
+        self._lacks = Lacks(self._kept, sets, said, functions, on_disk)
+
+    def _on_disk(self, node: Node) -> ClosedOnDisk:
+        name = self._names[node]
+        kept = self._last["operators"].get(name, {}).get("kept", {})
+        return ClosedOnDisk(self._checkpoint / "state" / name, node.schema, kept)
 
     def _kept_by(self, node: Node) -> KeptRows:
         name = self._names[node]

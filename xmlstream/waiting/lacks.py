@@ -21,6 +21,7 @@ from punct_ns.remainder import remainder
 from punct_ns.schema import Attribute
 from punct_ns.scheme import Scheme
 from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.waiting.closed_on_disk import ClosedOnDisk
 from xmlstream.waiting.kept_rows import KeptRows, attributes_of
 
 if TYPE_CHECKING:
@@ -76,9 +77,14 @@ class Lacks:
         sets: Mapping[Node, Mapping[str, Sequence[Entry]]],
         said: Mapping[Node, PunctuationSet],
         functions: Functions,
+        on_disk: Mapping[Node, ClosedOnDisk] | None = None,
     ) -> None:
-        """Take up what operators keep, and hold of punctuations, what sources and rules have said, and who computes."""
+        """Take up what operators keep, and hold of punctuations, what sources and rules have said, and who computes.
+
+        What sources have said may lack strings that lie on disk.
+        """
         self._kept, self._sets, self._said, self._functions = kept, sets, said, functions
+        self._on_disk = on_disk or {}
         self._known: dict[tuple[Node, Punctuation], tuple[Lack, ...]] = {}
 
     def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
@@ -98,6 +104,8 @@ class Lacks:
     def _found(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
         operator = node.operator
         if isinstance(operator, Scan | Static):
+            if node in self._on_disk:
+                self._said[node].add_all(self._on_disk[node].named(p))
             return (Lack(node, p, tuple(remainder(p, self._said[node]))),)
         if isinstance(operator, Results):
             return ()

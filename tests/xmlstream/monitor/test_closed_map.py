@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.state.constant_runs import ConstantRuns
 from operators.state.passing_punctuations import recorded
+from operators.state.segments import SegmentStore
 from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
+from xmlstream.monitor import closed_map as closed_map_module
+from xmlstream.monitor import many_values
 from xmlstream.monitor.axes import axes
 from xmlstream.monitor.closed_map import MOST_BARS, ClosedMap
 from xmlstream.monitor.frontier import frontier
@@ -66,6 +71,72 @@ def test_attributes_are_compared_that_are_merged_renamed_or_joined() -> None:
     assert [("sensor1", "hour"), ("sensor2", "hour")] in axes(plan("warehouse"))
     joined = [("auction", "seller"), ("bid", "bidder"), ("person", "id")]
     assert joined in map(sorted, axes(plan("auctions/nexmark_q23")))
+
+
+STRINGS = Schema.parse("sid STRING, n INT")
+
+
+def of_strings(**said: list[str]) -> ClosedMap:
+    found = ClosedMap(dict.fromkeys(said, STRINGS), dict.fromkeys(said, ("sid",)), [[(name, "sid") for name in said]])
+    lists = {name: [f"<{value}, *>" for value in values] for name, values in said.items()}
+    found.add({"operators": {name: {"sets": {"said": texts}} for name, texts in lists.items()}})
+    return found
+
+
+@given(st.lists(st.lists(st.integers(0, 40).map("k{:02}".format), unique=True), min_size=1, max_size=3))
+def test_of_many_strings_the_same_is_said_as_of_few(drawn: list[list[str]]) -> None:
+    found = of_strings(**{f"s{i}": values for i, values in enumerate(drawn)})
+    (few,) = found.json()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many_values, "MANY", -1)
+        (many,) = found.json()
+    for row, other in zip(few["rows"], many["rows"], strict=True):
+        assert {name: row[name] for name in ("closed", "lacks", "missing")} == {
+            name: other[name] for name in ("closed", "lacks", "missing")
+        }
+        # A bar has a place for each value that anyone has closed.
+        numbers = sorted({value for values in drawn for value in values})
+        open_ = {numbers.index(value) for value in numbers if value not in drawn[int(row["input"][1:])]}
+        drawn_open = {n for n in range(len(numbers)) if not any(a <= n < b for a, b in other["bars"])}
+        assert drawn_open == open_
+    assert few["meet"]["closed"] == many["meet"]["closed"]
+
+
+def test_where_many_are_drawn_as_one_nothing_open_is_drawn_as_closed() -> None:
+    names = [f"k{n:05}" for n in range(10_000)]
+    (axis,) = of_strings(a=names, b=[name for name in names if name != "k04242"]).json()
+    (whole,), (before, after) = (row["bars"] for row in axis["rows"])
+    assert whole == [0.0, 10_000.0]
+    assert before[1] <= 4242 < after[0]
+    assert axis["rows"][1]["lacks"] == "k04242"
+    assert axis["rows"][1]["missing"] == ["<k04242, *>"]
+
+
+def on_disk(directory: Path, name: str, values: list[str]) -> dict[str, Any]:
+    """A commit whose source has these strings on disk."""
+    store = SegmentStore(None, directory / name)  # type: ignore[arg-type]
+    store.begin(0)
+    runs = ConstantRuns(store)
+    runs.add(values)
+    return {"operators": {name: {"sets": {"said": ["moved sid"]}, "kept": {"said sid": runs.record()}}}}
+
+
+def test_strings_that_an_earlier_run_has_on_disk_are_closed_too(tmp_path: Path) -> None:
+    found = of_strings(a=["x", "y"], b=["z"])
+    record = on_disk(tmp_path, "b", ["x", "y"])
+    found.add(record)
+    found.add_on_disk(record, tmp_path, restored=True)
+    (axis,) = found.json()
+    assert [(row["lacks"], row["closed"]) for row in axis["rows"]] == [("z", "x, y"), ("", "x, y, z")]
+
+
+def test_of_too_many_strings_it_is_told_how_many_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closed_map_module, "MOST_VALUES", 2)
+    found = of_strings(a=["x"], b=[])
+    found.add_on_disk(on_disk(tmp_path, "b", ["x", "y", "z"]), tmp_path, restored=True)
+    (axis,) = found.json()
+    assert [row["closed"] for row in axis["rows"]] == ["not compared", "3 values, too many to compare"]
+    assert [row["lacks"] for row in axis["rows"]] == ["", ""]
 
 
 def test_it_says_what_is_closed_by_each_what_by_all_and_who_lacks_what() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -18,7 +19,7 @@ import pytest
 
 from punct_ns.xml_form import PUNCT_NS
 from tests.xmlstream.monitor.test_page import wait_for
-from tests.xmlstream.monitor.test_watched_run import until
+from tests.xmlstream.monitor.test_watched_run import asked, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -92,6 +93,7 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
     with followed(tmp_path, tmp_path) as terminal:
         until(lambda: "monitor: http" in terminal.text)
         (url,) = re.findall(r"monitor: (http://\S+/)", terminal.text)
+        until(lambda: json.loads(asked(url, "healthz"))["slices"] > 0)
         page = browser.new_page()
         page.goto(url)
         wait_for(page, "#axes tr.meet", "≤ 1")
