@@ -258,7 +258,12 @@ def _many(
             }
         )
     common, bars = found.meet()
-    axis = {"attribute": next(iter(rows))[1], "type": domain.type, "scale": "text", "values": found.values}
+    axis: dict[str, Any] = {
+        "attribute": next(iter(rows))[1],
+        "type": domain.type,
+        "scale": "text",
+        "values": found.values,
+    }
     axis |= {"whole": found.whole, "edge": found.whole, "rows": told}
     return {**axis, "meet": {"bars": bars, "closed": common or "nothing yet"}}
 

@@ -62,7 +62,8 @@ class ClosedOnDisk:
 
     @staticmethod
     def _among(asked: Sequence[str], paths: Sequence[Path]) -> set[str]:
-        wanted, found = pa.array(asked, pa.string()), set[str]()
+        wanted: Any = pa.array(asked, pa.string())
+        found = set[str]()
         for path in paths:
             values = _values(path)
             at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
