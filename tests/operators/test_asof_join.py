@@ -125,9 +125,9 @@ def test_what_waits_says_for_which_punctuation() -> None:
 
     assert wanted("undecided", {"symbol": "a", "at": 5}) == [[(1, "<a, (,5], *>")]]
     assert wanted("undecided", {"symbol": "a", "at": 5}, strict=True) == [[(1, "<a, (,4], *>")]]
-    last = {"of": "a", "since": 3, own("bound0"): None}
+    last: Row = {"of": "a", "since": 3, own("bound0"): None}
     assert wanted("right", last) == [[(0, "<a, [3,), *>")]]
     assert wanted("right", {**last, own("bound0"): 6}) == [[(0, "<a, [3,5], *>")]]
     # It is kept for left tuples that wait, too.
-    waiting = {"symbol": "a", "at": 4}, {"symbol": "b", "at": 4}
+    waiting: list[Row] = [{"symbol": "a", "at": 4}, {"symbol": "b", "at": 4}]
     assert wanted("right", last, *waiting) == [[(0, "<a, [3,), *>"), (1, "<a, (,4], *>")]]

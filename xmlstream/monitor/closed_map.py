@@ -158,7 +158,7 @@ class ClosedMap:
                 for name, attribute in told
                 if self._held[name].set.schema.attribute(attribute).domain.type == type_
             }
-            schemas = {name: said.schema for name, said in self._said.items()}
+            schemas = {name: held.set.schema for name, held in self._held.items()}
             yield _drawn(rows, domain, schemas, self._spoke)
 
     def _is_told(self, name: str, attribute: str) -> bool:
