@@ -294,7 +294,8 @@ class _Scale:
         if self.whole[0] == self.whole[1]:
             self.whole[0] -= 1.0
         if domain.bottom in cuts:  # there is more at the left than can be drawn
-            self.whole[0] -= 0.15 * (self.whole[1] - self.whole[0])
+            before = self.whole[0] - 0.15 * (self.whole[1] - self.whole[0])
+            self.whole[0] = float(math.floor(before)) if isinstance(domain.sql, IntegerType) else before
 
     def at(self, cut: Cut) -> float:
         """Where a cut lies."""

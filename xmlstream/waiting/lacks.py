@@ -7,10 +7,11 @@ several ways, the one that lacks least is told. At a source, what it has said is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from operators.punctuate import Punctuate
+from operators.state.held_punctuations import said_anew
 from operators.state.passing_punctuations import Entry
 from operators.state.waiting_punctuations import WaitingPunctuations
 from operators.wants import Row, Way
@@ -85,6 +86,7 @@ class Lacks:
         """
         self._kept, self._sets, self._said, self._functions = kept, sets, said, functions
         self._on_disk = on_disk or {}
+        self._sent: dict[Node, PunctuationSet] = {}
         self._known: dict[tuple[Node, Punctuation], tuple[Lack, ...]] = {}
 
     def of(self, node: Node, p: Punctuation) -> tuple[Lack, ...]:
@@ -115,7 +117,20 @@ class Lacks:
                 return (Lack(node, p, ()),)
             found = self._together(lack for part in left for lack in self.of(node.inputs[0], part))
             return tuple(_by_rule(lack, node, operator) for lack in found)
-        return self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))
+        lacks = self._of_ways(node, operator.wanted(p, self._held(node), *(below.schema for below in node.inputs)))
+        # What went out is lacking nothing, whatever waits beside it.
+        return tuple(replace(lack, missing=()) for lack in lacks) if self._has_sent(node, p) else lacks
+
+    def _has_sent(self, node: Node, p: Punctuation) -> bool:
+        """Whether an operator has said a punctuation, as far as it remembers."""
+        assert not isinstance(node.operator, Scan | Static | Results)
+        over = node.operator.state_schema(*(below.schema for below in node.inputs)).sets.get("sent")
+        if over is None or len(over) != len(node.schema):
+            return False
+        if node not in self._sent:
+            entries = said_anew(self._sets[node].get("sent", ()), over)
+            self._sent[node] = PunctuationSet(over, (said for said in entries if said.lifespan is None))
+        return self._sent[node].covers(Punctuation(over, p.patterns))
 
     def of_row(self, node: Node, log: str, row: Row) -> tuple[Lack, ...]:
         """What a row of a log lacks, to be met."""
