@@ -96,7 +96,7 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
         until(lambda: json.loads(asked(url, "healthz"))["slices"] > 0)
         page = browser.new_page()
         page.goto(url)
-        wait_for(page, "#axes tr.meet", "≤ 1")
+        wait_for(page, "#axes tr.meet", "0 to 1")
         page.evaluate(WATCH)
         with (tmp_path / "sensor1.xml").open("a", encoding="utf-8") as file:
             file.write(hours("S1", 2, 4))
