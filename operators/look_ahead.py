@@ -132,7 +132,7 @@ class LookAhead(Operator):
         names = (*self.groups, *(key.attribute for key in self._own_keys))
         return [Waiting("tuples", "tuples", names), Waiting("rows", "last tuples", self.groups)]
 
-    def wanted_for(self, log: str, row: Row, *inputs: Schema) -> Sequence[Way]:
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That what is before it in its group does not come, nor its like; of last rows, that their group is closed."""
         group = {name: Constant(row[name]) for name in self.groups}
         ending = self._own_keys[:1] if log == "tuples" else ()
