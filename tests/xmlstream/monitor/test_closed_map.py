@@ -58,7 +58,7 @@ def test_what_holds_for_a_time_is_told_with_it_and_is_open_again_behind_it() -> 
     for hour, bound in ((5, "hour < 9"), (6, "hour <= 3")):
         lifespan = Lifespan.parse(f"while {bound}", schema).begun(datetime(2026, 1, 1, tzinfo=UTC), "sensor1")
         p = Punctuation.of(schema, hour=str(hour)).lasting(lifespan)
-        found.add({"sensor1": {"sets": {"said": [recorded(p)]}}})
+        found.add({"operators": {"sensor1": {"sets": {"said": [recorded(p)]}}}})
     of = {hour: found.asked("hour", hour)[0] for hour in ("2", "5", "6")}
     assert [(of[hour]["closed"], of[hour]["holds"]) for hour in of] == [
         (True, None),
