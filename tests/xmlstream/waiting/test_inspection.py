@@ -116,7 +116,7 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     told = json.loads(json.dumps(report.as_json()))
     assert told["waits"][0]["examples"][0]["needs"][1] == {
         "source": "s2", "wanted": "<*, 6, *>", "missing": ["<*, 6, *>"], "said": None, "promised": ["hour"],
-        "rule": None,
+        "rule": None, "holds": None,
     }  # fmt: skip
     for key, refusal in (({"hours": "5"}, "no result has the attributes hours"), ({"hour": "x"}, "cannot be read")):
         with pytest.raises(UsageError, match=refusal):
