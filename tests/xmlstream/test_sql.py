@@ -95,6 +95,11 @@ REFUSALS = [
     ("SELECT first(a) FROM n", "first", "first"),
     ("SELECT last(a) FROM n GROUP BY b", "last", "last"),
     ("SELECT collect_list(a) FROM n", "collect_list", "collect_list"),
+    ("SELECT size(collect_set(a)) FROM n", "collect_set", "collect_set"),
+    ("SELECT array_sort(collect_list(a), (x, y) -> 1) FROM n", "array_sort", "array_sort"),
+    ("SELECT sort_array(collect_list(a)) FILTER (WHERE ok) FROM n", "FILTER", None),
+    ("SELECT sort_array(collect_list(max(a))) FROM n", "aggregate within", None),
+    ("SELECT max(sort_array(collect_list(a))) FROM n", "aggregate within", None),
     ("SELECT any_value(a) FROM n", "any_value", "any_value"),
     ("SELECT max_by(a, b) FROM n", "max_by", "max_by"),
     ("SELECT listagg(`a b`) WITHIN GROUP (ORDER BY a) FROM n", "WITHIN GROUP", None),
@@ -331,6 +336,10 @@ QUERIES = [
     "SELECT l.hour, l.min, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min > r.min)"
     " ON r.hour = l.hour AND r.min >= l.min - 9 AND r.min > l.hour",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
+    "SELECT hour, sort_array(collect_list(min)) AS mins, array_sort(collect_set(min) FILTER (WHERE min > 3)) AS some,"
+    " sort_array(array_agg(DISTINCT min), false) AS down FROM s1 GROUP BY hour",
+    "SELECT l.hour, sort_array(collect_list(named_struct('m', r.min, 'h', r.hour))) AS nested, count(*) AS n"
+    " FROM s1 l JOIN s2 r ON l.hour = r.hour GROUP BY l.hour HAVING size(sort_array(collect_list(r.min))) > 1",
 ]
 ASOF = "spark.sql.join.asofJoin.enabled"
 """Spark's switch for ASOF JOIN, which is off."""

@@ -78,8 +78,9 @@ CUTS_TIME = frozenset({"session_window", "window", "window_time"})
 
 _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
 _CLOCK = "current_time localtime"
+_COLLECTIONS = "array_agg collect_list collect_set"
 _ORDERED = (
-    "any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last "
+    "any_value approx_percentile first first_value histogram_numeric last "
     "last_value listagg max_by min_by mode percentile_approx string_agg"
 )
 _RANKS = "dense_rank rank row_number"
@@ -116,11 +117,12 @@ _REASONS = {
     "any some": "use bool_or(…)",
     _RANDOM: "its value would be another when a slice is run again after a crash",
     _CLOCK: "a time without a day is no type here: date_format(current_timestamp(), 'HH:mm:ss') writes it",
+    _COLLECTIONS: "its elements come in whatever order tuples do; sort_array(collect_list(v)) has an order of its own",
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
     _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
     _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
     _TIME_WINDOWS: WINDOW_HINT,
-    _GENERATORS: ONE_FOR_ONE,
+    _GENERATORS: f"{ONE_FOR_ONE}; explode(arrays_zip(x, y)) t AS e takes several arrays together, as e.x and e.y",
     _LAMBDAS: "functions of functions are not supported",
     _SESSION: "its value depends on where and by whom it is computed",
     _OUTSIDE: "a query calls Spark's own functions alone",

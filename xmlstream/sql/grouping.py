@@ -16,6 +16,7 @@ from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.functions import AGGREGATES
+from xmlstream.sql.ordered_collections import is_ordered_collection
 from xmlstream.sql.plan_builder import Item, keyed, project, unique, where, with_time
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.relation import AS_IT_GOES_OUT, Relation
@@ -44,7 +45,9 @@ class Grouping:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether it is an aggregate, its FILTER included."""
+    """Whether it is an aggregate, its FILTER included, or all values of a group in order."""
+    if is_ordered_collection(node):
+        return True
     if isinstance(node, exp.Filter):
         return is_aggregate(node.this)
     return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES

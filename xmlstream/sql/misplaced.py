@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from operators.expressions.literals import whole_number
 from operators.top_n import Rank
-from xmlstream.sql.functions import AGGREGATES
+from xmlstream.sql.functions import AGGREGATES, REFUSED
+from xmlstream.sql.ordered_collections import is_collected_in_order
 from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, IN_A_SUBQUERY, LAST_ROWS, called
 from xmlstream.sql.row_functions import OF_ALL, function_of, looks_around
 
@@ -34,7 +35,8 @@ def _counts_all(node: exp.Expr | None) -> bool:
 
 
 def _is_aggregate_call(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
+    is_known = isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
+    return is_known or is_collected_in_order(node)
 
 
 def _chooses(query: exp.Expr) -> bool:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from xmlstream.sql.functions import reason_to_refuse
 from xmlstream.sql.misplaced import misplaced
+from xmlstream.sql.ordered_collections import is_collected_in_order, is_ordered_collection
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 
@@ -155,6 +156,8 @@ def _refused(node: exp.Expr) -> list[tuple[str, str | None]]:
     refused: tuple[str, str | None] | None = None
     if isinstance(node, exp.Cast | exp.TryCast):
         refused = _type_finding(node.args["to"])
+    elif is_ordered_collection(node) or is_collected_in_order(node):
+        refused = None
     elif isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Window | exp.Lateral):
         refused = reason_to_refuse(str(node.this), len(node.expressions))
     return [refused] if refused else []
