@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from operators.expressions.literals import whole_number
 from operators.top_n import Rank
-from xmlstream.sql.functions import AGGREGATES, REFUSED
+from xmlstream.sql.functions import AGGREGATES
 from xmlstream.sql.ordered_collections import is_collected_in_order
 from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, IN_A_SUBQUERY, LAST_ROWS, called
 from xmlstream.sql.row_functions import OF_ALL, function_of, looks_around
