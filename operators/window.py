@@ -23,6 +23,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
@@ -39,6 +40,9 @@ from punct_ns.slices import is_own, own, quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.value_set import ValueSet
 from punct_ns.window_attributes import END, START
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +164,36 @@ class Window(Operator):
         given = state.inputs[0]
         names = [quoted(name) for name in self.schema(given).names[:-2]]
         names += filter(is_own, new.frame.columns)
+        moment = given.attribute(self.of).domain
+        has_zone = isinstance(moment.sql, TimestampType) and moment.sql.zoned
+        in_windows = self._counted if has_zone else self._cut
+        is_exact = new.exact and self.size % self.slide == 0 and not moment.nullable
+        return Tuples(in_windows(new.frame, names), new.at_most * self.overlapping, is_exact)
+
+    def _cut(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        """The tuples with their windows, by Spark's own `window`."""
         lengths = ", ".join(f"'{length} microseconds'" for length in (self.size, self.slide, self.offset))
-        cut = new.frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
-        ends = (f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END))
-        is_exact = new.exact and self.size % self.slide == 0 and not given.attribute(self.of).domain.nullable
-        return Tuples(cut.selectExpr(*names, *ends), new.at_most * self.overlapping, is_exact)
+        cut = frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
+        return cut.selectExpr(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
+
+    def _counted(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        """The same, by whole numbers: Spark's `window` makes a structure of each, which takes three times as long."""
+        micros = f"unix_micros({quoted(self.of)})"
+        last, back = own("last"), own("back")
+        known = frame.where(f"{quoted(self.of)} IS NOT NULL")
+        start = f"{micros} - pmod({micros} - {self.offset}L, {self.slide}L)"
+        kept = list(dict.fromkeys((*names, quoted(self.of))))
+        if self.overlapping == 1:
+            cut, begin = known.selectExpr(*kept, f"{start} AS {last}"), last
+        else:
+            farthest = (self.overlapping - 1) * self.slide
+            backs = f"explode(sequence(0L, {farthest}L, {self.slide}L)) AS {back}"
+            cut = known.selectExpr(*kept, f"{start} AS {last}", backs)
+            begin = f"{last} - {back}"
+        if self.size % self.slide:
+            cut = cut.where(f"{micros} < {begin} + {self.size}L")
+        ends = zip((begin, f"{begin} + {self.size}L"), (START, END), strict=True)
+        return cut.selectExpr(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: window does not block."""
