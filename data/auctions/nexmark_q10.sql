@@ -1,5 +1,6 @@
 -- All bids, with the minute that they are in, by which they can be filed.
--- NEXMark, Query 10, as nexmark/nexmark puts it for Flink, which writes a directory for each minute.
+-- NEXMark, Query 10, as nexmark/nexmark puts it for Flink, which writes a directory for each minute: so does a sink that
+-- is PARTITIONED BY (minute), and marks each by the file _SUCCESS once it is complete.
 -- Nothing is kept, and every punctuation goes on; heartbeats (bid.dateTime) say of which minutes no bid follows, so that
 -- the file of a minute is complete.
 -- Verdict, followed: answers at once, keeps nothing.

@@ -10,12 +10,15 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
 from lxml import etree
+from pyarrow.parquet import read_table
 
 import xmlstream as xs
 from sources.generators.auctions.generator import write_auctions
@@ -56,12 +59,14 @@ class Step:
         rows: What each query had written by then.
         kept: How many tuples all their operators kept.
         is_end: Whether the documents had ended.
+        minutes: Of bids that are filed by the minute, each with their number and prices, and whether it was complete.
     """
 
     database: duckdb.DuckDBPyConnection
     rows: Mapping[str, list[tuple[str | None, ...]]]
     kept: int
     is_end: bool
+    minutes: list[tuple[datetime, int, int, bool]]
 
 
 def shared(documents: dict[str, str]) -> None:
@@ -119,6 +124,9 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
         xs.from_sql(spark, text, {"AUCTIONS": f"{directory}/in"}).insert_into(directory / name)
         for name, text in texts.items()
     ]
+    if "nexmark_q10" in texts:
+        filed = xs.from_sql(spark, texts["nexmark_q10"], {"AUCTIONS": f"{directory}/in"})
+        inserts.append(filed.insert_into(directory / "filed.parquet", partition_by="minute"))
     for parts in (*STEPS, dict.fromkeys(("person", "auction", "bid"), 1.0)):
         documents = {name: prefix(text, parts[name.rstrip("12")]) for name, text in whole.items()}
         for name, text in documents.items():
@@ -134,7 +142,18 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
             for name, answer in FAMILIES[family].items()
         }
         kept = sum(operator["kept"] for operator in reports[-1]["operators"])
-        yield Step(database, rows, kept, is_end)
+        yield Step(database, rows, kept, is_end, minutes(directory / "filed.parquet"))
+
+
+def minutes(directory: Path) -> list[tuple[datetime, int, int, bool]]:
+    """What is filed by now."""
+    found = []
+    for path in sorted(directory.glob("minute=*")):
+        documents = map(read_table, path.glob("*.parquet"))
+        prices: list[Any] = [price for document in documents for price in document["price"].to_pylist()]
+        moment = datetime.fromisoformat(unquote(path.name.partition("=")[2]).removesuffix("Z"))
+        found.append((moment, len(prices), sum(prices), (path / "_SUCCESS").exists()))
+    return found
 
 
 def came(database: duckdb.DuckDBPyConnection, directory: Path) -> None:
@@ -206,3 +225,16 @@ def test_what_is_kept_is_what_something_may_still_come_for(family: str, runs: Ca
     for step in steps:
         assert 0 < step.kept <= sum(len(step.database.sql(relation)) for relation in relations)
     assert end.kept == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_bids_are_filed_by_the_minute_and_what_is_closed_is_marked(runs: Callable[[str], list[Step]]) -> None:
+    """NEXMark's Query 10: each minute's directory is marked once a heartbeat has passed its end, and not before."""
+    marked = []
+    for step in runs("one stream of bids"):
+        over = "TRUE" if step.is_end else "minute + INTERVAL 1 MINUTE <= (FROM bid_until)"
+        asked = f"SELECT date_trunc('minute', dateTime) AS minute, count(*), sum(price)::BIGINT, {over} FROM bid"
+        assert step.minutes == step.database.sql(f"{asked} GROUP BY minute ORDER BY minute").fetchall()
+        marked.append(sum(is_complete for *_, is_complete in step.minutes))
+    assert 0 < marked[0] < marked[1] < marked[2] == len(step.minutes)

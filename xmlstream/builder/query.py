@@ -7,7 +7,7 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -400,9 +400,20 @@ class Query:
         root_tag: str = "rows",
         *,
         sink: TwoPhaseSink | None = None,
+        partition_by: str | Sequence[str] = (),
     ) -> Insert:
-        """This query with the place of its result, to be run together with others by `xmlstream.run`."""
-        return Insert(self.spark, self.root, Target.of(output, row_tag, root_tag, sink))
+        """This query with the place of its result, to be run together with others by `xmlstream.run`.
+
+        Args:
+            output: A directory that gets one document per slice; `bids.parquet` gets Parquet.
+            row_tag: The element of each tuple, in XML.
+            root_tag: The element around them.
+            sink: In place of an output, a sink of the program's.
+            partition_by: Attributes by whose values documents lie in directories of their own, each marked `_SUCCESS`
+                once punctuations have closed it; of Parquet, CSV and JSON.
+        """
+        by = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        return Insert(self.spark, self.root, replace(Target.of(output, row_tag, root_tag, sink), partition_by=by))
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from punct_ns.errors import UsageError
 from sources.xml.options.local_paths import local_path, split_glob
-from xmlstream.sink.directory_sink import slice_of
+from xmlstream.sink.published_documents import slice_of
 
 _IN_OUTPUT = ("slice-000000000.xml", "_dead_letters/source-000000000.jsonl")
 _IN_CHECKPOINT = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from operators.state.durable import checksum
 from punct_ns.errors import StateError
-from xmlstream.sink.directory_sink import slice_of
+from xmlstream.sink.published_documents import documents_in, hidden, shown, slice_of
 
 READ = 256 << 20
 """Bytes of the last documents that are read to compare their checksums; of those before them the size must do."""
@@ -25,17 +24,17 @@ class PublishedOutput:
     def __init__(self, directory: Path, documents: Mapping[str, str], since: int = 0) -> None:
         self._directory, self._documents = directory, documents
         self._wanted = {name: sum_ for name, sum_ in documents.items() if (slice_of(name) or 0) >= since}
-        self._there = {entry.name: entry.stat().st_size for entry in _entries(directory)}
+        self._there = {name: (directory / name).stat().st_size for name in documents_in(directory)}
 
     @property
     def missing(self) -> list[str]:
         """What was published, or committed to be, and is not there."""
-        return [name for name in self._wanted if not {name, f".{name}"} & self._there.keys()]
+        return [name for name in self._wanted if not {name, _draft(name)} & self._there.keys()]
 
     @property
     def strange(self) -> list[str]:
         """Documents that look as if they were this query's, and are not."""
-        return sorted(name for name in self._there if not name.startswith(".") and name not in self._documents)
+        return sorted(name for name in self._there if not _is_draft(name) and name not in self._documents)
 
     def require_as_published(self) -> None:
         """Makes sure that all is there, as it was, and nothing else.
@@ -58,8 +57,8 @@ class PublishedOutput:
             )
         left = READ
         for name, sum_ in reversed(self._wanted.items()):
-            path = self._directory / (name if name in self._there else f".{name}")
-            size = self._there[path.name]
+            here = name if name in self._there else _draft(name)
+            path, size = self._directory / here, self._there[here]
             if not sum_.startswith(f"{size}-") or (left > 0 and checksum(path) != sum_):
                 raise StateError(
                     f"{name} is not as it was published",
@@ -71,10 +70,10 @@ class PublishedOutput:
     def settle(self) -> None:
         """Publishes what is committed, and removes what a slice wrote that was not."""
         for name in self._there:
-            if name.startswith("."):
+            if _is_draft(name):
                 path = self._directory / name
-                if name[1:] in self._documents and name[1:] not in self._there:
-                    path.rename(path.with_name(name[1:]))
+                if shown(name) in self._documents and shown(name) not in self._there:
+                    path.rename(self._directory / shown(name))
                 else:
                     path.unlink(missing_ok=True)
 
@@ -84,10 +83,9 @@ class PublishedOutput:
             (self._directory / name).unlink()
 
 
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    """Documents and drafts."""
-    if not directory.is_dir():
-        return []
-    with os.scandir(directory) as entries:
-        found = [entry for entry in entries if slice_of(entry.name.removeprefix(".")) is not None]
-    return sorted(found, key=lambda entry: entry.name)
+def _draft(name: str) -> str:
+    return str(hidden(Path(), name))
+
+
+def _is_draft(name: str) -> bool:
+    return name != shown(name)

@@ -13,7 +13,7 @@ from xmlstream.runtime.dead_letters import forget_letters
 from xmlstream.runtime.directory_locks import DirectoryLocks
 from xmlstream.runtime.published_output import PublishedOutput
 from xmlstream.runtime.same_query import SameQuery
-from xmlstream.sink.directory_sink import slice_of
+from xmlstream.sink.published_documents import slice_of
 from xmlstream.sink.target import SinkHome, Target, require_fresh
 
 

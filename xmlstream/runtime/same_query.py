@@ -172,6 +172,9 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
     if len(found["outputs"]) != len(mine["outputs"]):
         yield f"it has {len(found['outputs'])} results, not {len(mine['outputs'])}"
     for before, now in zip(found["outputs"], mine["outputs"], strict=False):
+        by, now_by = (", ".join(output.get("partition_by", ())) for output in (before, now))
+        if by != now_by:
+            yield f"{before['output']} is partitioned by {by or 'nothing'}, not {now_by or 'nothing'}"
         for tag, called in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
             if (written := before.get(tag, XML)) != now[tag]:
                 yield f"the {called} in {before['output']} is {written}, not {now[tag]}"

@@ -28,7 +28,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
-from xmlstream.sink.directory_sink import slice_of
+from xmlstream.sink.partition_names import SUCCESS, is_partition
+from xmlstream.sink.published_documents import slice_of
 
 Span: TypeAlias = tuple[Value | None, Value | None]
 """The first and the last of values; None for no bound."""
@@ -66,9 +67,14 @@ def closed(directory: str | Path) -> pa.Table:
     """What is closed of a result that was written as Parquet, as its files tell: the table of this module.
 
     Raises:
-        UsageError: There is no such result.
+        UsageError: There is no such result, or it is partitioned.
     """
     paths = [path for path in sorted(Path(directory).glob("slice-*.parquet")) if slice_of(path.name) is not None]
+    if not paths and any(is_partition(path.name) for path in Path(directory).glob("*=*")):
+        hint = f"a partition that is complete has a file {SUCCESS}"
+        raise UsageError(
+            f"the result at {directory} is partitioned, and its files do not say what is closed", hint=hint
+        )
     if not paths:
         raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
     return pa.concat_tables([closed_in(path, slice_of(path.name) or 0) for path in paths], promote_options="default")

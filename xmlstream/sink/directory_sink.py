@@ -11,7 +11,6 @@ result: its punctuations. They are published in their order, which is that of th
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,19 +19,8 @@ from operators.state.durable import checksum_text
 from xmlstream.sink import part_writer
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import PartWriter, WrittenPart
+from xmlstream.sink.published_documents import names_of
 from xmlstream.sink.sink import AT_ONCE, Draft, Form, Moment, Part
-
-_NAME = re.compile(r"slice-(\d+)(?:-\d+)?\.(?:xml|parquet|csv|json)")
-
-
-def slice_of(name: str) -> int | None:
-    """The slice of a document by its name; None if it is no such name.
-
-    >>> slice_of("slice-000000007.xml"), slice_of("slices.xml")
-    (7, None)
-    """
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
 
 
 class DirectorySink:
@@ -95,8 +83,3 @@ class DirectorySink:
         """Removes what tasks have written that nobody names: they failed, or came too late."""
         for path in self._directory.glob(".slice-*.part"):
             path.unlink(missing_ok=True)
-
-
-def names_of(draft: Draft) -> list[str]:
-    """The documents of a draft, in their order."""
-    return [*(name for name, _ in draft.parts), draft.name]

@@ -18,9 +18,10 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.xml.splits.parquet_footer import EXACT
 from xmlstream.sink.closed_table import closed_in
-from xmlstream.sink.directory_sink import DirectorySink, names_of, slice_of
+from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import PartWriter, WrittenPart
+from xmlstream.sink.published_documents import names_of, slice_of
 from xmlstream.sink.sink import AT_ONCE, Draft, Moment, Part
 from xmlstream.sink.table_forms import ParquetForm
 

@@ -12,9 +12,12 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from xmlstream.sink import postgresql
 from xmlstream.sink.delta import DeltaLoader
-from xmlstream.sink.directory_sink import DirectorySink, slice_of
+from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_form import DocumentForm
+from xmlstream.sink.partition_names import require_partitions
+from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.program_sink import LoopSink, ProgramSink, TwoPhaseSink, two_phases
+from xmlstream.sink.published_documents import documents_in
 from xmlstream.sink.sink import Form, Sink
 from xmlstream.sink.staged_sink import Loader, StagedSink
 from xmlstream.sink.standard_output import StandardOutput
@@ -68,12 +71,14 @@ class Target:
         form: `punctuated_xml`, `parquet`, `csv`, `json`, `delta` or `postgresql`; None for what the output's name
             begins or ends in: `out.parquet`, `out.delta`, `postgresql://…`.
         taken: By what of the program slices are taken, in place of a directory.
+        partition_by: Attributes by whose values its documents lie in directories of their own; not of XML.
     """
 
     output: str
     row_tag: str = "row"
     root_tag: str = "rows"
     form: str | None = None
+    partition_by: tuple[str, ...] = ()
     taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
@@ -107,7 +112,8 @@ class Target:
     def recorded(self) -> dict[str, Any]:
         """What a checkpoint remembers of it."""
         output = str(Path(self.output).absolute()) if self.form_name == "delta" else self.shown
-        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.form_name}
+        by = {"partition_by": list(self.partition_by)} if self.partition_by else {}
+        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.form_name, **by}
 
     @property
     def form_name(self) -> str:
@@ -130,10 +136,12 @@ class Target:
         """The sink for tuples of this schema, and punctuations of these schemes.
 
         Raises:
-            QueryError: An attribute cannot be written in the form.
-            UsageError: A tag is no XML name, or a table cannot be written to.
+            QueryError: An attribute cannot be written in the form, or partitioned by.
+            UsageError: A tag is no XML name, a table cannot be written to, or XML is to be partitioned.
             StateError: A table has results of another query.
         """
+        if self.partition_by:
+            return self._partitioned(schema)
         if self.form_name in TRANSACTIONS:
             known = {"goes_on": home.goes_on, "overwrite": home.overwrite}
             loader = TRANSACTIONS[self.form_name](self.output, schema, home.query, **known)
@@ -149,6 +157,14 @@ class Target:
             else DirectorySink(Path(self.output).absolute(), form)
         )
 
+    def _partitioned(self, schema: Schema) -> Sink:
+        if self.form_name not in TABLE_FORMS:
+            hint = f"write {', '.join(TABLE_FORMS)}, or leave the attribute in the tuples"
+            raise UsageError(f"the output {self.output} is {self.form_name}, which is not partitioned", hint=hint)
+        by = require_partitions(schema, self.partition_by)
+        form = TABLE_FORMS[self.form_name](Schema(tuple(a for a in schema if a not in by)), ())
+        return PartitionedSink(Path(self.output).absolute(), form, schema, by)
+
 
 def require_fresh(output: str, *, overwrite: bool) -> None:
     """Makes sure that a query that starts anew finds an output without documents of another.
@@ -160,7 +176,7 @@ def require_fresh(output: str, *, overwrite: bool) -> None:
         return
     if not directory.is_dir():
         raise UsageError(f"the output {output} is a file", hint="name a directory: it gets one document per slice")
-    found = [path for path in directory.iterdir() if slice_of(path.name.removeprefix(".")) is not None]
+    found = [directory / name for name in documents_in(directory)]
     if found and not overwrite:
         raise StateError(
             f"the output {output} holds {len(found)} documents of an earlier query",

@@ -44,6 +44,7 @@ class Declaration:
     options: Mapping[str, str]
     text: QueryText
     at: int | None
+    partition_by: tuple[str, ...] = ()
 
     @staticmethod
     def of(tree: exp.Create, text: QueryText) -> Declaration:
@@ -61,11 +62,13 @@ class Declaration:
         _require_only(table, {"this"}, text)
         name, at = table.name, offset(table)
         ddl = ", ".join(_column(column, text) for column in columns) or None
-        using, options = _properties(tree.args.get("properties"), text, name, at)
+        properties = tree.args.get("properties")
+        using, options = _properties(properties, text, name, at)
+        by = _partitions(properties, text)
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
             hint = f"leave out the option {twice[0]}"
             raise text.error(f"table {name} has its columns twice", offset(columns[0]), hint)
-        return Declaration(name, ddl, using, options, text, at)
+        return Declaration(name, ddl, using, options, text, at, by)
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
         """An error that points at the table's name."""
@@ -79,6 +82,8 @@ def declared(declaration: Declaration) -> Node:
         QueryError: Its format is unknown, or its options do not fit it.
     """
     using, name = declaration.using, declaration.name
+    if declaration.partition_by:
+        raise declaration.error("what is read is not PARTITIONED BY", "Spark finds the partitions of a static table")
     try:
         if using.lower() in STREAM_FORMATS:
             return scan(name, declaration.options, declaration.columns, using.lower())
@@ -152,12 +157,26 @@ def _properties(
                 using = part.name
             case exp.OptionsProperty():
                 options = dict(_pairs(part, text, table))
+            case exp.PartitionedByProperty():
+                pass
             case _:
                 what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
                 raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
     if using is None:
         raise text.error(f"table {table} does not say what it is", at, f"write USING {FORMAT} OPTIONS (…)")
     return using, options
+
+
+def _partitions(properties: exp.Properties | None, text: QueryText) -> tuple[str, ...]:
+    """The attributes in PARTITIONED BY."""
+    part = properties.find(exp.PartitionedByProperty) if properties else None
+    names: list[str] = []
+    for column in part.this.expressions if part is not None else ():
+        if not isinstance(column, exp.Identifier):
+            hint = "compute it in the query, under a name: SELECT …, date_trunc('MINUTE', ts) AS minute"
+            raise text.error("a partition is by an attribute's name", offset(column), hint)
+        names.append(column.name)
+    return tuple(names)
 
 
 def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:

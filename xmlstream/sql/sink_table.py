@@ -28,6 +28,8 @@ _NEEDED = {
     "url": "url names a database, as in postgresql://user@localhost/warehouse; PGPASSWORD has the password",
 }
 
+_BY = "the query selects it, under this name"
+
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
@@ -45,6 +47,10 @@ class SinkTable:
             QueryError: It is of another format, or an option is unknown or missing.
         """
         form = declaration.using.lower()
+        if form not in TABLE_FORMS and declaration.partition_by:
+            raise declaration.error(
+                f"{'XML' if form == FORMAT else form} is not PARTITIONED", f"a sink USING {', '.join(TABLE_FORMS)} is"
+            )
         if form not in _OPTIONS:
             what = f"a sink USING {declaration.using} is not supported"
             raise declaration.error(what, f"what is inserted is written USING {', '.join(_OPTIONS)}")
@@ -61,7 +67,9 @@ class SinkTable:
         output = given[needed]
         if form == "postgresql":
             output = f"{output}#{given.get('table', declaration.name)}"
-        target = Target(output, given.get("rowtag", "row"), given.get("roottag", "rows"), form)
+        target = Target(
+            output, given.get("rowtag", "row"), given.get("roottag", "rows"), form, declaration.partition_by
+        )
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
         return SinkTable(declaration.name, target, columns)
 
@@ -71,6 +79,10 @@ class SinkTable:
         Raises:
             QueryError: There are more or fewer, a type is not wider, or null may come where NOT NULL is.
         """
+        for name in self.target.partition_by:
+            known = node.schema if self.columns is None else self.columns
+            if name.lower() not in {attribute.lower() for attribute in known.names}:
+                raise text.error(f"{self.name} is partitioned by {name}, which it does not have", at, _BY)
         if self.columns is None:
             return node
         if len(self.columns) != len(node.schema):

@@ -1,0 +1,88 @@
+"""Names of partitions' directories, as Hive and Spark have them: `minute=2024-01-01T00%3A00%3A00Z`, one in another.
+
+A moment is written in ISO 8601, in UTC where it has a zone: the same whatever the session's zone is. Spark infers a
+string of it, and reads the moment where the table's schema says TIMESTAMP.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from punct_ns.domain import Value
+from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute, Schema
+from punct_ns.sql_type import OpaqueType
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null, and for the empty string, which Hive does not tell apart from it."""
+
+SUCCESS = "_SUCCESS"
+"""The file in a partition's directory that says that it is complete."""
+
+_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+_DIRECTORY = re.compile(r"[^/]+=[^/]+")
+
+
+def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]) -> str:
+    """The path of a partition below the output.
+
+    >>> from punct_ns.schema import Schema
+    >>> directory_of(Schema.parse("hour INT, what STRING").attributes, [7, "a/b"])
+    'hour=7/what=a%2Fb'
+    """
+    return "/".join(
+        f"{_escaped(a.name)}={_escaped(_text(a, value))}" for a, value in zip(attributes, values, strict=True)
+    )
+
+
+def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None, ...] | None:
+    """The values of a partition, from its path below the output; None where it is of none by these attributes.
+
+    >>> from punct_ns.schema import Schema
+    >>> values_of("hour=7/what=a%2Fb", Schema.parse("hour INT, what STRING").attributes)
+    (7, 'a/b')
+    """
+    found: list[Value | None] = []
+    parts = path.split("/")
+    if len(parts) != len(attributes):
+        return None
+    for part, attribute in zip(parts, attributes, strict=True):
+        name, _, text = part.partition("=")
+        if unquote(name) != attribute.name or not text:
+            return None
+        try:
+            found.append(None if text == NULL else attribute.domain.read(unquote(text)))
+        except ValueError:
+            return None
+    return tuple(found)
+
+
+def is_partition(name: str) -> bool:
+    """Whether a directory is so called as those of partitions are."""
+    return _DIRECTORY.fullmatch(name) is not None
+
+
+def require_partitions(schema: Schema, names: Sequence[str]) -> tuple[Attribute, ...]:
+    """The attributes by which a result is to be partitioned.
+
+    Raises:
+        QueryError: There is none of a name; its type has no text; or nothing else would be left.
+    """
+    found = tuple(dict.fromkeys(schema.attribute(name) for name in names))
+    for attribute in found:
+        if isinstance(attribute.domain.sql, OpaqueType):
+            what = f"nothing is partitioned by {attribute.name}, which is {attribute.domain.type}"
+            raise QueryError(what, hint="partition by a value that can be part of a path")
+    if len(found) == len(schema):
+        raise QueryError("all attributes are in the names of partitions", hint="leave one for the documents")
+    return found
+
+
+def _text(attribute: Attribute, value: Value | None) -> str:
+    return NULL if value is None or value == "" else attribute.domain.write(value)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)

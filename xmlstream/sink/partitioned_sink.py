@@ -1,0 +1,154 @@
+"""A directory of partitions, each a directory of documents, one per slice, which is marked once it is complete.
+
+    bids/minute=2024-01-01T00%3A00%3A00Z/slice-000000003.parquet
+    bids/minute=2024-01-01T00%3A00%3A00Z/_SUCCESS
+
+A partition is complete when a punctuation says that no tuple of it follows: one that restricts nothing but what is
+partitioned by. The mark is published with the slice of that punctuation, behind all documents, and says which it was.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from operators.state.durable import checksum_text
+from punct_ns.domain import Value
+from punct_ns.pattern import matches
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import in_utc
+from punct_ns.sql_type import StringType
+from xmlstream.sink.column_text import plain
+from xmlstream.sink.exactness import Exactness
+from xmlstream.sink.part_writer import PartWriter, WrittenPart
+from xmlstream.sink.partition_names import SUCCESS, directory_of, values_of
+from xmlstream.sink.published_documents import documents_in, hidden, names_of, shown
+from xmlstream.sink.sink import AT_ONCE, Bytes, Draft, Form, Moment, Part, together
+
+Partition = tuple[Value | None, ...]
+
+
+class PartitionedSink:
+    """One document per slice and partition; `form` is that of the schema without the attributes partitioned by."""
+
+    def __init__(self, directory: Path, form: Form, schema: Schema, by: Sequence[Attribute]) -> None:
+        self._directory, self._form, self._schema, self._by = directory, form, schema, tuple(by)
+        self._open: set[Partition] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
+        """All is drafted here: a task does not know of partitions."""
+        return None
+
+    def draft(
+        self,
+        slice_id: int,
+        parts: Sequence[Part],
+        exactness: Exactness = Exactness.EXACT,
+        written: Moment = AT_ONCE,
+        before: Sequence[WrittenPart] = (),
+    ) -> Draft | None:
+        """Writes the documents of partitions that have tuples, and marks of those that are complete, all hidden."""
+        if self._open is None:
+            self._open = self._found()
+        tuples, punctuations = together(parts)
+        drafts: list[tuple[str, str]] = []
+        for values, rows in self._parts(tuples):
+            directory = directory_of(self._by, values)
+            if not self._is_marked(directory):
+                self._open.add(values)
+            pieces = self._form.document([(rows, ())], exactness, written)
+            drafts.append(self._written(f"{directory}/slice-{slice_id:09d}{self._form.suffix}", pieces))
+        closed = [values for values in self._open if any(self._covers(p, values) for p in punctuations)]
+        for values in sorted(closed, key=repr):
+            self._open.discard(values)
+            said = json.dumps({"slice": slice_id, "exact": exactness is Exactness.EXACT}).encode()
+            drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [said]))
+        return Draft(*drafts[-1], drafts[:-1]) if drafts else None
+
+    def unsynced(self, draft: Draft) -> Sequence[Path]:
+        """The drafts, their names, and the directories' own."""
+        paths = [hidden(self._directory, name) for name in names_of(draft)]
+        around = {parent for path in paths for parent in path.parents if parent.is_relative_to(self._directory)}
+        return [*paths, *around]
+
+    def deliver(self) -> None:
+        """A draft can be taken back."""
+
+    def publish(self, draft: Draft | None) -> None:
+        """Renames the drafts in their order, unless that was done before: documents first, then marks."""
+        for name in () if draft is None else names_of(draft):
+            if (path := hidden(self._directory, name)).exists():
+                path.rename(self._directory / name)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _written(self, name: str, parts: Sequence[Bytes]) -> tuple[str, str]:
+        path = hidden(self._directory, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        length = crc = 0
+        with path.open("wb") as file:
+            for part in parts:
+                length, crc = length + file.write(part), zlib.crc32(part, crc)
+        return name, checksum_text(length, crc)
+
+    def _is_marked(self, directory: str) -> bool:
+        """Whether it was complete once: a mark stays as it is, whatever tuple comes overdue."""
+        mark = f"{directory}/{SUCCESS}"
+        return (self._directory / mark).exists() or hidden(self._directory, mark).exists()
+
+    def _found(self) -> set[Partition]:
+        """The partitions that have documents and no mark."""
+        published = [path.rpartition("/") for path in documents_in(self._directory) if path == shown(path)]
+        marked = {directory for directory, _, name in published if name == SUCCESS}
+        found = (values_of(directory, self._by) for directory in {each for each, _, _ in published} - marked)
+        return {values for values in found if values is not None}
+
+    def _parts(self, tuples: pa.Table | None) -> Iterator[tuple[Partition, pa.Table]]:
+        """The tuples of each partition, in their order, without what they are partitioned by.
+
+        Values that share a name share a document: null and the empty string, 0.0 and -0.0.
+        """
+        if tuples is None or not tuples.num_rows:
+            return
+        names = [a.name for a in self._by]
+        keys = [str(i) for i in range(len(names))]
+        own = in_utc(pa.table([plain(tuples[name]) for name in names], keys))
+        own = own.append_column("place", pa.array(range(len(own)), pa.int64()))
+        # Grouped by one thread: what the documents hold, and their order, do not depend on which thread is first.
+        grouped = own.group_by(keys, use_threads=False).aggregate([("place", "list")])
+        found: dict[str, tuple[Partition, list[int]]] = {}
+        for row in grouped.to_pylist():
+            read = [row[key] for key in keys]
+            values = tuple(
+                None if value is None or value == "" else a.domain.normal(value)
+                for a, value in zip(self._by, read, strict=True)
+            )
+            found.setdefault(directory_of(self._by, values), (values, []))[1].extend(row["place_list"])
+        others = tuples.drop_columns(names)
+        for values, places in found.values():
+            yield values, others.take(pa.array(sorted(places), pa.int64()))
+
+    def _covers(self, punctuation: Punctuation, values: Partition) -> bool:
+        """Whether it says that no tuple of the partition follows, whatever else is in it.
+
+        Of strings the partition of null is that of the empty string too, and both are to be closed.
+        """
+        places = [self._schema.index(a.name) for a in self._by]
+        if punctuation.lifespan is not None or not set(punctuation.restricted) <= set(places):
+            return False
+        said = zip((punctuation.patterns[place] for place in places), self._by, values, strict=True)
+        return all(matches(pattern, each) for pattern, by, value in said for each in _named(by, value))
+
+
+def _named(by: Attribute, value: Value | None) -> tuple[Value | None, ...]:
+    """The values that share a partition's name with this one."""
+    if value is not None:
+        return (value,)
+    return (*([None] if by.domain.nullable else []), *([""] if isinstance(by.domain.sql, StringType) else []))
