@@ -15,14 +15,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+LOCAL_ADDRESS = "SPARK_LOCAL_IP"
+"""The variable of the environment that says where what Spark serves listens."""
+
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def start_java(conf: Mapping[str, str]) -> None:
+def start_java(conf: Mapping[str, str], address: str | None = None) -> None:
     """Starts Java for the Spark of this process, unless there is one or someone else starts it.
 
     Args:
         conf: Spark's configuration.
+        address: Where what Spark serves listens, its pages among it; SPARK_LOCAL_IP, if it is set, goes before. None
+            leaves it to Spark, whose pages listen to all the world.
     """
     from pyspark import SparkConf, SparkContext, java_gateway
 
@@ -30,7 +35,7 @@ def start_java(conf: Mapping[str, str]) -> None:
         return
     settings = SparkConf().setAll(list(conf.items()))
     starting: Any = java_gateway
-    with _noted(starting):
+    with _noted(starting), _served_at(address):
         gateway = starting.launch_gateway(settings, {"start_new_session": True})
     SparkContext._ensure_initialized(gateway=gateway, conf=settings)
 
@@ -47,6 +52,19 @@ def end_java(seconds: float) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(seconds)
     _started.clear()
+
+
+@contextmanager
+def _served_at(address: str | None) -> Iterator[None]:
+    """Has Java started with an address for Spark's pages, which only its environment tells them."""
+    if address is None or LOCAL_ADDRESS in os.environ:
+        yield
+        return
+    os.environ[LOCAL_ADDRESS] = address
+    try:
+        yield
+    finally:
+        del os.environ[LOCAL_ADDRESS]
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def open_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        java_process.start_java({"spark.app.name": name, **settings})
+        java_process.start_java({"spark.app.name": name, **settings}, _address(settings))
         session = builder.getOrCreate()
     except PySparkException as error:
         hint = f"look at the master and the configuration; {JAVA_HINT}"
@@ -133,6 +133,11 @@ def _defaults(master: str) -> dict[str, str]:
         # planning is most of what runs, and much of that runs once. Without it Java reserves too little for code.
         found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
     return found
+
+
+def _address(settings: Mapping[str, str]) -> str | None:
+    """Where Spark's pages listen: on one machine, where its driver does; a cluster's are reached from elsewhere."""
+    return settings.get("spark.driver.bindAddress") if cores_of(settings["spark.master"]) is not None else None
 
 
 def cores_of(master: str) -> int | None:
