@@ -58,7 +58,8 @@ class Card:
         """What stands in each row, and whether it is the line's first."""
         found = []
         for line in self.lines:
-            texts = wrapped(line.text, room - _indent(line), _TEXT, most=line.rows, mono=line.mono) or [""]
+            # Rounded as widths of texts are: what a card was made as wide as fits into it.
+            texts = wrapped(line.text, round(room - _indent(line), 2), _TEXT, most=line.rows, mono=line.mono) or [""]
             found += [(line, text, not i) for i, text in enumerate(texts)]
         return found
 
