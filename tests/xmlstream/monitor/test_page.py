@@ -152,6 +152,16 @@ def test_a_tuple_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None
         assert "taken over" not in page.title()
 
 
+def test_a_tuple_that_was_set_aside_is_shown_by_the_names_of_its_values(browser: Browser, tmp_path: Path) -> None:
+    late = {"source": "group_by", "reason": "kept for long", "raw": {"sid": SCRIPT, "hour": 16, "maxtemp": None}}
+    (tmp_path / "group_by-000000000.jsonl").write_text(json.dumps(late) + "\n", encoding="utf-8")
+    with served(tmp_path) as monitor, seen(browser, monitor) as page:
+        overdue = record(0, sensor1="<*, [,17], *, *>")
+        overdue["report"] |= {"set_aside": 1}
+        monitor.committed(overdue)
+        wait_for(page, "#letters td.element", f"sid={SCRIPT}, hour=16, maxtemp=null")
+
+
 def test_a_name_with_a_script_is_text(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path, name=SCRIPT) as monitor, seen(browser, monitor) as page:
         assert page.locator("h1").inner_text() == SCRIPT

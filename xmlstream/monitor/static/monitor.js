@@ -3,6 +3,7 @@
 (() => {
   const MOST_SLICES = 1000;
   const GROWING_OVER = 8;
+  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
   const SVG = "http://www.w3.org/2000/svg";
   const at = id => document.getElementById(id);
   const run = { id: null, state: "starting", what: "", slices: [], last: null, closed: [], findings: [], whole: new Set(), questions: [] };
@@ -268,8 +269,12 @@
         at("charts").append(place);
         const tick = v => v === null || v === undefined ? "–" : format(v);
         return new uPlot({
-          width: place.clientWidth || 600, height: 170, cursor: { points: { size: 6 } }, scales: { x: { time: false } },
-          axes: [{ ...axis }, { ...axis, size: 64, values: (_, ticks) => ticks.map(tick) }],
+          width: place.clientWidth || 600, height: 170, cursor: { points: { size: 6 } },
+          scales: {
+            x: { time: false, range: (_, first, last) => [first, Math.max(last, first + 1)] },
+            y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] },
+          },
+          axes: [{ ...axis, size: 28, incrs: WHOLE }, { ...axis, size: 64, values: (_, ticks) => ticks.map(tick) }],
           series: [{ label: "slice" }, ...names.map((label, i) => ({
             label, stroke: palette[i % palette.length], width: 1.6, dash: i >= palette.length ? [4, 3] : undefined,
             value: (_, v) => tick(v),
@@ -280,6 +285,10 @@
     }
     charts.forEach((chart, i) => chart.setData([x, ...told[i][2]]));
   }
+
+  // An item is the text of a document; a tuple that an operator kept has values by name.
+  const asideWords = what => typeof what === "string" ? what
+    : Object.entries(what).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
 
   async function showAside() {
     const total = run.last?.totals.set_aside ?? 0;
@@ -292,7 +301,7 @@
     table.append(head, ...letters.map(one => row(
       element("td", one.source ?? ""), element("td", one.reason ?? one.kind ?? ""),
       element("td", [one.document, one.line && `line ${one.line}`].filter(Boolean).join(", ")),
-      element("td", one.element ?? one.raw ?? one.tuple ?? JSON.stringify(one), { class: "element" }))));
+      element("td", asideWords(one.element ?? one.raw ?? one.tuple ?? one), { class: "element" }))));
     const said = letters.length ? `${count(total)} in this run; the last of those that are kept:` : `${count(total)} in this run; none is kept.`;
     at("letters").replaceChildren(element("p", said), ...(letters.length ? [table] : []));
   }
