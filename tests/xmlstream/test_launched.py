@@ -33,7 +33,7 @@ class Query:
 def launched(failures: list[str]) -> Launched:
     noticed = SimpleNamespace(findings=list, exact=True)
     execution: Any = SimpleNamespace(failure=None, closed=True, noticed=noticed)
-    tally: Any = SimpleNamespace(summary=lambda closed, findings, exact: SimpleNamespace(closed=closed))
+    tally: Any = SimpleNamespace(progress=None, summary=lambda closed, findings, exact: SimpleNamespace(closed=closed))
     begin: Any = lambda: Query(failures)  # noqa: E731
     return Launched(execution, begin, tally, lambda: None)
 
@@ -81,7 +81,7 @@ def test_a_slice_that_begins_while_its_query_is_stopped_is_neither_waited_for_no
             slice_.join(10)
 
     begin: Any = lambda: Stopping([])  # noqa: E731
-    tally: Any = None
+    tally: Any = SimpleNamespace(progress=None)
     query = Launched(execution, begin, tally, lambda: None)
     query._last = ()
     query.stop()

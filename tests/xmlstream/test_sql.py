@@ -332,7 +332,7 @@ QUERIES = [
     "SELECT hour, l.min, r.t FROM s1 l LEFT OUTER ASOF JOIN s2 r MATCH_CONDITION (r.t < l.t) USING (hour)"
     " WHERE l.min > 5",
     "SELECT l.hour, l.min, r.min AS last FROM s1 l LEFT ASOF JOIN s2 r MATCH_CONDITION (l.min >= r.min)"
-    " ON r.hour = l.hour AND l.min - r.min <= 7",
+    " ON r.hour = l.hour AND r.min + 7 >= l.min",
     "SELECT l.hour, l.min, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min > r.min)"
     " ON r.hour = l.hour AND r.min >= l.min - 9 AND r.min > l.hour",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
