@@ -214,7 +214,10 @@ DECLARATIONS = [
     ("CREATE TABLE IF NOT EXISTS t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "IF NOT EXISTS"),
     ("CREATE TABLE t USING punctuated_xml OPTIONS (path 'x', rowTag 'r') AS SELECT 1", "AS SELECT"),
     ("CREATE TABLE db.t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "database"),
-    ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') PARTITIONED BY (a)", "is not PARTITIONED"),
+    (
+        "CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') PARTITIONED BY (a)",
+        "is not PARTITIONED",
+    ),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') LOCATION 'y'", "LOCATION"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r') TBLPROPERTIES ('a'='b')", "t is not"),
     ("CREATE TABLE t (a INT DEFAULT 3) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "DEFAULT"),
