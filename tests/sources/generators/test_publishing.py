@@ -32,7 +32,9 @@ def received(address: str, into: Path, to: str) -> dict[str, list[bytes]]:
     begun = Receiving(receiver_of(address, Feed("tempdata", apart=True)), Spool(into, MessageReader("tempdata")))
     begun.wait_until_ready()
     publish_sensors(to.replace(":0/", f":{begun.place.split(':')[2].partition('/')[0]}/"), **ASKED, rate=AT_ONCE)
-    until_acknowledged(lambda: all(path.read_bytes().count(b"tempdata>") >= 72 for path in into.glob("*1/*.xml")))
+    until_acknowledged(
+        lambda: [path.read_bytes().count(b"tempdata>") >= 72 for path in into.glob("*sensor*/*.xml")] == [True, True]
+    )
     begun.stop()
     assert begun.received.malformed == 0
     return {path.name: items(*sorted(path.glob("*.xml"))) for path in into.iterdir() if not path.name.startswith("_")}
