@@ -296,9 +296,9 @@ SITE = {
         due="itemref IS NOT NULL",
     ),
     "xmark_q10": Answer(
-        "SELECT DISTINCT category AS categorie, id AS identifiant, gender AS sexe, age, education, income AS revenu, "
-        "name AS nom, street AS rue, city AS ville, country AS pays, emailaddress AS courrier, homepage AS pagePerso, "
-        "creditcard AS cartePaiement FROM person JOIN interest ON person = id"
+        "SELECT category AS id, string_agg(element, '' ORDER BY id) AS personne "
+        "FROM personne JOIN (SELECT DISTINCT person, category FROM interest) ON person = id GROUP BY category",
+        due="EXISTS (FROM open_auction)",
     ),
     "xmark_q11": Answer(
         "SELECT id, name, (SELECT count(*) FROM open_auction WHERE income > 5000 * initial) AS items FROM person",
@@ -312,7 +312,7 @@ SITE = {
     "xmark_q15": Answer("SELECT word FROM emphasized"),
     "xmark_q16": Answer("SELECT seller FROM emphasized GROUP BY seller, sale"),
     "xmark_q18": Answer("SELECT id, 2.20371 * reserve AS reserve FROM open_auction WHERE reserve IS NOT NULL"),
-    "xmark_q13": Answer("SELECT name, description FROM item WHERE region = 'australia'"),
+    "xmark_q13": Answer("SELECT name AS _name, prose AS description FROM item WHERE region = 'australia'"),
     "xmark_q14": Answer("SELECT name FROM item WHERE description LIKE '%gold%'"),
     "xmark_q17": Answer("SELECT name FROM person WHERE homepage IS NULL"),
     "xmark_q19": Answer("SELECT name, location FROM item", due="EXISTS (FROM person)"),

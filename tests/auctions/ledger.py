@@ -64,12 +64,26 @@ def load(database: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequenc
 
 
 def rows_of(directory: Path, tag: str, names: Sequence[str]) -> list[tuple[str | None, ...]]:
-    """The texts of the tuples that a query has written so far."""
+    """The texts of the tuples that a query has written so far; of what has elements inside, all of it as XML."""
     return [
-        tuple(row.findtext(name) for name in names)
+        tuple(_leaf(row, name) for name in names)
         for path in sorted(directory.glob("slice-*.xml"))
         for row in etree.parse(path).iterfind(tag)
     ]
+
+
+def _leaf(row: etree._Element, name: str) -> str | None:
+    if name.startswith("_"):
+        return row.get(name[1:])
+    found = row.findall(name)
+    if any(map(len, found)):
+        return "".join(map(markup, found))
+    return row.findtext(name)
+
+
+def markup(element: etree._Element) -> str:
+    """An element in canonical form, with single blanks for white space."""
+    return " ".join(etree.tostring(element, method="c14n", with_tail=False).decode().split())
 
 
 def _read(document: str) -> tuple[list[tuple[str, ...]], dict[str, list[str]]]:

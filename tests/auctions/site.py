@@ -5,10 +5,13 @@ Shares no code with the sources: lxml walks the document, paths are said here on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import duckdb
 from lxml import etree
 
-from tests.auctions.ledger import load
+from tests.auctions.ledger import load, markup
 
 _ROWS = ("person", "item", "open_auction", "closed_auction")
 _PROSE = ("description", "annotation", "emailaddress")
@@ -20,6 +23,18 @@ _PERSON = (
     "creditcard",
     *(f"profile/{part}" for part in ("education", "gender", "age")),
 )
+_PERSONNE = {
+    "statistiques": {"sexe": "profile/gender", "age": "profile/age", "education": "profile/education", "revenu": "@"},
+    "coordonnees": {
+        "nom": "name",
+        "rue": "address/street",
+        "ville": "address/city",
+        "pays": "address/country",
+        "reseau": {"courrier": "emailaddress", "pagePerso": "homepage"},
+    },
+    "cartePaiement": "creditcard",
+}
+"""What Query 10 says of a person, and where it is; `@` is the income."""
 _EMPHASIZED = "annotation/description/parlist/listitem/parlist/listitem/text/emph/keyword"
 
 
@@ -50,9 +65,18 @@ def site(document: str) -> duckdb.DuckDBPyConnection:
     )
     load(
         database,
+        "personne",
+        [(_id(p), markup(_personne(p, "personne", _PERSONNE))) for p in found["person"]],
+        "id INTEGER, element VARCHAR",
+    )
+    load(
+        database,
         "item",
-        [(_id(i), _region(i), _text(i, "name"), _text(i, "location"), _text(i, "description")) for i in found["item"]],
-        "id INTEGER, region VARCHAR, name VARCHAR, location VARCHAR, description VARCHAR",
+        [
+            (_id(i), _region(i), *(_text(i, part) for part in ("name", "location", "description")), _prose(i))
+            for i in found["item"]
+        ],
+        "id INTEGER, region VARCHAR, name VARCHAR, location VARCHAR, description VARCHAR, prose VARCHAR",
     )
     load(
         database,
@@ -116,6 +140,22 @@ def _region(item: etree._Element) -> str:
     region = item.getparent()
     assert region is not None
     return region.tag
+
+
+def _prose(item: etree._Element) -> str | None:
+    """A description: with its markup, or the text alone where there is none."""
+    leaf = item.find("description")
+    return None if leaf is None else markup(leaf) if len(leaf) else plain(leaf.text)
+
+
+def _personne(person: etree._Element, tag: str, parts: Mapping[str, Any]) -> etree._Element:
+    made = etree.Element(tag)
+    for name, part in parts.items():
+        if not isinstance(part, str):
+            made.append(_personne(person, name, part))
+        elif (text := _attribute(person, "profile", "income") if part == "@" else _text(person, part)) is not None:
+            etree.SubElement(made, name).text = text
+    return made
 
 
 def _text(element: etree._Element, tag: str) -> str | None:

@@ -401,6 +401,7 @@ class Query:
         *,
         sink: TwoPhaseSink | None = None,
         partition_by: str | Sequence[str] = (),
+        xml: str | Sequence[str] = (),
     ) -> Insert:
         """This query with the place of its result, to be run together with others by `xmlstream.run`.
 
@@ -411,9 +412,11 @@ class Query:
             sink: In place of an output, a sink of the program's.
             partition_by: Attributes by whose values documents lie in directories of their own, each marked `_SUCCESS`
                 once punctuations have closed it; of Parquet, CSV and JSON.
+            xml: Attributes whose texts are XML elements of their name, written as such.
         """
-        by = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-        return Insert(self.spark, self.root, replace(Target.of(output, row_tag, root_tag, sink), partition_by=by))
+        by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
+        target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
+        return Insert(self.spark, self.root, target)
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""

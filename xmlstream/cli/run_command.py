@@ -36,6 +36,10 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = False,
     row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
     root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
+    xml: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of the result whose texts are XML elements, written as such.", metavar="COLUMN"),
+    ] = None,
     metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
     monitor: Annotated[
         str | None,
@@ -97,7 +101,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         _run(
             script,
             {
-                "targets": script.targets(output, row_tag, root_tag),
+                "targets": script.targets(output, row_tag, root_tag, xml or ()),
                 "checkpoint": checkpoint,
                 "follow": follow,
                 "keep_open": keep_open,

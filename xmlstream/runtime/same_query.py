@@ -175,6 +175,9 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
         by, now_by = (", ".join(output.get("partition_by", ())) for output in (before, now))
         if by != now_by:
             yield f"{before['output']} is partitioned by {by or 'nothing'}, not {now_by or 'nothing'}"
+        if (xml := before.get("xml", [])) != (now_xml := now.get("xml", [])):
+            names, now_names = (", ".join(columns) or "no column" for columns in (xml, now_xml))
+            yield f"{before['output']} has {names} as XML, not {now_names}"
         for tag, called in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
             if (written := before.get(tag, XML)) != now[tag]:
                 yield f"the {called} in {before['output']} is {written}, not {now[tag]}"

@@ -15,6 +15,7 @@ from xmlstream.sink.row_order import in_row_order
 from xmlstream.sink.sink import Bytes, Moment, Part
 from xmlstream.sink.value_text import REPLACE
 from xmlstream.sink.writable import leaf_of, require_writable
+from xmlstream.sink.xml_columns import require_xml_columns
 from xmlstream.sink.xml_text import rows_text
 
 PREFIX = "punct"
@@ -23,8 +24,10 @@ PREFIX = "punct"
 class DocumentForm:
     """How a result is spelt: the tags, and the attributes in the schema's order."""
 
-    def __init__(self, schema: Schema, row_tag: str, root_tag: str) -> None:
+    def __init__(self, schema: Schema, row_tag: str, root_tag: str, xml: Sequence[str] = ()) -> None:
+        """Of the columns `xml` the texts are elements."""
         require_writable(schema, row_tag, root_tag)
+        self._xml = require_xml_columns(schema, xml, row_tag)
         self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
         self._leaves = [
             nested_leaf(attribute) if is_nested(attribute) else leaf_of(place)
@@ -56,7 +59,7 @@ class DocumentForm:
         rows: list[Bytes] = []
         for tuples, punctuations in parts:
             if tuples is not None:
-                rows += rows_text(in_row_order(tuples), self.schema, self.row_tag)
+                rows += rows_text(in_row_order(tuples), self.schema, self.row_tag, self._xml)
             # What says that an array is null would close those without elements, too, which are written alike.
             rows += [self._punctuation(p, written) for p in punctuations if not self._nested & {*p.restricted}]
         return rows

@@ -72,6 +72,7 @@ class Target:
             begins or ends in: `out.parquet`, `out.delta`, `postgresql://…`.
         taken: By what of the program slices are taken, in place of a directory.
         partition_by: Attributes by whose values its documents lie in directories of their own; not of XML.
+        xml: Columns whose texts are elements, written as such; of XML alone.
     """
 
     output: str
@@ -79,6 +80,7 @@ class Target:
     root_tag: str = "rows"
     form: str | None = None
     partition_by: tuple[str, ...] = ()
+    xml: tuple[str, ...] = ()
     taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
@@ -112,8 +114,9 @@ class Target:
     def recorded(self) -> dict[str, Any]:
         """What a checkpoint remembers of it."""
         output = str(Path(self.output).absolute()) if self.form_name == "delta" else self.shown
-        by = {"partition_by": list(self.partition_by)} if self.partition_by else {}
-        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.form_name, **by}
+        others = {"partition_by": list(self.partition_by), "xml": list(self.xml)}
+        given = {name: columns for name, columns in others.items() if columns}
+        return {"output": output, "row_tag": self.row_tag, "root_tag": self.root_tag, "form": self.form_name, **given}
 
     @property
     def form_name(self) -> str:
@@ -137,9 +140,13 @@ class Target:
 
         Raises:
             QueryError: An attribute cannot be written in the form, or partitioned by.
-            UsageError: A tag is no XML name, a table cannot be written to, or XML is to be partitioned.
+            UsageError: A tag is no XML name, a table cannot be written to, XML is to be partitioned, or a column is to
+                be elements that cannot be.
             StateError: A table has results of another query.
         """
+        if self.xml and (self.form_name != XML or self.taken is not None):
+            what = f"the column {self.xml[0]} of {self.shown} cannot be written as XML"
+            raise UsageError(what, hint="only XML has elements; elsewhere it is a text")
         if self.partition_by:
             return self._partitioned(schema)
         if self.form_name in TRANSACTIONS:
@@ -150,7 +157,7 @@ class Target:
             return self.taken if isinstance(self.taken, LoopSink) else ProgramSink(self.taken, schema)
         if self.form_name != XML:
             return DirectorySink(Path(self.output).absolute(), TABLE_FORMS[self.form_name](schema, schemes))
-        form = DocumentForm(schema, self.row_tag, self.root_tag)
+        form = DocumentForm(schema, self.row_tag, self.root_tag, self.xml)
         return (
             StreamSink(StandardOutput(), form)
             if self.output == "-"

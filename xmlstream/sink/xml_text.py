@@ -6,8 +6,8 @@ column has few, and what stands between them. A line is the numbers of its piece
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,23 @@ from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, 
 from xmlstream.sink.nested_elements import elements, is_nested
 from xmlstream.sink.value_text import IN_ATTRIBUTES, IN_CONTENT, Escapes, text_bytes, value_text
 from xmlstream.sink.writable import ATTRIBUTE_PREFIX
+from xmlstream.sink.xml_columns import xml_elements
 
 AT_ONCE = 1 << 20
 """Rows that are gathered into one buffer."""
 
 
-def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
+def rows_text(table: pa.Table, schema: Schema, row_tag: str, xml: Collection[str] = ()) -> list[pa.Buffer]:
     """One element per tuple, one a line: a column is a child, or an attribute where it is so named; a null is absent.
 
     A window is a child with two children, an array a child for each of its elements, a structure a child with its
-    fields inside. Columns may come as dictionaries.
+    fields inside. Columns may come as dictionaries. The texts of the columns `xml` are elements.
 
     Raises:
         QueryError: A value cannot be written so that it is read again: a string with a control character, a day or a
-            moment beyond the years 1 to 9999.
+            moment beyond the years 1 to 9999, what is no element of a column of elements.
     """
-    frames = list(_frames(schema, row_tag))
+    frames = list(_frames(schema, row_tag, xml))
     batches = table.combine_chunks().to_batches(max_chunksize=AT_ONCE)
     return [
         _gathered([_pieces(batch[frame.attribute.name], frame) for frame in frames], batch.num_rows)
@@ -46,16 +47,37 @@ def rows_text(table: pa.Table, schema: Schema, row_tag: str) -> list[pa.Buffer]:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What stands around the values of an attribute, and what in place of it all where the value is null."""
+    """What stands around the values of an attribute, and what in place of it all where the value is null.
+
+    Attributes:
+        attribute: The attribute.
+        before: What stands before a value.
+        after: What stands behind one.
+        absent: What stands in place of both and a null.
+        escapes: Which characters have references.
+        xml_in: In rows of which tag, if the values are elements.
+    """
 
     attribute: Attribute
     before: str
     after: str
     absent: str
     escapes: Escapes
+    xml_in: str | None = None
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether the texts are elements already, and none stands around them."""
+        return self.xml_in is not None or is_nested(self.attribute)
+
+    def elements(self, values: ArrowColumn) -> ArrowColumn:
+        """The elements of each value."""
+        if self.xml_in is not None:
+            return xml_elements(values, self.attribute, self.xml_in)
+        return elements(values, self.attribute)
 
 
-def _frames(schema: Schema, row_tag: str) -> Iterator[_Frame]:
+def _frames(schema: Schema, row_tag: str, xml: Collection[str]) -> Iterator[_Frame]:
     """In the order of the text; the tags of the row itself belong to the first and the last."""
     due, end = f"<{row_tag}", f"</{row_tag}>\n"
     attributes = [a for a in schema if a.name.startswith(ATTRIBUTE_PREFIX)]
@@ -73,8 +95,9 @@ def _frames(schema: Schema, row_tag: str) -> Iterator[_Frame]:
         if around is not None:  # two elements in one
             name = name.removeprefix(f"{around}.")
             due, close = (f"{due}<{around}>", "") if i in begins else ("", f"</{around}>{close}")
-        before, after = (due, close) if is_nested(child) else (f"{due}<{name}>", f"</{name}>{close}")
-        yield _Frame(child, before, after, due + close, IN_CONTENT)
+        xml_in = row_tag if child.name in xml else None
+        frame = _Frame(child, f"{due}<{name}>", f"</{name}>{close}", due + close, IN_CONTENT, xml_in)
+        yield replace(frame, before=due, after=close) if frame.has_elements else frame
         due = ""
 
 
@@ -87,14 +110,13 @@ class _Pieces:
 
 
 def _pieces(values: ArrowColumn, frame: _Frame) -> _Pieces:
-    values = elements(values, frame.attribute) if is_nested(frame.attribute) else dictionary_encoded(values)
+    values = frame.elements(values) if frame.has_elements else dictionary_encoded(values)
     if pa.types.is_dictionary(values.type):
         text = value_text(values.dictionary, frame.attribute, frame.escapes)
         whole = pc.binary_join_element_wise(frame.before, text, frame.after, "")
         numbers = pc.fill_null(values.indices, len(whole)).to_numpy()
         return _Pieces([_large(whole), _large([frame.absent])], [numbers])
-    is_text = is_nested(frame.attribute)
-    text = _large(values if is_text else value_text(values, frame.attribute, frame.escapes))
+    text = _large(values if frame.has_elements else value_text(values, frame.attribute, frame.escapes))
     around = _large([frame.before, frame.after, frame.absent, ""])
     before, after, absent, nothing = range(len(text), len(text) + 4)
     rows = np.arange(len(text), dtype=np.int32)

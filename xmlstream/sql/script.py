@@ -12,7 +12,7 @@ what is wrong with the text and its names, and needs no Spark; planning asks Spa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,8 +80,10 @@ class Script:
         """
         return self._plan(sketched)
 
-    def targets(self, output: str | None, row_tag: str = "row", root_tag: str = "rows") -> tuple[Target, ...]:
-        """Where each result goes, in the plan's order: a SELECT's to `output`.
+    def targets(
+        self, output: str | None, row_tag: str = "row", root_tag: str = "rows", xml: Sequence[str] = ()
+    ) -> tuple[Target, ...]:
+        """Where each result goes, in the plan's order: a SELECT's to `output`, its columns `xml` as elements.
 
         Raises:
             UsageError: There is a SELECT and no output, or an output and no SELECT.
@@ -91,7 +93,8 @@ class Script:
             raise UsageError("nothing says where the result of SELECT goes", hint="name a directory with -o")
         if output is not None and not asked:
             raise UsageError(f"nothing goes to {output}", hint="leave out -o: every query says INSERT INTO")
-        return tuple(a.sink.target if a.sink else Target(output or "-", row_tag, root_tag) for a in self.answers)
+        given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
+        return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
 
     def _plan(self, planned_: Callable[[Statement, Mapping[str, Relation]], Node]) -> Node:
         tables = {name: Relation.of(node) for name, node in self.tables.items()}

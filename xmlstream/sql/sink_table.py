@@ -56,7 +56,11 @@ class SinkTable:
             raise declaration.error(what, f"what is inserted is written USING {', '.join(_OPTIONS)}")
         known = {option.lower(): option for option in _OPTIONS[form]}
         given: dict[str, str] = {}
+        xml: list[str] = []
         for option, value in declaration.options.items():
+            if form == FORMAT and option.lower().startswith("path."):
+                xml.append(_xml_column(declaration, option, value))
+                continue
             if option.lower() not in known:
                 near = difflib.get_close_matches(option.lower(), known, n=1)
                 hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(known.values())}"
@@ -68,7 +72,12 @@ class SinkTable:
         if form == "postgresql":
             output = f"{output}#{given.get('table', declaration.name)}"
         target = Target(
-            output, given.get("rowtag", "row"), given.get("roottag", "rows"), form, declaration.partition_by
+            output,
+            given.get("rowtag", "row"),
+            given.get("roottag", "rows"),
+            form,
+            declaration.partition_by,
+            tuple(xml),
         )
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
         return SinkTable(declaration.name, target, columns)
@@ -103,3 +112,11 @@ class SinkTable:
             expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
             made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
         return projected(node, made)
+
+
+def _xml_column(declaration: Declaration, option: str, value: str) -> str:
+    """The column whose texts are elements, by its path in the sink: that of the element, which has its name."""
+    column = option.partition(".")[2]
+    if value.replace(" ", "") != f"xml({column})":
+        raise declaration.error(f"{option} '{value}'", f"of a sink it is 'xml({column})', or the column is a child")
+    return column
