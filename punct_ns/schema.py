@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from punct_ns.domain import BLANKS, TYPES, Domain
 from punct_ns.errors import UsageError
-from punct_ns.sql_type import ALIASES
+from punct_ns.sql_type import ALIASES, split_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from punct_ns.domain import Value
 
 _NAME = re.compile(r"[ \t\r\n]*(?:`((?:[^`]|``)+)`|([^\s`:,]+))(?:[ \t\r\n]*:|[ \t\r\n]+|\Z)")
-_OPENING, _CLOSING = "<([", ">)]"
 _TAIL = re.compile(
     r"(?is)(?P<type>.*?)(?P<not_null>\s+NOT\s+NULL)?(?:\s+COMMENT\s+(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))?\s*"
 )
@@ -154,28 +153,6 @@ class Schema:
 
     def __getitem__(self, which: int | str) -> Attribute:
         return self.attributes[which] if isinstance(which, int) else self.attribute(which)
-
-
-def split_outside(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators that stand outside quotes and brackets.
-
-    >>> split_outside("a STRUCT<x: INT, y: INT>, `b,c` INT", ",")
-    ['a STRUCT<x: INT, y: INT>', ' `b,c` INT']
-    """
-    parts, start, depth, quote = [], 0, 0, ""
-    for at, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "`'\"":
-            quote = char
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING:
-            depth -= 1
-        elif char == separator and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]]
 
 
 def split_name(text: str) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from punct_ns.errors import UsageError
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
 from punct_ns.pattern import WILDCARD, Constant, Empty, List, Pattern, Range, Wildcard, values
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema, bounds_between, split_name, split_outside
-from punct_ns.sql_type import BooleanType, DiscreteType
+from punct_ns.schema import Attribute, Schema, bounds_between, split_name
+from punct_ns.sql_type import BooleanType, DiscreteType, split_outside
 from punct_ns.temporal_type import DateType
 
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]

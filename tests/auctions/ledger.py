@@ -83,7 +83,7 @@ def _leaf(row: etree._Element, name: str) -> str | None:
 
 def markup(element: etree._Element) -> str:
     """An element in canonical form, with single blanks for white space."""
-    return " ".join(etree.tostring(element, method="c14n", with_tail=False).decode().split())
+    return " ".join(etree.tostring(element, method="c14n", exclusive=True, with_tail=False).decode().split())
 
 
 def _read(document: str) -> tuple[list[tuple[str, ...]], dict[str, list[str]]]:

@@ -57,7 +57,7 @@ def test_names_and_bounds_have_one_form() -> None:
     assert Domain("integer", low=-(2**31), high=2**31 - 1) == Domain("INT")
     assert Domain("numeric(10)") == Domain("DECIMAL(10,0)")
     assert Domain("DECIMAL(5,2)", low=1) == Domain("decimal(5, 2)", low=Decimal("1.00"))
-    assert Domain("array<struct<A:int>>").type == "array<struct<A:int>>"
+    assert Domain("array<struct<A:int>>").type == Domain("ARRAY< STRUCT<A: INT> >").type == "ARRAY<STRUCT<A:INT>>"
     assert Domain("VARCHAR(10)").opaque
     assert Domain("STRING COLLATE UNICODE_CI").opaque
 

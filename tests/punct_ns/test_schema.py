@@ -25,7 +25,7 @@ def test_ddl_as_spark_reads_it() -> None:
     )
     assert schema.names == ("sid", "hour", "a `b", "l", "t")
     assert [attribute.domain.type for attribute in schema] == [
-        "STRING", "INT", "DECIMAL(10,2)", "ARRAY<STRUCT<x: INT, Y: STRING>>", "TIMESTAMP",
+        "STRING", "INT", "DECIMAL(10,2)", "ARRAY<STRUCT<x:INT,Y:STRING>>", "TIMESTAMP",
     ]  # fmt: skip
     assert [attribute.domain.nullable for attribute in schema] == [True, False, True, True, True]
 

@@ -69,3 +69,48 @@ def test_elements_of_a_source_go_out_and_its_punctuations_with_them(spark: Spark
 def test_what_is_no_array_is_said(view: str, what: str, spark: SparkSession) -> None:
     with pytest.raises(QueryError, match=what):
         read(TABLE.format("in") + f"SELECT * FROM post LATERAL VIEW {view}").plan(spark)
+
+
+LOTS = """CREATE TABLE lot (id INT, bid ARRAY<STRUCT<_by: STRING, price: INT, note: ARRAY<STRING>>>)
+USING punctuated_xml OPTIONS (path '{}', rowTag 'lot', schemes 'id prefix');
+"""
+LOT = [
+    "<lot><id>1</id><bid by='a'><price>5</price><note>x</note><note>y</note></bid><bid><price>7</price></bid></lot>",
+    "<lot><id>2</id></lot>",
+    "<punct:lot><id>(,2]</id></punct:lot>",
+    "<lot><id>3</id><bid by='b'/></lot>",
+]
+
+
+@pytest.mark.spark
+def test_structures_of_a_source_are_taken_apart_and_go_out_as_they_came(spark: SparkSession, tmp_path: Path) -> None:
+    unfinished = DOCUMENT.format("".join(LOT)).removesuffix("</posts>")
+    (tmp_path / "in.xml").write_text(unfinished, encoding="utf-8")
+    table = LOTS.format(tmp_path / "in.xml")
+    view = "LATERAL VIEW OUTER explode(bid) v AS b"
+    asked = {"whole": "SELECT * FROM lot", "bids": f"SELECT id, b._by AS bidder, b.price, b.note FROM lot {view}"}
+    inserts = [
+        xs.from_sql(spark, table + query).insert_into(tmp_path / name, row_tag="lot") for name, query in asked.items()
+    ]
+    xs.run(inserts, tmp_path / "state", keep_open=True)
+    items = {
+        name: [item for path in sorted((tmp_path / name).glob("*.xml")) for item in etree.parse(path).getroot()]
+        for name in asked
+    }
+    rows = {name: [item for item in found if item.tag == "lot"] for name, found in items.items()}
+    bids = [[(leaf.tag, leaf.text) for leaf in row] for row in rows["bids"]]
+    assert bids == [
+        [("id", "1"), ("bidder", "a"), ("price", "5"), ("note", "x"), ("note", "y")],
+        [("id", "1"), ("price", "7")],
+        [("id", "2")],
+        [("id", "3"), ("bidder", "b")],
+    ]
+    came = [etree.fromstring(text) for text in LOT if not text.startswith("<punct")]
+    assert [canonical(row) for row in rows["whole"]] == [canonical(row) for row in came]
+    for name, found in items.items():
+        said = [item.findtext("id") for item in found if item.tag != "lot"]
+        assert "(,2]" in said, name
+
+
+def canonical(element: etree._Element) -> bytes:
+    return etree.tostring(element, method="c14n", exclusive=True, with_tail=False)

@@ -63,7 +63,8 @@ def _element(text: str, name: str, row_tag: str) -> str:
         root = etree.fromstring(text, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise _refusal(text, name, str(error)) from None
-    if root.getroottree().docinfo.doctype:
+    described: Any = root.getroottree().docinfo
+    if described.doctype:
         raise _refusal(text, name, "it has a document type declaration")
     if root.tag != name and etree.QName(root).localname != name:
         raise _refusal(text, name, f"the element is called {etree.QName(root).localname}, not {name}")

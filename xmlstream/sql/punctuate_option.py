@@ -27,7 +27,8 @@ from punct_ns.errors import NotationError, UsageError
 from punct_ns.notation import parse_pattern
 from punct_ns.numeric_type import DecimalType, FloatType
 from punct_ns.pattern import Constant
-from punct_ns.schema import Schema, split_name, split_outside
+from punct_ns.schema import Schema, split_name
+from punct_ns.sql_type import split_outside
 from punct_ns.temporal_type import TimestampType
 from sources.xml.options.values import seconds
 from xmlstream.plan.nodes import Node, Scan

@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from punct_ns.domain import Domain
-from punct_ns.sql_type import OpaqueType
 from sources.xml.options.arrow_text import characters
 
 pc: Any = pyarrow.compute
@@ -19,17 +17,6 @@ SEPARATOR = "\x1f"
 
 LACKING = "\x1e"
 """The text of an element that is null: another such character."""
-
-
-def element_of(domain: Domain) -> Domain | None:
-    """The domain of the elements; None of what is no array, or one of what cannot be read from a text.
-
-    >>> element_of(Domain("ARRAY<INT>")), element_of(Domain("ARRAY<ARRAY<INT>>")), element_of(Domain("INT"))
-    (Domain(type='INT', nullable=True, low=None, high=None), None, None)
-    """
-    name = domain.sql.element if isinstance(domain.sql, OpaqueType) else None
-    element = None if name is None else Domain(name)
-    return None if element is None or element.opaque else element
 
 
 def keep_places(texts: list[str | None], sibling_arrays: Sequence[int], had: Sequence[Sequence[int]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from sources.xml.options.paths import ANYWHERE, LeafPath
@@ -18,6 +18,7 @@ class LeafTree:
     Attributes:
         columns: Whose leaf it is.
         subtrees: Those that have it as XML text, with all that is in it.
+        structures: Those that have it as a structure, with what is declared of its fields.
         attributes: By their names, whose leaves the element's XML attributes are.
         children: What is declared below, by the names of elements.
         known: The same by the tags that were met.
@@ -27,6 +28,7 @@ class LeafTree:
 
     columns: list[int] = field(default_factory=list)
     subtrees: list[int] = field(default_factory=list)
+    structures: list[int] = field(default_factory=list)
     attributes: dict[str, list[int]] = field(default_factory=dict)
     children: dict[str, LeafTree] = field(default_factory=dict)
     known: dict[str, list[LeafTree]] = field(default_factory=dict)
@@ -34,8 +36,8 @@ class LeafTree:
     is_passage: bool = False
 
 
-def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
-    """The tree of the attributes that are wanted and lie within the row."""
+def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int], structures: Collection[int] = ()) -> LeafTree:
+    """The tree of the attributes that are wanted and lie within the row; `structures` are those that are some."""
     root = LeafTree()
     for index in wanted:
         path = paths[index]
@@ -47,6 +49,8 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
                 node = node.children.setdefault(step, LeafTree())
             if place.function == "xml":
                 node.subtrees.append(index)
+            elif index in structures:
+                node.structures.append(index)
             elif place.attribute is None:
                 node.columns.append(index)
             else:
@@ -54,7 +58,7 @@ def leaf_tree(paths: tuple[LeafPath, ...], wanted: Sequence[int]) -> LeafTree:
     return root
 
 
-def mark_arrays(node: LeafTree, arrays: set[int], *, is_row: bool = True) -> None:
+def mark_arrays(node: LeafTree, arrays: Collection[int], *, is_row: bool = True) -> None:
     """Let each place know which of the arrays have their leaves in it; the row is no such place."""
     for child in node.children.values():
         mark_arrays(child, arrays, is_row=False)

@@ -53,6 +53,11 @@ class LeafPath:
         return self.up > 0 or self.function in ("name", "position")
 
     @property
+    def is_element(self) -> bool:
+        """Whether it leads to an element in the row, or is the row."""
+        return not self.up and self.attribute is None and self.function is None
+
+    @property
     def is_ancestors_leaf(self) -> bool:
         """Whether it leads to another child of an ancestor, as `../title` does."""
         return self.up > 0 and bool(self.steps)

@@ -10,16 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
+from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.window_attributes import flattened, windows
-from sources.xml.options.arrays import element_of
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.namespace_prefixes import Prefixes, with_namespace
+from sources.xml.options.nested_domains import element_of, is_readable
 from sources.xml.options.option_table import (
     OPTIONS,
     CleanSource,
@@ -35,6 +37,7 @@ from sources.xml.options.option_table import (
 )
 from sources.xml.options.paths import LeafPath, default_path
 from sources.xml.options.structural_promises import StructuralPromises
+from sources.xml.options.structures import Structure
 from sources.xml.options.values import date_pattern
 
 
@@ -48,6 +51,7 @@ class SourceOptions:
         row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
+        structures: For each attribute, what is declared of the structure that it is, or of those in the array.
         formats: For each attribute, the pattern of its dates or timestamps; None for ISO 8601.
         prefixes: For each attribute, what its texts begin with and its values do not; empty for nothing.
         schemes: What the source promises to punctuate, by its structure, too.
@@ -92,6 +96,7 @@ class SourceOptions:
     row_tag: str
     schema: Schema
     paths: tuple[LeafPath, ...]
+    structures: tuple[Structure | None, ...]
     formats: tuple[str | None, ...]
     prefixes: tuple[str, ...]
     schemes: tuple[Scheme, ...]
@@ -152,11 +157,11 @@ class SourceOptions:
         }
         declared = flattened(Schema.parse(read["schema"])).bounded(read["domains"])
         for attribute in declared:
-            if attribute.domain.opaque and element_of(attribute.domain) is None:
+            if not is_readable(attribute.domain):
                 raise UsageError(
                     f"{attribute.name} is of the type {attribute.domain.type}, which is not read from XML",
-                    hint="a string, a number, a boolean, a date, a timestamp, or an array of those is; of structures"
-                    " declare the fields, each with its path: arrays_zip(…) and named_struct(…) make structures",
+                    hint="a string, a number, a boolean, a date, a timestamp is, a structure, and an array of any of"
+                    " these; arrays in an array and maps are not",
                 )
         prefixes: Prefixes = read["namespaces"]
         read["rowTag"] = with_namespace(read["rowTag"], prefixes, of=f"rowTag {read['rowTag']}")
@@ -179,6 +184,7 @@ class SourceOptions:
         source = SourceOptions(
             **{**plain, **derived},
             paths=paths,
+            structures=_structures(declared, prefixes, read),
             formats=_formats(given, declared, read),
             prefixes=_prefixes(given, declared),
             structural=structural,
@@ -216,6 +222,9 @@ class SourceOptions:
             )
         for attribute, path in zip(self.schema, self.paths, strict=True):
             kind = element_of(attribute.domain) or attribute.domain
+            if (element_of(attribute.domain) or attribute.domain).opaque and not path.is_element:
+                what = f"{path} is no element, and {attribute.name} a {attribute.domain.type}"
+                raise UsageError(what, hint="a structure is an element in the row, with its fields inside")
             if path.function == "xml" and not isinstance(kind.sql, StringType):
                 raise UsageError(
                     f"{path} is text, and {attribute.name} a {attribute.domain.type}", hint="declare a STRING"
@@ -266,8 +275,10 @@ def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
     for name, prefix in given.items():
         if name.startswith("prefix."):
             place = _place(name, schema)
-            if isinstance((element_of(schema[place].domain) or schema[place].domain).sql, StringType):
-                raise UsageError(f"{name} of a STRING", hint="a prefix is taken off what is no string, as in person17")
+            domain = element_of(schema[place].domain) or schema[place].domain
+            if domain.opaque or isinstance(domain.sql, StringType):
+                what = f"{name} of a {schema[place].domain.type}"
+                raise UsageError(what, hint="a prefix is taken off what is no string, as in person17")
             found[place] = prefix
     return tuple(found)
 
@@ -309,6 +320,16 @@ def _paths(
             if place not in said:
                 paths[place] = LeafPath(0, (name, end))
     return tuple(paths)
+
+
+def _structures(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
+    def path(name: str) -> LeafPath:
+        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
+
+    def format_(domain: Domain) -> str | None:
+        return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
+
+    return tuple(Structure.of(attribute.domain, path, format_) for attribute in schema)
 
 
 def structure_of_many() -> UsageError:

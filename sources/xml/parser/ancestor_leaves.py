@@ -6,7 +6,7 @@ whoever reads a row has all of its unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lxml import etree
 
@@ -19,7 +19,7 @@ from sources.xml.parser.leaf_text import UnreadableError, attribute_text, elemen
 class AncestorLeaves:
     """Reads them, once for all the rows of one parent."""
 
-    def __init__(self, paths: Mapping[int, LeafPath], arrays: set[int], names: Sequence[str], unit: str) -> None:
+    def __init__(self, paths: Mapping[int, LeafPath], arrays: Collection[int], names: Sequence[str], unit: str) -> None:
         """Read the attributes that `paths` are of; `arrays` are those that may have several leaves."""
         self._paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
         self._root: etree._Element | None = None

@@ -17,10 +17,12 @@ from punct_ns.numeric_type import FloatType, IntegerType
 from punct_ns.slices import arrow_type
 from punct_ns.sql_type import SqlType, StringType
 from punct_ns.temporal_type import DateType, TimestampType
-from sources.xml.options.arrays import element_of, read_array
+from sources.xml.options.arrays import read_array
 from sources.xml.options.arrow_text import Mask, characters, without_outer_blanks
 from sources.xml.options.formats import IsoRewriting, PrefixRewriting
+from sources.xml.options.nested_domains import element_of
 from sources.xml.options.source import SourceOptions
+from sources.xml.options.structures import Structure, read_structures
 from sources.xml.parser.plain_numbers import PlainNumbers
 
 pc: Any = pyarrow.compute
@@ -37,15 +39,28 @@ class ColumnReader:
         *,
         trim: bool,
         rewriting: IsoRewriting | PrefixRewriting | None = None,
+        structure: Structure | None = None,
     ) -> None:
-        """`trim` says whether blanks around a string are no part of it; of other types they never are."""
+        """`trim` says whether blanks around a string are no part of it; of other types they never are.
+
+        `structure` is what is declared of a structure, or of those in an array.
+        """
         self._name = name
         self._domain = domain
         element = element_of(domain)
-        self._elements = ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting) if element else None
-        self.type: pa.DataType = (
-            pa.list_(pa.field("element", self._elements.type)) if self._elements else arrow_type(domain)
+        self._elements = (
+            ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting, structure=structure)
+            if element
+            else None
         )
+        self._fields = [] if element or structure is None else _fields(name, structure, null_value, trim=trim)
+        if self._elements:
+            self.type: pa.DataType = pa.list_(pa.field("element", self._elements.type))
+        elif structure is not None:
+            kinds = [reader.type for reader in self._fields]
+            self.type = pa.struct([pa.field(*each) for each in zip(structure.fields.names, kinds, strict=True)])
+        else:
+            self.type = arrow_type(domain)
         self._null_value = null_value
         self._trim = trim or not isinstance(domain.sql, StringType)
         self._rewriting = rewriting
@@ -55,8 +70,7 @@ class ColumnReader:
     def of(options: SourceOptions, index: int) -> ColumnReader:
         """For an attribute of a source."""
         attribute = options.schema[index]
-        pattern = options.formats[index]
-        rewriting: IsoRewriting | PrefixRewriting | None = IsoRewriting.of(pattern) if pattern else None
+        rewriting: IsoRewriting | PrefixRewriting | None = _iso(options.formats[index])
         if options.prefixes[index]:
             rewriting = PrefixRewriting(options.prefixes[index])
         return ColumnReader(
@@ -65,6 +79,7 @@ class ColumnReader:
             options.null_value,
             trim=options.ignore_surrounding_spaces,
             rewriting=rewriting,
+            structure=options.structures[index],
         )
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
@@ -76,6 +91,9 @@ class ColumnReader:
         if self._elements is not None:
             arrays, wrong = read_array(texts, self._elements.read)
             return arrays, {**self._outside(arrays, texts, wrong), **wrong}
+        if isinstance(self.type, pa.StructType):
+            structures, wrong = read_structures(texts, self.type, [field.read for field in self._fields])
+            return structures, {**self._outside(structures, texts, wrong), **wrong}
         values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
         reasons: dict[int, str] = {}
         if values is None:
@@ -162,6 +180,21 @@ class ColumnReader:
                 for row in np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist():
                     found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
         return found
+
+
+def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool) -> list[ColumnReader]:
+    """The readers of a structure's fields."""
+    columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
+    return [
+        ColumnReader(
+            f"{name}.{field.name}", field.domain, null_value, trim=trim, rewriting=_iso(pattern), structure=below
+        )
+        for field, pattern, below in columns
+    ]
+
+
+def _iso(pattern: str | None) -> IsoRewriting | None:
+    return IsoRewriting.of(pattern) if pattern else None
 
 
 def _greater(values: Any, bound: Any) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from lxml import etree
 
 from sources.xml.options.leaf_tree import MANY_TAGS, local_tag
+from sources.xml.options.paths import LeafPath
 from sources.xml.options.source import SourceOptions
+from sources.xml.options.structures import Structure
 from sources.xml.splits.namespaces import namespace_of
 
 NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
@@ -16,6 +18,12 @@ NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
 
 ElementKind = Literal["tuple", "punctuation", "stray", "other"]
 """What an element is; a stray one is called as the tuples are, in another namespace."""
+
+
+def _names(paths: Sequence[LeafPath], structures: Sequence[Structure | None]) -> frozenset[str]:
+    """Local names of the elements that paths lead through, and those of the fields of structures."""
+    names = {local_tag(step) for path in paths for step in path.steps}
+    return frozenset(names).union(*(_names(one.paths, one.structures) for one in structures if one))
 
 
 class ItemElements:
@@ -28,7 +36,7 @@ class ItemElements:
         self._namespace: str | None = None
         self._punctuation = "{" + options.punctuation_namespace + "}"
         self._kinds: dict[object, ElementKind] = {}
-        self._is_leaf = any(local in map(local_tag, path.steps) for path in options.paths)
+        self._is_leaf = local in _names(options.paths, options.structures)
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:

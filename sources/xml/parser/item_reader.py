@@ -11,20 +11,12 @@ from lxml import etree
 
 from punct_ns.domain import BLANKS
 from punct_ns.xml_form import LIFESPAN
-from sources.xml.options.arrays import LACKING, SEPARATOR, element_of, keep_places
-from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, leaf_tree, local_tag, mark_arrays
+from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, local_tag
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.ancestor_leaves import AncestorLeaves
 from sources.xml.parser.elements import NO_ELEMENT, ItemElements
-from sources.xml.parser.leaf_text import (
-    XSI,
-    UnreadableError,
-    ancestor_text,
-    attribute_text,
-    element_text,
-    own_text,
-    subtree_text,
-)
+from sources.xml.parser.leaf_text import XSI, UnreadableError, ancestor_text, element_text, own_text
+from sources.xml.parser.leaf_texts import LeafTexts
 from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
@@ -55,10 +47,10 @@ class ItemReader(ItemElements):
         self._names = options.schema.names
         wanted = range(len(self._names)) if columns is None else [options.schema.index(name) for name in columns]
         self._idle = frozenset(range(len(self._names))) - frozenset(wanted)
-        self._all = leaf_tree(options.paths, range(len(self._names)))
-        self._arrays = {index for index, each in enumerate(options.schema) if element_of(each.domain)}
-        mark_arrays(self._all, self._arrays)
-        self._flat = None if self._arrays else flat_leaves(options.paths, range(len(self._names)))
+        self._leaves = LeafTexts.of_source(options, self._idle)
+        self._all, self._arrays = self._leaves.tree, self._leaves.arrays
+        is_nested = self._arrays or self._leaves.structures
+        self._flat = None if is_nested else flat_leaves(options.paths, range(len(self._names)))
         self._outer = [
             (index, path) for index, path in enumerate(options.paths) if path.up and not path.is_ancestors_leaf
         ]
@@ -97,10 +89,7 @@ class ItemReader(ItemElements):
             counted = self._number(element)
             for index in self._numbers:
                 texts[index] = str(number or counted)
-        had: dict[tuple[int, ...], list[list[int]]] = {}
-        self._read(element, self._all, texts, set(), had)
-        for sibling_arrays, leaves in had.items():
-            keep_places(texts, sibling_arrays, leaves)
+        self._leaves.read(element, texts)
         for index, path in self._wanted_outer:
             texts[index] = ancestor_text(element, path)
         if self._around:
@@ -125,36 +114,6 @@ class ItemReader(ItemElements):
                 texts[index] = element_text(child)
         return texts
 
-    def _read(
-        self,
-        element: etree._Element,
-        node: LeafTree,
-        texts: list[str | None],
-        seen: set[int],
-        had: dict[tuple[int, ...], list[list[int]]],
-    ) -> None:
-        before = [_length(texts[index]) for index in node.sibling_arrays]
-        if node.columns:
-            text = None
-            if not self._idle.issuperset(node.columns):
-                text = own_text(element) if node is self._all else element_text(element)
-            self._take(node.columns, text, texts, seen)
-        if node.subtrees:
-            is_idle = self._idle.issuperset(node.subtrees)
-            self._take(node.subtrees, None if is_idle else subtree_text(element), texts, seen)
-        for name, columns in node.attributes.items():
-            value = attribute_text(element, name)
-            if value is not None:
-                self._take(columns, value, texts, seen)
-        if node.children:
-            for child in element:
-                if not isinstance(child, NO_ELEMENT):
-                    for place in declared_below(node, str(child.tag)):
-                        self._read(child, place, texts, seen, had)
-        if before:
-            after = [_length(texts[index]) for index in node.sibling_arrays]
-            had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
-
     def _number(self, element: etree._Element) -> int:
         parent = element.getparent()
         if parent not in self._numbered and not any(
@@ -163,23 +122,6 @@ class ItemReader(ItemElements):
             raise UnreadableError(f"a position is known inside of {self._unit} only")
         self._numbered[parent] = self._numbered.get(parent, 0) + 1
         return self._numbered[parent]
-
-    def _take(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
-        """See a leaf of a tuple; what is an array may be there any number of times."""
-        again = [index for index in columns if index in self._arrays and index in seen]
-        for index in again:
-            texts[index] = f"{texts[index]}{SEPARATOR}{LACKING if text is None else text}"
-        self._see([index for index in columns if index not in again] if again else columns, text, texts, seen)
-        if text is None:
-            for index in self._arrays.difference(again).intersection(columns):
-                texts[index] = LACKING
-
-    def _see(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
-        for index in columns:
-            if index in seen:
-                raise UnreadableError(f"{self._names[index]} is there twice")
-            seen.add(index)
-            texts[index] = text
 
     def patterns(self, element: etree._Element, whole: etree._Element | None = None) -> list[str | None]:
         """The pattern texts of a punctuation, by attribute; None for a leaf that is absent.
@@ -218,13 +160,18 @@ class ItemReader(ItemElements):
         children = [child for child in element if not isinstance(child, NO_ELEMENT)]
         is_row = node is self._all
         leaves = [*node.columns, *([] if is_row else node.subtrees)]
+        if node.structures:
+            if not _says_nothing(element):
+                beyond.append(local_tag(str(element.tag)))
+            self._leaves.see(node.structures, "*", texts, seen)
+            return
         if leaves:
             if children and not is_row:
                 raise UnreadableError(f"{self._names[leaves[0]]} has elements inside")
             text = own_text(element) if is_row else element_text(element)
             # Among elements, blanks are layout: the leaf is missing.
             if text is None or text.strip(BLANKS) or not children:
-                self._see(leaves, "null" if text is None else text, texts, seen)
+                self._leaves.see(leaves, "null" if text is None else text, texts, seen)
         elif children or node.children:
             if any(text.strip(BLANKS) for text in (element.text or "", *(child.tail or "" for child in element))):
                 raise UnreadableError("the punctuation has text outside its leaves")
@@ -246,7 +193,7 @@ class ItemReader(ItemElements):
             if columns is None and not name.startswith((XSI, self._punctuation)) and element.get(local) is None:
                 columns = node.attributes.get(local)
             if columns is not None:
-                self._see(columns, value, texts, seen)
+                self._leaves.see(columns, value, texts, seen)
             elif name.startswith(self._punctuation):
                 if name != self._lifespan or node is not self._all:
                     raise UnreadableError(f"the punctuation has an attribute {local} that means nothing there")
@@ -254,10 +201,12 @@ class ItemReader(ItemElements):
                 beyond.append(f"{local_tag(str(element.tag))}/@{local_tag(name)}")
 
 
+def _says_nothing(element: etree._Element) -> bool:
+    """Whether all the patterns within an element are wildcards."""
+    texts = [str(text) for each in element.iter() for text in (each.text, each.tail, *each.attrib.values()) if text]
+    return all(text.strip(BLANKS) in ("", "*") for text in texts)
+
+
 def quoted_constant(value: str) -> str:
     """The notation of a constant, whatever its text would read as."""
     return '"' + value.replace('"', '""') + '"'
-
-
-def _length(array: str | None) -> int:
-    return 0 if array is None else array.count(SEPARATOR) + 1

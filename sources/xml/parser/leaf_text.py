@@ -21,14 +21,14 @@ class UnreadableError(Exception):
 
 def element_text(element: etree._Element) -> str | None:
     """The string value of a leaf; None if it is nil."""
-    if _is_nil(element):
+    if is_nil(element):
         return None
     return str(_STRING(element)) if len(element) else element.text or ""
 
 
 def subtree_text(element: etree._Element) -> str | None:
     """An element as XML text, with the namespaces that its names use and without comments; None if it is nil."""
-    if _is_nil(element):
+    if is_nil(element):
         return None
     alone = deepcopy(element)
     alone.tail = None
@@ -38,12 +38,13 @@ def subtree_text(element: etree._Element) -> str | None:
 
 def own_text(element: etree._Element) -> str | None:
     """What stands in an element beside its elements; None if it is nil."""
-    if _is_nil(element):
+    if is_nil(element):
         return None
     return "".join([element.text or "", *(child.tail or "" for child in element)])
 
 
-def _is_nil(element: etree._Element) -> bool:
+def is_nil(element: etree._Element) -> bool:
+    """Whether an element says that it is null."""
     nil = element.get(_NIL)
     return nil is not None and nil.strip(BLANKS) in ("true", "1")
 
