@@ -179,7 +179,8 @@ class LookAhead(Operator):
         if not hand.begun:
             return None
         groups = Schema(tuple(map(state.inputs[0].attribute, self.groups)))
-        complete = project(state.punctuations("begun").set, self.groups, groups, new=hand.begun)
+        begun = [p.lasting(None) for p in hand.begun]
+        complete = project(state.punctuations("begun").set, self.groups, groups, new=begun)
         taken = state.log("tuples").take(hand.begun)
         over = state.log("rows").take(complete) if complete else None
         if taken is None and over is None:
@@ -199,15 +200,16 @@ class LookAhead(Operator):
         waiting = _Waiting(state.log("rows"), self.ahead, self._spec)
         found = emittable("held", begun, [waiting], state, schema) if begun else []
         places = [output.index(name) for name in schema.names]
-        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True))) for p in found]
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in found]
 
     def _newly_begun(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
         """The parts of the largest covered prefixes that were not in them before, over groups and keys."""
         names = [*self.groups, *(key.attribute for key in self._own_keys)]
         new = completed(punctuations, names, state)
         directions = [key.direction for key in self._own_keys]
-        found = covered_prefixes(closed_so_far(state).set, new, len(self.groups), directions)
-        return state.punctuations("begun").absorb(found)
+        closed = closed_so_far(state)
+        found = covered_prefixes(closed.set, new, len(self.groups), directions)
+        return state.punctuations("begun").absorb(closed.for_its_time(found))
 
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState

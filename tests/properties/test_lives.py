@@ -24,6 +24,7 @@ from operators.expressions.over import Over
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
+from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
 from operators.row_window import RowWindow
 from operators.semi_join import SemiJoin
@@ -55,6 +56,7 @@ TIMED = Schema.parse("k STRING, t TIMESTAMP NOT NULL, v INT")
 LEFT, RIGHT, THIRD = (Schema.parse(f"{key} STRING, {t} INT NOT NULL") for key, t in ("kt", "qu", "rw"))
 COUNT = Aggregate(Attribute("n", Domain("BIGINT", nullable=False)), "count(*)")
 LAG = Over(Attribute("before", Domain("INT")), "lag(`v`, 1)", 1, 1)
+LEAD = Over(Attribute("after", Domain("INT")), "lead(`v`, 1)", -1, -1)
 BETWEEN = "u BETWEEN t - 6 AND t + 6"
 
 CASES: dict[str, tuple[Operator, tuple[Schema, ...]]] = {
@@ -64,6 +66,7 @@ CASES: dict[str, tuple[Operator, tuple[Schema, ...]]] = {
     "session": (Session("t", 15_000_000, ("k",), (COUNT,)), (TIMED,)),
     "window": (Window("t", 20_000_000, 10_000_000), (TIMED,)),
     "row_window": (RowWindow((LAG,), (SortKey("t"),), ("k",)), (TIMED,)),
+    "look_ahead": (LookAhead((LEAD,), (SortKey("t"),), ("k",)), (TIMED,)),
     "join": (Join("inner", ("k",), ("q",)), (LEFT, RIGHT)),
     "left join": (Join("left", ("k",), ("q",)), (LEFT, RIGHT)),
     "full join": (Join("full", ("k",), ("q",)), (LEFT, RIGHT)),
