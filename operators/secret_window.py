@@ -21,12 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-
 from operators.groupings import ALWAYS, StateModel
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
+from operators.windows.contents import NUMBER, Contents, Tick
 from punct_ns.domain import Domain
 from punct_ns.errors import MalformedInput, QueryError, UsageError
 from punct_ns.numeric_type import IntegerType
@@ -34,17 +33,12 @@ from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, own, quoted
+from punct_ns.slices import POSITION, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Start = Literal["before", "rounded", "aligned"]
-Tick = Literal["tuple", "time", "batch"]
-
-NUMBER = own("number")
-"""BIGINT: which tuple of the stream it is, from 1 on; SECRET's system time."""
-
 _COUNT = Domain("BIGINT", nullable=False, low=0)
 _MANY = 1 << 40
 """A bound of the tuples in all contents of a slice."""
@@ -124,7 +118,7 @@ class SecretWindow(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that a later content can hold, their number, t₀, and the last time and batch."""
-        log = LogSchema(Schema(()), lambda frame, _aged: self._needed(frame), of=None)
+        log = LogSchema(Schema(()), lambda frame, _aged: self._contents(inputs[0]).needed(frame), of=None)
         return StateSchema({"tuples": log}, notes=["tuples", "start", "time", "batch"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -137,16 +131,17 @@ class SecretWindow(Operator):
                 "windows as other engines have them need the order of a source, which is not there",
                 hint="ask for them directly on a source, through select and project, before merge, join or group by",
             )
-        numbered = state.computed(Tuples(self._numbered(new.frame, state), new.at_most, new.exact))
+        contents, names = self._contents(state.inputs[0]), [*map(quoted, state.inputs[0].names), NUMBER]
+        numbered = state.computed(Tuples(contents.numbered(new.frame, state.notes), new.at_most, new.exact))
         if not self._noted(numbered.frame, state):
             return None
-        log = state.log("tuples")
-        known = numbered.frame.select(*map(quoted, state.inputs[0].names), NUMBER)
-        if (before := log.whole()) is not None:
-            known = before.frame.unionByName(known)
-        contents = state.computed(Tuples(self._contents(numbered.frame, known, state), _MANY, exact=False))
-        log.add(Tuples(numbered.frame.select(*map(quoted, state.inputs[0].names), NUMBER), numbered.at_most, new.exact))
-        return contents
+        log, arrived = state.log("tuples"), numbered.frame.select(*names)
+        before = log.whole()
+        known = arrived if before is None else before.frame.unionByName(arrived)
+        reported = contents.reported(numbered.frame, known, state.notes["start"])
+        found = state.computed(Tuples(reported, _MANY, exact=False))
+        log.add(Tuples(arrived, numbered.at_most, new.exact))
+        return found
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: no report waits for a punctuation."""
@@ -168,24 +163,11 @@ class SecretWindow(Operator):
         told = Range(None, state.notes["tuples"], low_closed=False, high_closed=True)
         return [Punctuation.at(output, {output.index(self.reported[-1]): told})]
 
-    def _numbered(self, frame: DataFrame, state: OperatorState) -> DataFrame:
-        """The new tuples with their numbers, whether the engine reacts to them, and what was there before them."""
-        from pyspark.sql import functions as F
-
-        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
-        names = [quoted(name) for name in state.inputs[0].names]
-        # A row, not literals: they change from slice to slice, and generated code does not.
-        told = [[state.notes.get(name, none)] for name, none in (("tuples", 0), ("time", None), ("batch", 0))]
-        columns = (_TOLD, _BEFORE, _BATCH_BEFORE)
-        row = pa.Table.from_arrays([pa.array(value, pa.int64()) for value in told], names=list(columns))
-        ddl = ", ".join(f"{name} BIGINT" for name in columns)
-        beside = frame.crossJoin(F.broadcast(frame.sparkSession.createDataFrame(row, ddl)))
-        number = f"CAST(row_number() OVER (ORDER BY {POSITION}) AS BIGINT) + {_TOLD} AS {NUMBER}"
-        before = (
-            f"coalesce(lag(CAST({of} AS BIGINT)) OVER (ORDER BY {NUMBER}), {name}) AS {name}"
-            for of, name in ((time, _BEFORE), (batch, _BATCH_BEFORE))
-        )
-        return beside.selectExpr(*names, number, _BEFORE, _BATCH_BEFORE).selectExpr(*names, NUMBER, *before)
+    def _contents(self, given: Schema) -> Contents:
+        return Contents(
+            self.time, self.size, self.slide, self.tick, self.window_close, self.content_change, self.of_tuples,
+            self.batch, given.names, self.reported,
+        )  # fmt: skip
 
     def _noted(self, numbered: DataFrame, state: OperatorState) -> bool:
         """Notes t₀, the number of tuples, the last time and batch; whether there are any tuples.
@@ -193,20 +175,7 @@ class SecretWindow(Operator):
         Raises:
             MalformedInput: Time or batch goes back.
         """
-        from pyspark.sql import functions as F
-
-        time, batch = quoted(self.time), quoted(self.batch) if self.batch else NUMBER
-        back = f"{time} < {_BEFORE} OR {batch} < {_BATCH_BEFORE} OR {batch} < 1"
-        torn = f"{batch} = {_BATCH_BEFORE} AND {time} <> {_BEFORE}"
-        asked = {
-            "tuples": f"max({NUMBER})",
-            "first": f"min_by({time}, {NUMBER})",
-            "time": f"max({time})",
-            "batch": f"max({batch})",
-            "back": f"min(IF({back}, {NUMBER}, NULL))",
-            "torn": f"min(IF({torn}, {NUMBER}, NULL))",
-        }
-        (facts,) = numbered.agg(*(F.expr(text).alias(name) for name, text in asked.items())).toArrow().to_pylist()
+        facts = self._contents(state.inputs[0]).facts(numbered)
         if facts["tuples"] is None:
             return False
         if facts["back"] is not None:
@@ -238,105 +207,3 @@ class SecretWindow(Operator):
                 return -((self.size - first) // self.slide) * self.slide - 1
             case "aligned":
                 return ((first - self.size) // self.slide + 1) * self.slide - 1
-
-    def _contents(self, numbered: DataFrame, known: DataFrame, state: OperatorState) -> DataFrame:
-        """Each tuple of each content that is reported, with the report."""
-        reports = self._reports(numbered, state)
-        counted = self._counted(reports, known, state)
-        seen = counted.where(f"{_LOW} < {_HIGH}")
-        if self.of_tuples and self.window_close:
-            seen = seen.where(f"{_HIGH} - {_LOW} = {self.size}")
-        if self.content_change:
-            seen = seen.where(f"NOT ({_LOW} = {_LOW_THEN} AND {_HIGH} = {_HIGH_THEN})")
-        begin, end = (_LOW, _HIGH) if self.of_tuples else (_OPEN, _AT)
-        told = [f"{text} AS {quoted(name)}" for name, text in zip(self.reported, (begin, end, _AT, _BY), strict=True)]
-        each = seen.selectExpr(f"explode(sequence({_LOW} + 1, {_HIGH})) AS {NUMBER}", *told)
-        return known.join(each, NUMBER).selectExpr(
-            *map(quoted, state.inputs[0].names), *(quoted(name) for name in self.reported)
-        )
-
-    def _reports(self, numbered: DataFrame, state: OperatorState) -> DataFrame:
-        """The calls of Report that can be of some content: by which tuple, of which instant, and the scope's start."""
-        time, start = quoted(self.time), state.notes["start"]
-        batch = quoted(self.batch) if self.batch else NUMBER
-        # Every tuple that the engine does not react to has the time of one before it to which it did.
-        alone = f"IF({time} = {_BEFORE}, array({_BEFORE}), {{}})"
-        last = f"least({time} - 1, {_BEFORE} + {self.size - 1})"  # behind it all windows are empty
-        if self.of_tuples:
-            last = _BEFORE if self.content_change else f"{time} - 1"
-        on = f"sequence({_BEFORE}, CAST({last} AS BIGINT))"
-        instants = {
-            "tuple": alone.format(on),
-            "time": f"IF({time} > {_BEFORE}, {on}, CAST(array() AS ARRAY<BIGINT>))",
-            "batch": f"IF({batch} > {_BATCH_BEFORE}, {alone.format(on)}, CAST(array() AS ARRAY<BIGINT>))",
-        }[self.tick]
-        # Before the first tuple there is nothing to report.
-        calls = numbered.where(f"{_BEFORE} IS NOT NULL").selectExpr(
-            f"{NUMBER} AS {_BY}", f"CAST({time} AS BIGINT) AS {_NOW}", f"explode({instants}) AS {_AT}"
-        )
-        if self.of_tuples:
-            return calls
-        calls = calls.where(f"{_AT} >= {start}").selectExpr(
-            "*", f"{self._open(_AT, start)} AS {_OPEN}", f"{self._open(f'({_AT} - 1)', start)} AS {_OPEN_THEN}"
-        )
-        return calls.where(f"{_AT} - {_OPEN} = {self.size} AND {_AT} < {_NOW}") if self.window_close else calls
-
-    def _open(self, at: str, start: int) -> str:
-        """Where the earliest window opens that is open at an instant, no later than that."""
-        past = f"({at} - {start} - {self.size})"
-        return f"least({at}, {start} + IF({past} <= 0, 0, ({past} + {self.slide - 1}) DIV {self.slide}) * {self.slide})"
-
-    def _counted(self, reports: DataFrame, known: DataFrame, state: OperatorState) -> DataFrame:
-        """The reports with the numbers between which their content lies, and that of the instant before."""
-        asked = [(_HIGH, _AT), (_HIGH_THEN, f"{_AT} - 1")]
-        asked += [] if self.of_tuples else [(_LOW, _OPEN), (_LOW_THEN, _OPEN_THEN)]
-        points = ", ".join(f"named_struct('of', '{name}', 'at', {text})" for name, text in asked)
-        scope = [] if self.of_tuples else [_OPEN]
-        keys = [_BY, _AT, *scope]
-        points_ = reports.selectExpr(*keys, f"inline(array({points}))").withColumnRenamed("at", _POINT)
-        tuples = known.selectExpr(f"CAST({quoted(self.time)} AS BIGINT) AS {_POINT}", NUMBER)
-        # The tuples up to an instant have numbers up to the greatest; before those that are kept, one less than theirs.
-        numbers = points_.unionByName(tuples, allowMissingColumns=True).selectExpr(
-            "*",
-            f"coalesce(max({NUMBER}) OVER (ORDER BY {_POINT}, {NUMBER} NULLS LAST"
-            f" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), min({NUMBER}) OVER () - 1) AS {_COUNTED}",
-        )
-        from pyspark.sql import functions as F
-
-        counts = [F.expr(f"max(IF(of = '{name}', {_COUNTED}, NULL))").alias(name) for name, _ in asked]
-        found = numbers.where("of IS NOT NULL").groupBy(*keys).agg(*counts)
-        arrived = {name: f"least({name}, {_BY} - 1)" for name in (_HIGH, _HIGH_THEN)}
-        if not self.of_tuples:
-            return found.selectExpr(*keys, _LOW, _LOW_THEN, *(f"{text} AS {name}" for name, text in arrived.items()))
-        found = found.selectExpr(*keys, *(f"{text} AS {name}" for name, text in arrived.items()))
-        lows = (f"{self._open(of, 0)} AS {name}" for name, of in ((_LOW, _HIGH), (_LOW_THEN, _HIGH_THEN)))
-        return found.selectExpr("*", *lows)
-
-    def _needed(self, frame: DataFrame) -> DataFrame:
-        """The tuples that a content of the last instant, or the one before it, or a later one, can hold."""
-        time = quoted(self.time)
-        if not self.of_tuples:
-            last = f"max({time}) OVER () AS {_NOW}"
-            return frame.selectExpr("*", last).where(f"{time} >= {_NOW} - {self.size} - 1").drop(_NOW)
-        marked = frame.selectExpr("*", f"max({time}) OVER () AS {_NOW}")
-        least = f"min(IF({time} >= {_NOW} - 1, {NUMBER}, NULL)) OVER () AS {_LOW}"
-        return marked.selectExpr("*", least).where(f"{NUMBER} >= {_LOW} - {self.size} - 1").drop(_NOW, _LOW)
-
-
-_TOLD = own("told")
-"""BIGINT: how many tuples came in earlier slices."""
-
-_BEFORE, _BATCH_BEFORE = own("before"), own("batch_before")
-"""BIGINT: the time and the batch of the tuple before; the time is null before the first."""
-
-_BY, _NOW, _AT = own("by"), own("now"), own("at")
-"""BIGINT: the tuple that made the engine report, its time, and the instant that is reported of."""
-
-_OPEN, _OPEN_THEN = own("open"), own("open_then")
-"""BIGINT: where the scope begins at the instant, and at the one before."""
-
-_LOW, _HIGH, _LOW_THEN, _HIGH_THEN = own("low"), own("high"), own("low_then"), own("high_then")
-"""BIGINT: the content is tuples from one behind the low to the high; and that of the instant before."""
-
-_POINT, _COUNTED = own("point"), own("counted")
-"""BIGINT: an instant, and how many tuples there are up to it."""

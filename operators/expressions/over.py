@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from sqlglot import exp
 
 from operators.expressions.decomposition import Aggregate, Partial, partial
 from operators.expressions.dialect import expression, render
@@ -90,12 +91,23 @@ class Over:
         found = "max" if self.function.startswith("last") else "min"
         return Partial((f"{found}({row}) AS {column}",), (f"{found}({column}) AS {column}",), f"{column}.value")
 
-    def partials(self, number: int, which: Literal["first", "merge"]) -> list[tuple[str, str]]:
-        """Of a function that grows the columns of its partial aggregates, and how each is made or merged."""
+    def partials(self, number: int) -> list[tuple[str, str]]:
+        """Of a function that grows the columns of its partial aggregates, and how each is made of tuples."""
+        return [_named(text) for text in self._grown(number).first]
+
+    def merged_over(self, number: int, rows: str) -> list[tuple[str, str]]:
+        """The same columns, merged over rows, which are what stands behind OVER.
+
+        >>> from punct_ns.domain import Domain
+        >>> Over(Attribute("a", Domain("BIGINT")), "sum(`v`)").merged_over(0, "ORDER BY `t`")
+        [('__xs_a0', 'CAST(sum(`__xs_a0`) OVER (ORDER BY `t`) AS BIGINT)')]
+        """
+        return [(name, _over(text, rows)) for name, text in map(_named, self._grown(number).merge)]
+
+    def _grown(self, number: int) -> Partial:
         merging = self.merging(number)
         assert merging is not None
-        parts = (text.rpartition(" AS ") for text in getattr(merging, which))
-        return [(name, text) for text, _, name in parts]
+        return merging
 
     @property
     def frame(self) -> str:
@@ -116,3 +128,18 @@ class Over:
 def _end(before: int) -> str:
     """An end of a frame, so many rows before the tuple."""
     return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"
+
+
+def _named(column: str) -> tuple[str, str]:
+    """The name of a column, and what it is."""
+    text, _, name = column.rpartition(" AS ")
+    return name, text
+
+
+def _over(merge: str, rows: str) -> str:
+    """What merges partial aggregates, with its one aggregate over rows."""
+    tree = expression(merge)
+    call = tree.find(exp.Anonymous)
+    assert call is not None
+    over = expression(f"{render(call)} OVER ({rows})")
+    return render(over if call is tree else call.replace(over).root())

@@ -36,8 +36,9 @@ CAPTIONS = {
     },
     "operators": {
         "aggregation": "partial and whole",
-        "punctuators": "rules of punctuate",
-        "joins": "equality, purge, chains",
+        "punctuators": "its rules",
+        "joins": "equality, purge",
+        "windows": "rows, contents",
         "expressions": "what is known of SQL",
         "state": "kept between slices",
         "groupings": "what closes",

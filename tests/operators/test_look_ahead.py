@@ -26,7 +26,7 @@ def test_as_many_rows_are_kept_as_are_waited_for_and_looked_back_at() -> None:
         ([("max(`v`)", -1, -4)], 4, 4),
     ):
         operator = looking(*rows)
-        assert (operator.ahead, operator.reach) == (ahead, reach)
+        assert (operator.rows.ahead, operator.rows.reach) == (ahead, reach)
         _, last = operator.state_models(HERE)
         assert last.is_fixed
         assert last.until == Grouping(0, ("sid",))
@@ -44,6 +44,6 @@ def test_time_alone_promises_nothing_of_groups_whose_last_row_waits() -> None:
 
 def test_functions_that_nobody_needs_are_not_computed() -> None:
     both = looking(("lead(`v`)", -1, -1), ("lead(`v`, 2)", -2, -2))
-    assert both.pruned({"sid", "w0"}).ahead == 1
+    assert both.pruned({"sid", "w0"}).rows.ahead == 1
     assert str(both.functions[1]) == "lead(`v`, 2)"
     assert str(looking(("sum(`v`)", 2, -1)).functions[0]) == "sum(`v`) ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"

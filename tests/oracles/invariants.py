@@ -144,11 +144,13 @@ def looking_back(
     answer: Callable[[list[Tuple], int], Tuple],
     back: int,
     universe: Sequence[Tuple],
+    ahead: int = 0,
 ) -> Invariants:
     """A tuple is out once those of its group are covered that are sorted before it or beside it.
 
-    `answer` is what stands behind a tuple at a place of its group, in order. Kept are the others, and of each group
-    that is not closed so many of the last that are out.
+    And, where it looks ahead, once this is true of so many behind it, or of the whole group; so long no tuple that
+    stands where it does is closed. `answer` is what stands behind a tuple at a place of its group, in order. Kept are
+    the others, and of each group that is not closed so many of the last of which this is true.
     """
     still_open = remembered(lambda ts, ps: [t for t in universe if not oracle.set_match(t, ps[0])])
 
@@ -163,8 +165,20 @@ def looking_back(
     def answered(ts: list[Tuple]) -> list[Tuple]:
         return [(*t, *answer(ts, i)) for i, t in enumerate(ts)]
 
+    def ordered(ts: _Tuples, ps: _Punctuations) -> list[list[Tuple]]:
+        return groups([t for t in ts[0] if begun(t, ts, ps)])
+
+    def waiting(group: list[Tuple], ts: _Tuples, ps: _Punctuations) -> int:
+        is_over = not any(oracle.same_tuple(key(u), key(group[0])) for u in still_open(ts, ps))
+        return 0 if is_over else min(ahead, len(group))
+
     def passed(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
-        return [t for group in groups([t for t in ts[0] if begun(t, ts, ps)]) for t in answered(group)]
+        return [t for group in ordered(ts, ps) for t in answered(group)[: len(group) - waiting(group, ts, ps)]]
+
+    def closed(u: Tuple, ts: _Tuples, ps: _Punctuations) -> bool:
+        still = [t for group in ordered(ts, ps) for t in group[len(group) - waiting(group, ts, ps) :]]
+        beside = any(oracle.same_tuple(key(t), key(u)) and oracle.compare(keys, t, u) == 0 for t in still)
+        return begun(u, ts, ps) and not beside
 
     def kept(ts: _Tuples, ps: _Punctuations) -> list[Tuple]:
         waiting = [t for t in ts[0] if not begun(t, ts, ps)]
@@ -174,7 +188,7 @@ def looking_back(
 
     return Invariants(
         cpass=passed,
-        cprop=lambda u, ts, ps: begun(u[: len(universe[0])], ts, ps),
+        cprop=lambda u, ts, ps: closed(u[: len(universe[0])], ts, ps),
         ckeep=kept,
         relation=lambda ts: [t for group in groups(ts[0]) for t in answered(group)],
     )

@@ -1,4 +1,4 @@
-"""row_window with what the papers' invariants say of it: in the order of attributes, and of arrival."""
+"""row_window and look_ahead with what the papers' invariants say: in the order of attributes, and of arrival."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from operators.expressions.over import Over
+from operators.look_ahead import LookAhead
 from operators.row_window import RowWindow
 from operators.state.sort_key import SortKey
 from punct_ns.domain import Domain
@@ -82,8 +83,49 @@ def counting(space: SmallSchema) -> Case:
     return Case(operator, one(space), specified, [(*t, 0, None, None, 1) for t in space.universe], positions=True)
 
 
+def _leading(space: SmallSchema) -> tuple[tuple[Over, ...], Callable[[list[Tuple], int], Tuple]]:
+    """The first value two behind, and how many from the one before up to the one behind have one."""
+    first = space.schema[0]
+    functions = (
+        Over(_named("later", first.domain.type), f"lead(`{first.name}`, 2)", -2, -2),
+        Over(_named("around", "BIGINT"), f"count(`{first.name}`)", 1, -1),
+    )
+
+    def answer(ts: list[Tuple], i: int) -> Tuple:
+        around = sum(t[0] is not None for t in ts[max(0, i - 1) : i + 2])
+        return ts[i + 2][0] if i + 2 < len(ts) else None, around
+
+    return functions, answer
+
+
+def looking_ahead(space: SmallSchema) -> Case:
+    """Over the rows of a stream, in the order of its last attribute."""
+    functions, answer = _leading(space)
+    place = len(space.schema) - 1
+    operator = LookAhead(functions, (SortKey(space.schema.names[-1]),), ("stream",))
+    key = oracle.Key(place)
+    specified = invariants.looking_back(lambda t: (), [key], answer, 3, space.surroundings, 2)
+    return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True)
+
+
+def looking_ahead_in_groups(space: SmallSchema) -> Case:
+    """Over the rows of a stream's groups by all but its first attribute, in the descending order of that.
+
+    What is said of all groups is cut at the rows of any of them that wait.
+    """
+    functions, answer = _leading(space)
+    first, *others = space.schema.names
+    operator = LookAhead(functions, (SortKey(first, descending=True),), ("stream", *others))
+    specified = invariants.looking_back(
+        lambda t: t[1:], [oracle.Key(0, descending=True, nulls_first=False)], answer, 3, space.surroundings, 2
+    )
+    return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True, late=True)
+
+
 ROWS: dict[str, Callable[[SmallSchema], Case]] = {
     "row_window": rolling,
     "row_window, descending": rolling_down,
     "row_window, by arrival": counting,
+    "look_ahead": looking_ahead,
+    "look_ahead, in groups": looking_ahead_in_groups,
 }

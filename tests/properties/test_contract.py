@@ -140,7 +140,8 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
             assert oracle.same_bag(out[n], passed), (n, i, out[n], passed)
             for u in case.outputs:
                 closed = oracle.set_match(case.whole(n, u), told[n])
-                assert closed == case.invariants.cprop(u, came, ps), (n, i, u, list(map(str, told[n])))
+                may_be = case.invariants.cprop(u, came, ps)
+                assert closed == may_be or (case.late and may_be), (n, i, u, list(map(str, told[n])))
             kept += case.kept(case.invariants.ckeep(came, ps))
         assert not count_kept or slice_.kept == kept
     for stream_items in items:
@@ -181,6 +182,7 @@ LARGE = [
     "group_by",
     "top_n",
     "row_window",
+    "look_ahead",
     "join, full, with a condition",
     "difference",
 ]
@@ -231,7 +233,7 @@ def test_the_same_holds_for_state_too_large_to_rewrite(
     @settings(FEW, max_examples=2)
     @given(runs(25))
     def holds(example: Run) -> None:
-        run(spark, CATALOGUE[name], example, count_kept=name not in ("group_by", "top_n", "row_window"))
+        run(spark, CATALOGUE[name], example, count_kept=name not in ("group_by", "top_n", "row_window", "look_ahead"))
 
     holds()
 

@@ -18,13 +18,14 @@ from operators.intersect import Intersect
 from operators.joins.bounded_key import BoundedKey
 from operators.joins.equi_join import EquiJoin
 from operators.merge import Merge
-from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.state import behaviour
 from operators.state.behaviour import Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.tuple_log import TupleLog
+from operators.windows.row_functions import RowFunctions
+from operators.windows.rows_ahead import RowsAhead
 from punct_ns import containment, slices
 from punct_ns.containment import End
 from punct_ns.domain import Domain
@@ -158,17 +159,27 @@ def takes_the_first_of_each_slice(patch: Patch) -> None:
 
 def takes_what_is_closed_for_a_prefix(patch: Patch) -> None:
     """A row whose group is closed there, and not before it."""
-    patch.setattr("operators.row_window.covered_prefixes", lambda closed, new, groups, directions: list(new))
+    patch.setattr("operators.windows.ordered_rows.covered_prefixes", lambda closed, new, groups, directions: list(new))
 
 
 def looks_back_at_the_last_slice_alone(patch: Patch) -> None:
     """Rows of earlier slices are forgotten."""
-    right = RowWindow._numbered
-    patch.setattr(RowWindow, "_numbered", lambda self, ready, before, schema: right(self, ready, None, schema))
+    right = RowFunctions.numbered
+    patch.setattr(RowFunctions, "numbered", lambda self, ready, before, schema: right(self, ready, None, schema))
 
 
 def keeps_one_row_of_each_group(patch: Patch) -> None:
-    patch.setattr(RowWindow, "looks_back", property(lambda self: 1))
+    patch.setattr(RowFunctions, "looks_back", property(lambda self: 1))
+
+
+def lets_the_last_row_go_at_once(patch: Patch) -> None:
+    """Whatever follows it in a group that is not over: `lead` is null then, which is wrong if a row comes."""
+    patch.setattr(RowsAhead, "ahead", property(lambda self: 0))
+
+
+def keeps_no_row_that_is_looked_back_at(patch: Patch) -> None:
+    """Of a group only the rows that wait."""
+    patch.setattr(RowsAhead, "reach", property(lambda self: max(1, self.ahead)))
 
 
 def says_what_one_input_says(patch: Patch) -> None:
@@ -216,7 +227,7 @@ def forgets_the_right_side(patch: Patch) -> None:
 
 
 def says_what_kept_tuples_still_match(patch: Patch) -> None:
-    for module in ("join", "semi_join", "difference", "intersect"):
+    for module in ("join", "semi_join", "difference", "intersect", "look_ahead"):
         patch.setattr(f"operators.{module}.emittable", lambda name, given, *rest, **kwargs: list(given))
 
 
@@ -262,6 +273,13 @@ FAULTS = [
     Fault("row_window", takes_what_is_closed_for_a_prefix),
     Fault("row_window", looks_back_at_the_last_slice_alone, example=of_minutes("(1,0) <1, 0>", "(1,1) <1, 1>")),
     Fault("row_window, by arrival", keeps_one_row_of_each_group),
+    Fault("look_ahead", lets_the_last_row_go_at_once),
+    Fault(
+        "look_ahead",
+        keeps_no_row_that_is_looked_back_at,
+        example=of_minutes("(0,0) (1,1) (2,2) <*, (,2]>", "(3,3) (4,4) <*, [3,4]>"),
+    ),
+    Fault("look_ahead", says_what_kept_tuples_still_match),
     Fault("merge", says_what_one_input_says),
     Fault("join, left", lets_a_tuple_without_partner_go_at_once),
     Fault("join, full, with a condition", forgets_a_bound_one_step_too_early),

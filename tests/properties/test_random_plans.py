@@ -72,6 +72,8 @@ ABOVE_ONE = [
     "SELECT a, CAST(sum(b) OVER (PARTITION BY a ORDER BY b ROWS 1 PRECEDING) AS INT) AS b FROM ({}) AS p",
     "SELECT lag(a, 2, b) OVER (ORDER BY b, a) AS a, b FROM ({}) AS p",
     "SELECT a, CAST(count(a) OVER (PARTITION BY b ORDER BY a NULLS LAST) AS INT) AS b FROM ({}) AS p",
+    "SELECT a, lead(b, 1, a) OVER (PARTITION BY a ORDER BY b) AS b FROM ({}) AS p",
+    "SELECT CAST(count(a) OVER (ORDER BY b, a ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS INT) AS a, b FROM ({}) AS p",
     "SELECT CAST(unix_seconds(window.start) AS INT) AS a, max(b) AS b FROM ({}) AS p"
     " GROUP BY window(timestamp_seconds(a), '2 seconds')",
     "SELECT a, CAST(sum(b) AS INT) AS b FROM ({}) AS p"

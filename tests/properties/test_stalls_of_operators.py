@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from operators.asof_join import AsofJoin
 from operators.group_by import GroupBy
 from operators.join import Join
+from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
 from operators.row_window import RowWindow
 from operators.semi_join import SemiJoin
@@ -77,6 +78,8 @@ QUERIES = [
     (AsofJoin, "SELECT r.k, s.v AS n FROM r LEFT ASOF JOIN s MATCH_CONDITION (r.t > s.t) ON r.k = s.k"),
     (RowWindow, "SELECT k, CAST(sum(v) OVER (PARTITION BY k ORDER BY t ROWS 1 PRECEDING) AS INT) AS n FROM r"),
     (RowWindow, "SELECT k, lag(v, 1, 0) OVER (ORDER BY t DESC) AS n FROM r"),
+    (LookAhead, "SELECT k, lead(v, 2) OVER (PARTITION BY k ORDER BY t) AS n FROM r"),
+    (LookAhead, "SELECT k, max(v) OVER (ORDER BY t, k ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING) AS n FROM r"),
     (TopN, "SELECT k, v AS n FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY t) AS i FROM r) p WHERE i < 3"),
     (Sort, "SELECT k, t, v FROM r ORDER BY t, v DESC"),
     (MultiwayJoin, "SELECT r.k, u.v AS n FROM r, s, u WHERE r.k = s.k AND s.k = u.k"),

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from operators.join import Join
+from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
 from operators.semi_join import SemiJoin
 from punct_ns.pattern import Constant, Pattern, Range, canonical
@@ -34,7 +35,7 @@ from tests.harness.walking import Walk
 from tests.properties.test_random_plans import queries
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, topological
-from xmlstream.safety.verdicts import When, judged
+from xmlstream.safety.verdicts import OperatorVerdict, When, judged
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         verdict = judged(root, follow=True)
         told = f"{drawn.query} under {drawn.schemes}"
         _, kept, out = ran(spark, root, drawn.tuples)
-        if verdict.is_enabled:
+        if verdict.is_enabled and not any(waits_for_more(one) for one in verdict.operators):
             assert Counter(out) == answered(spark, drawn), told
         growing = {one.node: one for one in verdict.operators if not one.is_cleansed}
         assert not {node.label for node, left in kept.items() if left and node not in growing}, told
@@ -120,6 +121,11 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
                 assert not any(comes(spark, node, side, drawn.schemes) for side in sides), f"{one.name} in {told}"
 
     holds()
+
+
+def waits_for_more(verdict: OperatorVerdict) -> bool:
+    """Whether the last rows of groups wait for others behind them, which never come here."""
+    return isinstance(verdict.node.operator, LookAhead) and not verdict.is_cleansed
 
 
 def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) -> bool:

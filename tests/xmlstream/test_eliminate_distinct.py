@@ -24,6 +24,7 @@ from operators.expressions.over import Over
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
+from operators.look_ahead import LookAhead
 from operators.merge import Merge
 from operators.project import Project
 from operators.row_window import RowWindow
@@ -250,13 +251,7 @@ def over_text(over: Over, keys: Sequence[SortKey], groups: Sequence[str], schema
     ]
     order = ", ".join([*by, *(f'"{name}" NULLS FIRST' for name in ties)])
     within = f"PARTITION BY {', '.join(map(quoted_in_duckdb, groups))}" if groups else ""
-    begin = "UNBOUNDED" if over.first is None else str(over.first)
-    end = f"{over.last} PRECEDING" if over.last else "CURRENT ROW"
-    frame = (
-        ""
-        if over.is_rank or over.function == "lag"
-        else f"{'RANGE' if over.peers else 'ROWS'} BETWEEN {begin} PRECEDING AND {end}"
-    )
+    frame = str(over).removeprefix(over.expression)
     return f"{translated(over.expression)} OVER ({within} ORDER BY {order} {frame})"
 
 
@@ -292,7 +287,7 @@ def text(node: Node) -> str:
             return (
                 f"SELECT * FROM {parts[0]} AS p {kind} JOIN {parts[1]} AS q ON {translated(condition(node.operator))}"
             )
-        case RowWindow(functions, keys, groups):
+        case RowWindow(functions, keys, groups) | LookAhead(functions, keys, groups):
             items = [f'{over_text(f, keys, groups, node.inputs[0].schema)} AS "{f.attribute.name}"' for f in functions]
             return f"SELECT *, {', '.join(items)} FROM {parts[0]}"
         case Merge() | Intersect() | Difference():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operators.secret_window import SecretWindow, Start
-from operators.secret_window import Tick as TickName
+from operators.windows.contents import Tick as TickName
 from punct_ns.errors import UsageError
 from xmlstream.secret.profile import Profile, Tick, Windows, aligned, before_first, rounded
 
