@@ -20,10 +20,12 @@ from functools import partial
 from itertools import islice, product
 
 from operators.expressions.constant_evaluation import evaluated
+from operators.expressions.dependence import Monotone
 from operators.expressions.dialect import expression
 from operators.expressions.equal_values import takes_equals_alike
-from operators.expressions.monotone import Monotone, monotone
+from operators.expressions.monotone import monotone
 from operators.expressions.references import attributes_in
+from operators.expressions.written_years import may_end_later, of_digits
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
@@ -287,6 +289,8 @@ class Project(Operator):
             f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
             seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
             found = said.following(new, seen)
+            if may_end_later(how, x.domain, domain, spark):
+                found = [*of_digits(found, i)]
             said = state.punctuations(name)
             new = said.absorb(found)
         return new

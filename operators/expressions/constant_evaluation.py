@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from operators.expressions.quiet import quiet_spark
 from operators.expressions.types import kind
+from operators.expressions.written_years import is_trusted
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
@@ -45,11 +46,12 @@ def evaluated(
             known.clear()
         fresh = [value for value in asked if value not in known]
         if local or clock:
-            fresh = [v for v in fresh if isinstance(v, datetime) and _is_calm(v, zone, spark, clock)]
+            fresh = _calm(fresh, zone, spark, clock)
         if fresh:
             with quiet_spark():
                 known.update(dict.fromkeys(fresh))
-                known.update(_computed(expression, x, y, fresh, spark))
+                computed = _computed(expression, x, y, fresh, spark)
+            known.update({value: found for value, found in computed.items() if is_trusted(value, found)})
         return {value: found for value in asked if (found := known.get(value)) is not None}
 
     return function
@@ -88,9 +90,17 @@ def _value(found: Any, domain: Domain) -> Value | None:
     return domain.bound(found, above=True)[0] if kind(domain.sql) == "timestamp" else domain.normal(found)
 
 
-def _is_calm(moment: datetime, zone: str, spark: SparkSession, clock: bool) -> bool:
+def _calm(asked: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -> list[Value]:
+    """Of the values, moments far from the zone's setbacks; any, where there are none."""
     setbacks = _setbacks(zone, spark, clock)
-    return setbacks is not None and all(abs(moment.timestamp() - setback) > _NEAR for setback in setbacks)
+    if setbacks is None:
+        return []
+    moments = (v for v in asked if not setbacks or isinstance(v, datetime))
+    return [
+        v
+        for v in moments
+        if not isinstance(v, datetime) or all(abs(v.timestamp() - setback) > _NEAR for setback in setbacks)
+    ]
 
 
 @lru_cache(maxsize=16)

@@ -66,6 +66,18 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
     return (days, microseconds) if text else None
 
 
+def whole_days(tree: exp.Expr) -> int | None:
+    """The number of an interval of DAYS that is written out; None for anything else.
+
+    >>> from operators.expressions.dialect import parsed
+    >>> [whole_days(parsed(f"INTERVAL {text}")) for text in ("'-2' DAYS", "24 HOURS", "1 MONTH")]
+    [-2, None, None]
+    """
+    length, unit = _interval(tree), tree.unnest().args.get("unit")
+    is_day = isinstance(unit, exp.Var) and unit.name.lower().removesuffix("s") == "day"
+    return int(length / DAY) if length is not None and is_day and length % DAY == 0 else None
+
+
 def is_short_interval(tree: exp.Expr) -> bool:
     """Whether the tree is an interval of less than a day, so that Spark adds it without looking at a calendar.
 
@@ -73,15 +85,21 @@ def is_short_interval(tree: exp.Expr) -> bool:
     >>> [is_short_interval(parsed(text)) for text in ("INTERVAL 5 MINUTES", "INTERVAL '1' DAY", "5")]
     [True, False, False]
     """
+    length = _interval(tree)
+    return length is not None and abs(length) < DAY
+
+
+def _interval(tree: exp.Expr) -> Fraction | None:
+    """The microseconds of an interval that is written out, in a unit of a length; None for anything else."""
     tree = tree.unnest()
     if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
-        return False
+        return None
     unit = tree.args.get("unit")
     length = _MICROSECONDS.get(unit.name.lower().removesuffix("s")) if isinstance(unit, exp.Var) else None
     try:
-        return length is not None and abs(Fraction(tree.this.name) * length) < _MICROSECONDS["day"]
+        return None if length is None else Fraction(tree.this.name) * length
     except ValueError:
-        return False
+        return None
 
 
 def length_text(microseconds: int) -> str:

@@ -217,7 +217,7 @@ def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: Operato
         f = _widening(schema[at].domain)
     elif bound.image is not None and bound.how is not None:
         x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
-        f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local)
+        f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local, clock=bound.how.clock)
     return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
 
 

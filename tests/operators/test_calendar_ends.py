@@ -11,9 +11,10 @@ import pytest
 
 from operators.expressions.constant_evaluation import evaluated
 from operators.join import Join
+from operators.project import Column, Project
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import matching
 from tests.harness.running import Row, Running, rows_of, tuples_of
 
@@ -72,6 +73,42 @@ def test_what_is_said_goes_out_but_for_those_that_are_kept(name: str, zoned: Spa
     for row in ROWS:
         value = row[SCHEMA.index(name)]
         assert any(p.matches((value, value)) for p in done.punctuations) == (value not in kept)
+
+
+TEXTS = [
+    "date_format(t, 'yyyy-MM-dd')",
+    "date_format(t + INTERVAL 23 HOURS, 'yyyy')",
+    "date_format(w + INTERVAL 300 DAYS - INTERVAL 23 HOURS, 'yyyyMMdd')",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_closed_of_moments_closes_no_text_of_another_one(
+    text: str, zoned: SparkSession, tmp_path: Path
+) -> None:
+    """Whose year may be written with a plus, or be one before the first."""
+    name = "t" if "(t" in text else "w"
+    schema = Schema((SCHEMA[name],))
+    column = Column.computed(Attribute("text", Domain("STRING")), text, schema)
+    assert column.monotone is not None
+    near = [datetime(2026, 5, day, tzinfo=UTC) for day in (1, 3)]
+    early = [FIRST, *(FIRST + timedelta(days=d) for d in (1, 366, 800))]
+    moments = [*early, *near, *(LAST - timedelta(days=d) for d in (400, 301, 299, 1)), LAST]
+    values = [at if name == "t" else at.replace(tzinfo=None) for at in moments]
+    rows = tuples_of(zoned, [(n, at, at.replace(tzinfo=None), at.date()) for n, at in enumerate(moments)], SCHEMA)
+    assert rows is not None
+    written = {row["n"]: row["text"] for row in rows.frame.selectExpr("n", f"{text} AS text").toArrow().to_pylist()}
+    said = [
+        Punctuation.of(schema, {name: f.format(schema[0].domain.write(v))}) for v in values for f in ("(,{})", "({},)")
+    ]
+    closed = 0
+    for number, p in enumerate(said):
+        done = Running(zoned, tmp_path / str(number), Project((column,)), schema).slice(([], [p]))
+        for n, value in enumerate(values):
+            is_closed = any(q.matches((written[n],)) for q in done.punctuations)
+            assert p.matches((value,)) or not is_closed, (str(p), written[n])
+            closed += is_closed
+    assert closed > len(said)
 
 
 def test_what_is_computed_of_them_is_right_or_not_said(zoned: SparkSession) -> None:
