@@ -7,8 +7,12 @@ import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from punct_ns.errors import StateError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 RESTORE = "restore the checkpoint and its outputs from a copy of one moment, or begin anew with others"
 """What can be done about a checkpoint that is not as it was."""
@@ -40,6 +44,15 @@ def checksum_text(length: int, crc: int) -> str:
     '3-352441c2'
     """
     return f"{length}-{crc:08x}"
+
+
+def write_summed(path: Path, pieces: Iterable[ReadableBuffer]) -> str:
+    """Writes a file that is not synced yet; its checksum, for which it need not be read again."""
+    length = crc = 0
+    with path.open("wb") as file:
+        for piece in pieces:
+            length, crc = length + file.write(piece), zlib.crc32(piece, crc)
+    return checksum_text(length, crc)
 
 
 def damaged(path: Path) -> StateError:

@@ -19,6 +19,7 @@ from punct_ns.sql_type import StringType
 from tests.samples import strategies as samples
 from xmlstream.sink.closed_table import closed_rows
 from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.table_forms import ParquetForm
 
 
@@ -59,7 +60,7 @@ def test_whether_an_hour_is_final_is_a_query(tmp_path: Path) -> None:
     sink = DirectorySink(tmp_path, ParquetForm(schema))
     for number, said in enumerate((["<[,16], *>"], ["<{17,20}, *>", "<*, (90,)>"], [])):
         table = pa.table({"hour": pa.array([30], pa.int32()), "maxtemp": [60.5]})
-        sink.publish(sink.draft(number, [(table, [Punctuation.parse(text, schema) for text in said])]))
+        sink.publish(sink.draft(ComputedSlice(number, [(table, [Punctuation.parse(text, schema) for text in said])])))
     rows = xs.closed(tmp_path).to_pylist()
     shown = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in rows[:3]]
     assert shown == [(0, "<(,16], *>", None, 16), (1, "<{17,20}, *>", 17, 17), (1, "<{17,20}, *>", 20, 20)]

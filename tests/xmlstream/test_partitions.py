@@ -25,6 +25,7 @@ from tests.xmlstream.test_restart import crash
 from xmlstream.sink.partition_names import directory_of, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.published_documents import documents_in
+from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql.script import read
 
@@ -123,7 +124,7 @@ def test_each_tuple_is_in_one_partition_and_each_is_marked_once(tmp_path: Path) 
 
     def slice_(number: int, tuples: pa.Table | None, *said: str) -> set[str]:
         before = set(documents_in(tmp_path / "out.json"))
-        sink.publish(sink.draft(number, [(tuples, [Punctuation.parse(text, schema) for text in said])]))
+        sink.publish(sink.draft(ComputedSlice(number, [(tuples, [Punctuation.parse(text, schema) for text in said])])))
         return set(documents_in(tmp_path / "out.json")) - before
 
     def values(directory: str, number: int) -> list[int]:

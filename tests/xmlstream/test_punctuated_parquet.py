@@ -29,6 +29,7 @@ from sources.xml.splits.parquet_table import parquet_options
 from sources.xml.splits.planner import Offset, Planner
 from tests.samples import strategies as samples
 from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.table_forms import ParquetForm
 from xmlstream.sql import script
 
@@ -135,7 +136,7 @@ def test_what_was_written_is_read_in_its_order_whatever_a_slice_takes(
             columns = zip(*rows, strict=True) if rows else [()] * len(schema)
             arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
             table = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], names=[*schema.names, POSITION])
-            sink.publish(sink.draft(number, [(table, said)]))
+            sink.publish(sink.draft(ComputedSlice(number, [(table, said)])))
         (directory / ".slice-000000099.parquet").write_bytes(b"a draft")
         if not list(directory.glob("slice-*")):
             return
@@ -184,7 +185,7 @@ def test_a_punctuation_holds_for_the_columns_that_are_declared(tmp_path: Path) -
     said = [Punctuation.parse(text, schema) for text in ("<1, *, *>", '<2, "a", *>', "<*, *, (,3)>")]
     table = pa.table({"hour": pa.array([3], pa.int32()), "sid": ["a"], "temp": [3.5]})
     sink = DirectorySink(tmp_path, ParquetForm(schema))
-    sink.publish(sink.draft(0, [(table, said)]))
+    sink.publish(sink.draft(ComputedSlice(0, [(table, said)])))
     rows, kept = _parsed(tmp_path, schema="SID STRING, Hour BIGINT")
     assert rows == [{"SID": "a", "Hour": 3}]
     assert kept == ["<*, 1>", "<a, 2>"]

@@ -30,7 +30,7 @@ from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.document_form import DocumentForm
-from xmlstream.sink.sink import AT_ONCE
+from xmlstream.sink.sink import AT_ONCE, ComputedSlice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,7 +127,7 @@ def test_a_result_comes_back_as_it_was(
     directory = tmp_path_factory.mktemp("out")
     sink = DirectorySink(directory, form)
     for slice_id, (rows, said) in enumerate(slices):
-        sink.publish(sink.draft(slice_id, [(table(rows, schema), said)]))
+        sink.publish(sink.draft(ComputedSlice(slice_id, [(table(rows, schema), said)])))
     whole = io.BytesIO()
     concatenate(directory, whole)
     etree.fromstring(whole.getvalue())

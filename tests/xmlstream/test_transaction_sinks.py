@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.harness.postgres import PASSWORD, postgres
 from xmlstream.sink import staged_sink
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import WrittenPart
-from xmlstream.sink.sink import Sink
+from xmlstream.sink.sink import ComputedSlice, Sink
 from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql import script
 
@@ -98,9 +99,9 @@ def _sink(output: str, drafts: Path, schema: Schema = SCHEMA, query: str = "q", 
     return _SINKS[-1]
 
 
-def _slice(*rows: tuple[int, float], said: str = "") -> list[tuple[pa.Table | None, list[Punctuation]]]:
+def _slice(number: int, *rows: tuple[int, float], said: str = "") -> ComputedSlice:
     table = pa.table({"hour": pa.array([r[0] for r in rows], pa.int32()), "temp": [float(r[1]) for r in rows]})
-    return [(table if rows else None, [Punctuation.parse(said, SCHEMA)] if said else [])]
+    return ComputedSlice(number, [(table if rows else None, [Punctuation.parse(said, SCHEMA)] if said else [])])
 
 
 def _hours(output: str) -> list[int]:
@@ -109,13 +110,13 @@ def _hours(output: str) -> list[int]:
 
 def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_path: Path) -> None:
     sink = _sink(place, tmp_path)
-    first = sink.draft(0, _slice((1, 0.5), (2, 1.5), said="<[,2], *>"))
+    first = sink.draft(_slice(0, (1, 0.5), (2, 1.5), said="<[,2], *>"))
     assert _hours(place) == []  # a draft is seen by nobody
     sink.publish(first)
     sink.publish(first)
     assert _hours(place) == [1, 2]
     # The process died after the table had taken the slice, and before it was known here.
-    second = sink.draft(1, _slice((3, 2.5), said="<3, *>"))
+    second = sink.draft(_slice(1, (3, 2.5), said="<3, *>"))
     kept = {path: path.read_bytes() for path in (tmp_path / "drafts").iterdir()}
     sink.publish(second)
     for path, content in kept.items():
@@ -123,8 +124,8 @@ def test_a_slice_is_there_once_however_often_it_is_published(place: str, tmp_pat
     again = _sink(place, tmp_path, goes_on=True)
     again.publish(second)
     assert _hours(place) == [1, 2, 3]
-    again.publish(again.draft(2, _slice(said="<*, *>")))
-    assert again.draft(3, _slice()) is None
+    again.publish(again.draft(_slice(2, said="<*, *>")))
+    assert again.draft(_slice(3)) is None
     closed = [(row["slice"], row["punctuation"], row["hour_from"], row["hour_to"]) for row in _read(place, "_closed")]
     assert sorted(closed) == [(0, "<(,2], *>", None, 2), (1, "<3, *>", 3, 3), (2, "<*, *>", None, None)]
     assert not list((tmp_path / "drafts").iterdir())
@@ -134,7 +135,7 @@ def test_a_process_that_dies_before_the_table_has_the_slice_loads_it_later(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = _sink(place, tmp_path)
-    draft = sink.draft(0, _slice((1, 0.5)))
+    draft = sink.draft(_slice(0, (1, 0.5)))
     with monkeypatch.context() as patched:
         patched.setattr(staged_sink, "StagedSlice", None)
         with pytest.raises(TypeError):
@@ -149,12 +150,12 @@ def test_parts_that_tasks_have_written_are_loaded_in_one_transaction(place: str,
     assert writer is not None
     parts = []
     for hours in ([1, 2], [3]):
-        batch = _slice(*((hour, 0.0) for hour in hours))[0][0]
+        batch = _slice(0, *((hour, 0.0) for hour in hours)).parts[0][0]
         assert batch is not None
         (report,) = type(writer)(writer.form, writer.directory, 0, Exactness.EXACT, few=0)(batch.to_batches())
         (row,) = report.to_pylist()
         parts.append(WrittenPart(row["name"], row["checksum"]))
-    draft = sink.draft(0, _slice((4, 0.0), said="<4, *>"), Exactness.EXACT, before=parts)
+    draft = sink.draft(replace(_slice(0, (4, 0.0), said="<4, *>"), before=parts))
     assert draft is not None
     assert len(draft.parts) == 2
     sink.publish(draft)
@@ -169,7 +170,7 @@ def test_all_types_come_back(place: str, tmp_path: Path) -> None:
         pa.array(values, arrow_type(attribute.domain))
         for attribute, values in zip(ALL, zip(*VALUES, strict=True), strict=True)
     ]
-    sink.publish(sink.draft(0, [(pa.Table.from_arrays(columns, names=list(ALL.names)), [])]))
+    sink.publish(sink.draft(ComputedSlice(0, [(pa.Table.from_arrays(columns, names=list(ALL.names)), [])])))
     found = [tuple(row[name] for name in ALL.names) for row in _read(place)]
     assert sorted(map(_shown, found)) == sorted(map(_shown, VALUES))
 
@@ -190,12 +191,12 @@ def test_a_table_with_other_columns_is_refused(place: str, tmp_path: Path) -> No
 
 def test_a_table_of_another_query_is_refused_unless_it_may_go(place: str, tmp_path: Path) -> None:
     sink = _sink(place, tmp_path, query="one")
-    sink.publish(sink.draft(0, _slice((1, 0.5), said="<1, *>")))
+    sink.publish(sink.draft(_slice(0, (1, 0.5), said="<1, *>")))
     with pytest.raises(StateError, match="has slices of another query"):
         _sink(place, tmp_path, query="other")
     sink = _sink(place, tmp_path, query="other", overwrite=True)
     assert (_read(place), _read(place, "_closed")) == ([], [])
-    sink.publish(sink.draft(0, _slice((2, 0.5))))
+    sink.publish(sink.draft(_slice(0, (2, 0.5))))
     assert _hours(place) == [2]
 
 
@@ -204,10 +205,10 @@ def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp
         connection.execute("CREATE TABLE wide (temp double precision, hour bigint PRIMARY KEY, noted text)")
         connection.execute("INSERT INTO wide VALUES (1, 1, 'mine')")
     sink = _sink(f"{server}#wide", tmp_path)
-    sink.publish(sink.draft(0, _slice((2, 0.5))))
+    sink.publish(sink.draft(_slice(0, (2, 0.5))))
     assert _hours(f"{server}#wide") == [1, 2]
     # What the table does not take is told, nothing of it stays, and nothing is lost.
-    draft = sink.draft(1, _slice((3, 0.5), (1, 0.5), said="<3, *>"))
+    draft = sink.draft(_slice(1, (3, 0.5), (1, 0.5), said="<3, *>"))
     with pytest.raises(XmlStreamError, match=r"does not take what is written: .*already exists") as error:
         sink.publish(draft)
     assert PASSWORD not in str(error.value)
@@ -220,10 +221,10 @@ def test_a_table_of_the_users_own_may_have_wider_types_and_rows(server: str, tmp
 
 def test_a_connection_that_was_lost_between_two_slices_is_begun_anew(server: str, tmp_path: Path) -> None:
     sink = _sink(f"{server}#lost", tmp_path)
-    sink.publish(sink.draft(0, _slice((1, 0.5))))
+    sink.publish(sink.draft(_slice(0, (1, 0.5))))
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-    sink.publish(sink.draft(1, _slice((2, 0.5))))
+    sink.publish(sink.draft(_slice(1, (2, 0.5))))
     assert _hours(f"{server}#lost") == [1, 2]
 
 

@@ -40,7 +40,7 @@ from xmlstream.runtime.tuple_counts import counted_later, tuple_count
 from xmlstream.session.memory import MemoryGauge
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import PartWriter
-from xmlstream.sink.sink import Draft, Moment, Sink, SinkLeft
+from xmlstream.sink.sink import ComputedSlice, Draft, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -149,11 +149,13 @@ class Execution:
         noticed = self.noticed.plus(self._found(), now, self._kept_behind())
         drafts = [
             sink.draft(
-                slice_id,
-                [part.result(number, self._results[number]) for part in parts],
-                self._exactness(self._below[number], noticed),
-                Moment(now, self._copies[number]),
-                parts[0].results[number].parts,
+                ComputedSlice(
+                    slice_id,
+                    [part.result(number, self._results[number]) for part in parts],
+                    self._exactness(self._below[number], noticed),
+                    Moment(now, self._copies[number]),
+                    parts[0].results[number].parts,
+                )
             )
             for number, sink in enumerate(self._sinks)
         ]

@@ -6,9 +6,7 @@ along with the report. What a task has written that failed is in no report, and 
 
 from __future__ import annotations
 
-import os
 import uuid
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.state.durable import checksum_text
+from operators.state.durable import sync, write_summed
 from punct_ns.slices import POSITION
 from sources.xml.spark.error_transport import transported
 from xmlstream.sink.exactness import Exactness
@@ -68,13 +66,10 @@ class PartWriter:
 
     def _written(self, table: pa.Table) -> pa.RecordBatch:
         name = f".slice-{self.slice_id:09d}-{uuid.uuid4().hex}.part"
-        length = crc = 0
-        with (self.directory / name).open("wb") as file:
-            for piece in self.form.document([(table, ())], self.exactness, AT_ONCE):
-                length, crc = length + file.write(piece), zlib.crc32(piece, crc)
-            file.flush()
-            os.fsync(file.fileno())
-        return _report(name, table, checksum_text(length, crc), None)
+        path = self.directory / name
+        checksum = write_summed(path, self.form.document([(table, ())], self.exactness, AT_ONCE))
+        sync([path])
+        return _report(name, table, checksum, None)
 
 
 def _sent(table: pa.Table) -> pa.RecordBatch:

@@ -10,13 +10,11 @@ partitioned by. The mark is published with the slice of that punctuation, behind
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from operators.state.durable import checksum_text
 from punct_ns.domain import Value
 from punct_ns.pattern import matches
 from punct_ns.punctuation import Punctuation
@@ -24,79 +22,48 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import in_utc
 from punct_ns.sql_type import StringType
 from xmlstream.sink.column_text import plain
+from xmlstream.sink.document_sink import DocumentSink
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import PartWriter, WrittenPart
 from xmlstream.sink.partition_names import SUCCESS, directory_of, values_of
-from xmlstream.sink.published_documents import documents_in, hidden, names_of, shown
-from xmlstream.sink.sink import AT_ONCE, Bytes, Draft, Form, Moment, Part, together
+from xmlstream.sink.published_documents import documents_in, hidden, shown
+from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Form, together
 
 Partition = tuple[Value | None, ...]
 
 
-class PartitionedSink:
-    """One document per slice and partition; `form` is that of the schema without the attributes partitioned by."""
+class PartitionedSink(DocumentSink):
+    """One document per slice and partition; `form` is that of the schema without the attributes partitioned by.
+
+    All is drafted here: a task does not know of partitions.
+    """
 
     def __init__(self, directory: Path, form: Form, schema: Schema, by: Sequence[Attribute]) -> None:
-        self._directory, self._form, self._schema, self._by = directory, form, schema, tuple(by)
+        super().__init__(directory, form)
+        self._schema, self._by = schema, tuple(by)
         self._open: set[Partition] | None = None
-        directory.mkdir(parents=True, exist_ok=True)
 
-    def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
-        """All is drafted here: a task does not know of partitions."""
-        return None
-
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
-        """Writes the documents of partitions that have tuples, and marks of those that are complete, all hidden."""
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
+        """Writes hidden what the partitions get: documents where there are tuples, then marks of what is complete."""
         if self._open is None:
             self._open = self._found()
-        tuples, punctuations = together(parts)
+        tuples, punctuations = together(slice_.parts)
         drafts: list[tuple[str, str]] = []
         for values, rows in self._parts(tuples):
             directory = directory_of(self._by, values)
             if not self._is_marked(directory):
                 self._open.add(values)
-            pieces = self._form.document([(rows, ())], exactness, written)
-            drafts.append(self._written(f"{directory}/slice-{slice_id:09d}{self._form.suffix}", pieces))
+            pieces = self._form.document([(rows, ())], slice_.exactness, slice_.written)
+            drafts.append(self._written(f"{directory}/slice-{slice_.number:09d}{self._form.suffix}", pieces))
         closed = [values for values in self._open if any(self._covers(p, values) for p in punctuations)]
         for values in sorted(closed, key=repr):
             self._open.discard(values)
-            said = json.dumps({"slice": slice_id, "exact": exactness is Exactness.EXACT}).encode()
+            said = json.dumps({"slice": slice_.number, "exact": slice_.exactness is Exactness.EXACT}).encode()
             drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [said]))
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None
 
-    def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """The drafts, their names, and the directories' own."""
-        paths = [hidden(self._directory, name) for name in names_of(draft)]
-        around = {parent for path in paths for parent in path.parents if parent.is_relative_to(self._directory)}
-        return [*paths, *around]
-
-    def deliver(self) -> None:
-        """A draft can be taken back."""
-
-    def publish(self, draft: Draft | None) -> None:
-        """Renames the drafts in their order, unless that was done before: documents first, then marks."""
-        for name in () if draft is None else names_of(draft):
-            if (path := hidden(self._directory, name)).exists():
-                path.rename(self._directory / name)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def _written(self, name: str, parts: Sequence[Bytes]) -> tuple[str, str]:
-        path = hidden(self._directory, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        length = crc = 0
-        with path.open("wb") as file:
-            for part in parts:
-                length, crc = length + file.write(part), zlib.crc32(part, crc)
-        return name, checksum_text(length, crc)
+    def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
+        hidden(self._directory, name).parent.mkdir(parents=True, exist_ok=True)
+        return super()._written(name, pieces)
 
     def _is_marked(self, directory: str) -> bool:
         """Whether it was complete once: a mark stays as it is, whatever tuple comes overdue."""

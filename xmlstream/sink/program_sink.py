@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import WrittenPart
 from xmlstream.sink.result_slice import ResultSlice
-from xmlstream.sink.sink import AT_ONCE, Draft, Moment, Part, SinkLeft
+from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
 
 
 @runtime_checkable
@@ -35,47 +31,27 @@ class TwoPhaseSink(Protocol):
         """The slice of that number, the last that was drafted, counts: shows it."""
 
 
-class ProgramSink:
+class ProgramSink(Sink):
     """A user's two phases as a sink of a run."""
 
     def __init__(self, sink: TwoPhaseSink, schema: Schema) -> None:
         self._sink, self._schema = sink, schema
 
-    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
-        """All tuples are drafted."""
-
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
         """Hands it over, if it says anything."""
-        slice_ = ResultSlice.of(slice_id, parts, exactness, self._schema)
-        if slice_ is None:
+        said = ResultSlice.of(slice_, self._schema)
+        if said is None:
             return None
-        self._sink.draft(slice_)
-        return Draft(str(slice_id), "")
-
-    def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """What it has written is the user's to sync."""
-        return ()
-
-    def deliver(self) -> None:
-        """A draft can be taken back."""
+        self._sink.draft(said)
+        return Draft(str(slice_.number), "")
 
     def publish(self, draft: Draft | None) -> None:
         """Tells that it counts."""
         if draft is not None:
             self._sink.commit(int(draft.name))
 
-    def close(self) -> None:
-        """Nothing is open."""
 
-
-class LoopSink:
+class LoopSink(Sink):
     """Slices for a loop in another thread: each is committed once the loop asks for the next one.
 
     So a slice during which the loop was left, by an error or a death of the process, is not committed, and comes again.
@@ -104,24 +80,10 @@ class LoopSink:
         self._is_left = True
         self._done.release()
 
-    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
-        """All tuples are drafted."""
-
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
         """Holds it back."""
-        self._drafted = ResultSlice.of(slice_id, parts, exactness, self._schema)
+        self._drafted = ResultSlice.of(slice_, self._schema)
         return None
-
-    def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """Nothing is on a disk."""
-        return ()
 
     def deliver(self) -> None:
         """Hands it over, and waits until the loop has done with it.
@@ -134,12 +96,6 @@ class LoopSink:
             self._done.acquire()
         if self._is_left:
             raise SinkLeft
-
-    def publish(self, draft: Draft | None) -> None:
-        """Nothing is left to be done."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def two_phases(sink: object) -> TwoPhaseSink:

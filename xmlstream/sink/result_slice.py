@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from punct_ns.slices import POSITION, arrow_type, in_utc
 from xmlstream.sink.column_text import plain
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.row_order import in_row_order
-from xmlstream.sink.sink import Part, together
+from xmlstream.sink.sink import ComputedSlice, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +32,13 @@ class ResultSlice:
     exact: bool = True
 
     @staticmethod
-    def of(number: int, parts: Sequence[Part], exactness: Exactness, schema: Schema) -> ResultSlice | None:
+    def of(slice_: ComputedSlice, schema: Schema) -> ResultSlice | None:
         """What a sink is given, as the program gets it; None where that says nothing."""
-        tuples, punctuations = together(parts)
-        if (tuples is None or not tuples.num_rows) and not punctuations and exactness is not Exactness.LOST:
+        tuples, punctuations = together(slice_.parts)
+        if (tuples is None or not tuples.num_rows) and not punctuations and slice_.exactness is not Exactness.LOST:
             return None
         rows = no_rows(schema) if tuples is None else values_alone(tuples)
-        return ResultSlice(number, rows, tuple(punctuations), exactness is Exactness.EXACT)
+        return ResultSlice(slice_.number, rows, tuple(punctuations), slice_.exactness is Exactness.EXACT)
 
 
 def values_alone(tuples: pa.Table) -> pa.Table:

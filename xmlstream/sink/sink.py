@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,6 +45,25 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedSlice:
+    """A slice of a result, computed: what a sink is given to draft.
+
+    Attributes:
+        number: Of the slice; one that is run again after a crash has the number that it had.
+        parts: Its tuples and punctuations.
+        exactness: What is known of the result with this slice.
+        written: When it is written.
+        before: What tasks have written of it already, which comes before `parts`.
+    """
+
+    number: int
+    parts: Sequence[Part]
+    exactness: Exactness = Exactness.EXACT
+    written: Moment = AT_ONCE
+    before: Sequence[WrittenPart] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A document that was written: its name once it is published, its checksum; and those of its parts before it."""
 
@@ -57,23 +77,19 @@ class SinkLeft(Exception):
 
 
 class Sink(Protocol):
-    """Where the root's slices go."""
+    """Where the slices of a result go; the defaults are right for a sink that takes all at once and writes no files."""
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
         """What writes a large slice within tasks, `exactness` being the last one's; None where all is drafted."""
+        return None
 
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
-        """Writes a slice where nobody sees it, behind what tasks have written `before`; None if there is nothing."""
+    @abstractmethod
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
+        """Writes a slice where nobody sees it; None if there is nothing to publish of it."""
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
         """What of it a loss of power would take away."""
+        return ()
 
     def deliver(self) -> None:
         """Hands a drafted slice to where nothing is taken back, just before its commit; what fails here undoes it.

@@ -19,10 +19,8 @@ from punct_ns.scheme import Scheme
 from sources.xml.splits.parquet_footer import EXACT
 from xmlstream.sink.closed_table import closed_in
 from xmlstream.sink.directory_sink import DirectorySink
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import PartWriter, WrittenPart
 from xmlstream.sink.published_documents import names_of, slice_of
-from xmlstream.sink.sink import AT_ONCE, Draft, Moment, Part
+from xmlstream.sink.sink import Draft
 from xmlstream.sink.table_forms import ParquetForm
 
 
@@ -71,39 +69,17 @@ class Loader(Protocol):
         """No more slices come."""
 
 
-class StagedSink:
+class StagedSink(DirectorySink):
     """Slices drafted as Parquet in a directory of the checkpoint, and loaded when they are published."""
 
     def __init__(self, directory: Path, schema: Schema, schemes: Sequence[Scheme], loader: Loader) -> None:
-        self._directory, self._schema, self._loader = directory, schema, loader
-        self._staging = DirectorySink(directory, ParquetForm(schema, schemes))
+        super().__init__(directory, ParquetForm(schema, schemes))
+        self._schema, self._loader = schema, loader
         try:
             loader.prepare()
         except BaseException:
             loader.close()
             raise
-
-    def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
-        """Tasks write Parquet files."""
-        return self._staging.part_writer(slice_id, exactness)
-
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
-        """Writes the slice as Parquet."""
-        return self._staging.draft(slice_id, parts, exactness, written, before)
-
-    def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """The Parquet files."""
-        return self._staging.unsynced(draft)
-
-    def deliver(self) -> None:
-        """A draft can be taken back."""
 
     def publish(self, draft: Draft | None) -> None:
         """Loads the slice; its files, if there are any left, are not needed any more then."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import WrittenPart
-from xmlstream.sink.sink import AT_ONCE, Bytes, Draft, Moment, Part
+from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Sink
 from xmlstream.sink.standard_output import Written
 
 
-class StreamSink:
+class StreamSink(Sink):
     """One document on a byte stream, grown by each slice; a restart cannot unsay what was printed.
 
     A slice is printed before its commit: what nobody got is not committed, and what was not committed is printed again.
@@ -25,26 +23,12 @@ class StreamSink:
         self._open = False
         self._broken = False
 
-    def part_writer(self, slice_id: int, exactness: Exactness) -> None:
-        """All tuples are drafted."""
-
-    def draft(
-        self,
-        slice_id: int,
-        parts: Sequence[Part],
-        exactness: Exactness = Exactness.EXACT,
-        written: Moment = AT_ONCE,
-        before: Sequence[WrittenPart] = (),
-    ) -> Draft | None:
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
         """Holds the slice's elements back."""
-        self._items, self._exactness = self._form.items(parts, written), exactness
-        if self._open and exactness is Exactness.LOST:
+        self._items, self._exactness = self._form.items(slice_.parts, slice_.written), slice_.exactness
+        if self._open and slice_.exactness is Exactness.LOST:
             self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
         return None
-
-    def unsynced(self, draft: Draft) -> Sequence[Path]:
-        """Nothing is on a disk."""
-        return ()
 
     def deliver(self) -> None:
         """Prints them."""
