@@ -23,6 +23,11 @@ class Answer:
     due: str = "TRUE"
     kept: tuple[str, ...] = ()
 
+    @property
+    def asked_and_due(self) -> str:
+        """The part of the answer that is due."""
+        return f"SELECT * FROM ({self.asked}) WHERE {self.due}"
+
 
 _SETTLED = "id IN (FROM bid_auction) AND id IN (FROM auction_id)"
 _OPEN_AUCTIONS = "FROM auction WHERE id NOT IN (FROM bid_auction)"

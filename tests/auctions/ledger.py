@@ -63,6 +63,16 @@ def load(database: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequenc
     database.unregister("texts")
 
 
+def require_written(database: duckdb.DuckDBPyConnection, due: str, rows: Iterable[Sequence[str | None]]) -> None:
+    """Makes sure that what was written is what is due, each row as often."""
+    database.execute(f"CREATE TABLE due AS {due}")
+    described = database.sql("FROM due").description
+    load(database, "written", rows, ", ".join(f"{column[0]} {column[1]}" for column in described))
+    for one, other in (("due", "written"), ("written", "due")):
+        assert database.sql(f"FROM {one} EXCEPT ALL FROM {other}").fetchmany(3) == [], f"in {one} alone"
+    database.execute("DROP TABLE due; DROP TABLE written")
+
+
 def rows_of(directory: Path, tag: str, names: Sequence[str]) -> list[tuple[str | None, ...]]:
     """The texts of the tuples that a query has written so far; of what has elements inside, all of it as XML."""
     return [

@@ -11,7 +11,7 @@ import pytest
 
 import xmlstream as xs
 from tests.auctions.answers import SITE
-from tests.auctions.ledger import load, rows_of
+from tests.auctions.ledger import require_written, rows_of
 from tests.auctions.site import plain, site
 
 if TYPE_CHECKING:
@@ -69,14 +69,7 @@ def steps(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
 def test_at_every_prefix_what_is_due_is_out_and_nothing_else(name: str, steps: list[Step]) -> None:
     answer = SITE[name]
     for step in steps:
-        database = step.database
-        due = answer.asked if step.is_end else f"SELECT * FROM ({answer.asked}) WHERE {answer.due}"
-        database.execute(f"CREATE TABLE due AS {due}")
-        described = database.sql("FROM due").description
-        load(database, "written", step.rows[name], ", ".join(f"{column[0]} {column[1]}" for column in described))
-        for one, other in (("due", "written"), ("written", "due")):
-            assert database.sql(f"FROM {one} EXCEPT ALL FROM {other}").fetchmany(3) == [], f"in {one} alone"
-        database.execute("DROP TABLE due; DROP TABLE written")
+        require_written(step.database, answer.asked if step.is_end else answer.asked_and_due, step.rows[name])
     assert steps[-1].rows[name]
 
 

@@ -1,4 +1,4 @@
-"""A run of the warehouse query that kills itself, with SIGKILL, at the chosen point of the chosen slice.
+"""Runs that die at a chosen point of a chosen slice: one that kills itself, with SIGKILL, and ones that fail there.
 
 Called by test_restart.py: QUERY SENSORS OUT CHECKPOINT POINT SLICE, where POINT is one of POINTS.
 """
@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Any
+from unittest import mock
 
 from operators.state import segments
 from xmlstream.cli.commands import main
@@ -42,6 +44,26 @@ def deadly(point: str, slice_id: int, die: Callable[[], None]) -> list[tuple[Any
         return original(*args, **kwargs)
 
     return [(segments.SegmentStore, "begin", noting), (owner, name, dying)]
+
+
+class Crash(Exception):
+    """What stands for the end of the process, where a process of its own would take too long."""
+
+
+def crash(run: Callable[[], object], point: str, slice_id: int) -> None:
+    """Has a run die there; it leaves behind what a killed process does."""
+    died: list[str] = []
+
+    def die() -> None:
+        died.append(point)
+        raise Crash
+
+    with ExitStack() as stack:
+        for owner, name, replacement in deadly(point, slice_id, die):
+            stack.enter_context(mock.patch.object(owner, name, replacement))
+        stack.enter_context(suppress(Exception))  # however it comes back through Spark
+        run()
+    assert died, f"it did not die {point}"
 
 
 if __name__ == "__main__":

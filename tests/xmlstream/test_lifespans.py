@@ -14,7 +14,7 @@ from punct_ns.errors import MalformedInput, UngrammaticalStream
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
-from tests.xmlstream.killed_run import POINTS, deadly
+from tests.xmlstream.killed_run import POINTS, crash
 from xmlstream.runtime.findings import of_source
 
 if TYPE_CHECKING:
@@ -177,23 +177,11 @@ def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tm
     assert max(commits[half:]) <= 1.5 * max(commits[:half]), commits
 
 
-class Crash(Exception):
-    """What stands for the end of the process."""
-
-
 @pytest.mark.spark
 @pytest.mark.slow
 def test_after_a_crash_at_every_point_the_lives_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
     asked = counted(spark, write(tmp_path / "in.xml", 12), maxBytesPerSlice="500")
     for slice_id, point in enumerate(POINTS, start=2):
-
-        def die() -> None:
-            raise Crash
-
-        with pytest.MonkeyPatch.context() as patch:
-            for owner, name, replacement in deadly(point, slice_id, die):
-                patch.setattr(owner, name, replacement)
-            with pytest.raises(Exception):  # noqa: B017, PT011  however it comes back through Spark
-                asked.run(tmp_path / "out", tmp_path / "state")
+        crash(lambda: asked.run(tmp_path / "out", tmp_path / "state"), point, slice_id)
     asked.run(tmp_path / "out", tmp_path / "state")
     assert rows(tmp_path / "out") == lives(12)

@@ -8,6 +8,7 @@ from operators.expressions.dialect import expression
 from operators.expressions.monotone import monotone
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
+from tests.harness.pointing import pointed_at
 from xmlstream.sql.functions import WINDOW_HINT
 from xmlstream.sql.refusals import AS_A_JOIN, AS_A_VALUE
 from xmlstream.sql.script import read
@@ -45,8 +46,7 @@ def test_a_word_that_is_nearly_one_of_sqls_is_named_with_it(query: str, word: st
     error = refused(query)
     assert error.what == f"{word} is not expected here"
     assert error.hint == f"did you mean {meant}?"
-    assert error.column is not None
-    assert query[error.column - 1 :].startswith(word)
+    assert pointed_at(error, query).startswith(word)
 
 
 def test_a_word_like_none_is_named_alone() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -20,8 +20,7 @@ from punct_ns.domain import Value
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.xmlstream.killed_run import POINTS
-from tests.xmlstream.test_restart import crash
+from tests.xmlstream.killed_run import POINTS, crash
 from xmlstream.sink.partition_names import directory_of, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.published_documents import documents_in
@@ -190,25 +189,21 @@ def test_killed_at_every_point_partitions_are_what_they_are_without(
     asked = xs.from_sql(spark, SOURCE.format(documents(tmp_path)) + MINUTES.replace("SELECT", "SELECT DISTINCT", 1))
     whole, out, checkpoint = tmp_path / "whole", tmp_path / "out", tmp_path / "checkpoint"
 
-    class Inserted:
-        """The query, that runs into partitions."""
+    def run(output: Path, checkpoint: Path, *, keep_open: bool = False) -> None:
+        insert = asked.insert_into(f"{output}.json", partition_by="minute")
+        xs.run([insert], checkpoint, keep_open=keep_open)
 
-        def run(self, output: Path, checkpoint: Path, *, keep_open: bool = False) -> None:
-            insert = asked.insert_into(f"{output}.json", partition_by="minute")
-            xs.run([insert], checkpoint, keep_open=keep_open)
-
-    inserted = Inserted()
-    inserted.run(whole, tmp_path / "whole-checkpoint")
+    run(whole, tmp_path / "whole-checkpoint")
     for slice_id, point in enumerate(POINTS, start=1):
-        crash(cast(xs.Query, inserted), out, checkpoint, point, slice_id, keep_open=True)
-    inserted.run(out, checkpoint)
+        crash(lambda: run(out, checkpoint, keep_open=True), point, slice_id)
+    run(out, checkpoint)
     there, here = (Path(f"{place}.json") for place in (whole, out))
     assert list(documents_in(here)) == list(documents_in(there))
     assert all((here / name).read_bytes() == (there / name).read_bytes() for name in documents_in(there))
     assert len(list(there.glob("*/_SUCCESS"))) == len(list(there.glob("minute=*")))
     (here / of_minute(1) / "slice-000000002.json").unlink()
     with pytest.raises(StateError, match="1 of the documents that this query has published are gone"):
-        inserted.run(out, checkpoint)
+        run(out, checkpoint)
 
 
 def test_moments_are_told_in_utc_whatever_zone_the_session_has() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
-from tests.xmlstream.killed_run import POINTS, deadly
+from tests.xmlstream.killed_run import POINTS, crash
 from xmlstream.cli.concatenation import concatenate
 
 if TYPE_CHECKING:
@@ -106,24 +106,12 @@ def test_a_document_says_so_even_where_a_slice_has_no_other_result(spark: SparkS
     assert 'exact="false"' in cat(tmp_path / "out")
 
 
-class Crash(Exception):
-    """What stands for the end of the process."""
-
-
 @pytest.mark.slow
 def test_after_a_crash_at_every_point_the_same_is_overdue(spark: SparkSession, given: Path) -> None:
     asked = xs.from_sql(spark, TABLES + PRICES, {"IN": str(given / "in")})
     asked.run(given / "whole", purge_after="3 slices")
     for slice_id, point in enumerate(POINTS, start=3):
-
-        def die() -> None:
-            raise Crash
-
-        with pytest.MonkeyPatch.context() as patch:
-            for owner, name, replacement in deadly(point, slice_id, die):
-                patch.setattr(owner, name, replacement)
-            with pytest.raises(Exception):  # noqa: B017, PT011  however it comes back through Spark
-                asked.run(given / "out", given / "state", purge_after="3 slices")
+        crash(lambda: asked.run(given / "out", given / "state", purge_after="3 slices"), point, slice_id)
     again = asked.run(given / "out", given / "state", purge_after="3 slices")
     assert not again.exact
     assert cat(given / "out") == cat(given / "whole")

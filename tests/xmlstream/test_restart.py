@@ -12,7 +12,8 @@ import pytest
 
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
-from tests.xmlstream.killed_run import POINTS, deadly
+from tests.campaigns.signals import QUERY
+from tests.xmlstream.killed_run import POINTS, crash
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,25 +21,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
-QUERY = """
-CREATE TABLE sensor1 (sid STRING, hour INT, min INT, currtmp DOUBLE)
-USING punctuated_xml OPTIONS (path '${SENSORS}/sensor1.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '5k');
-CREATE TABLE sensor2 (sid STRING, hour INT, min INT, currtmp DOUBLE)
-USING punctuated_xml OPTIONS (path '${SENSORS}/sensor2.xml', rowTag 'tempdata', schemes 'hour', maxBytesPerSlice '5k');
-SELECT MAX(currtmp) AS maxtemp, count(*) AS n, hour
-FROM (SELECT currtmp, hour FROM sensor1 UNION SELECT currtmp, hour FROM sensor2) GROUP BY hour;
-"""
-
-
 KILLED = ("before the commit",)
 
 
 def documents(out: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(out.glob("slice-*.xml"))}
-
-
-class Crash(Exception):
-    """What stands for the end of the process, where a process of its own would take too long."""
 
 
 @pytest.mark.slow
@@ -58,23 +45,8 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
             done = subprocess.run([*killed, str(checkpoint), point, str(slice_id)], check=False, timeout=300)
             assert done.returncode == -signal.SIGKILL, point
         else:
-            crash(asked, out, checkpoint, point, slice_id)
+            crash(lambda: asked.run(out, checkpoint), point, slice_id)
     asked.run(out, checkpoint)
     assert len(documents(tmp_path / "whole")) > len(POINTS)
     assert documents(out) == documents(tmp_path / "whole")
     assert not list(out.glob(".*"))
-
-
-def crash(asked: xs.Query, out: Path, checkpoint: Path, point: str, slice_id: int, *, keep_open: bool = False) -> None:
-    died: list[str] = []
-
-    def die() -> None:
-        died.append(point)
-        raise Crash
-
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name, replacement in deadly(point, slice_id, die):
-            patch.setattr(owner, name, replacement)
-        with pytest.raises(Exception):  # noqa: B017, PT011  however it comes back through Spark
-            asked.run(out, checkpoint, keep_open=keep_open)
-    assert died

@@ -15,6 +15,7 @@ from sqlglot import exp
 from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
+from tests.harness.pointing import pointed_at
 from tests.oracles.relational import TABLES, computed, views
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan
@@ -149,10 +150,7 @@ REFUSALS = [
 def test_what_is_not_supported_is_refused_by_name_and_place(query: str, named: str, at: str | None) -> None:
     error = refused(query)
     assert re.search(named, error.what, re.IGNORECASE)
-    assert error.line == LINE
-    assert error.column is not None
-    if at is not None:
-        assert query[error.column - 1 :].startswith(at)
+    assert pointed_at(error, query, LINE).startswith(at or "")
     assert f"q.sql, line {LINE}, column" in str(error)
 
 
@@ -189,8 +187,7 @@ def test_what_is_wrong_is_said_with_its_place_and_a_hint(
     error = refused(query)
     assert what in error.what
     if at is not None:
-        assert error.column is not None
-        assert query[error.column - 1 :].startswith(at)
+        assert pointed_at(error, query).startswith(at)
     if hint is not None:
         assert error.hint is not None
         assert hint in error.hint
@@ -423,10 +420,7 @@ def test_what_has_no_type_is_said_in_a_line(query: str, what: str, at: str | Non
     assert what in error.what
     assert "SQLSTATE" not in str(error)
     assert "Project" not in str(error)
-    assert error.line == LINE
-    assert error.column is not None
-    if at is not None:
-        assert query[error.column - 1 :].startswith(at)
+    assert pointed_at(error, query, LINE).startswith(at or "")
 
 
 @pytest.mark.spark

@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,8 @@ from operators.row_window import RowWindow
 from operators.state.behaviour import Tuples
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from tests.harness.pointing import pointed_at
 from tests.harness.running import Row, rows_of, tuples_of
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
@@ -33,6 +35,8 @@ TABLES = f"""
 CREATE TABLE s ({SCHEMA}) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r', schemes 'sid, ts prefix; ts prefix');
 """
 LINE = TABLES.count("\n") + 1
+S = Schema.parse(SCHEMA)
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 BY = "PARTITION BY sid ORDER BY ts, n"
 
 REFUSALS = [
@@ -75,9 +79,7 @@ def test_what_needs_more_than_the_last_rows_is_refused_by_name_and_place(query: 
         read(TABLES + query).sketch()
     error = raised.value
     assert what in error.what
-    assert error.line == LINE
-    assert error.column is not None
-    assert query[error.column - 1 :].startswith(at) or at == "sid"
+    assert pointed_at(error, query, LINE).startswith(at) or at == "sid"
     assert error.hint
 
 
@@ -125,16 +127,16 @@ QUERIES = [
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> list[Row]:
     """Reports of three sensors, and of none, with nulls and several at a time; also as a view."""
-    chance, begin = random.Random(5), datetime(2026, 1, 1, tzinfo=UTC)
+    chance = random.Random(5)
     found: list[Row] = []
     for n in range(150):
         v, price = (
             chance.choice([None, float(chance.randrange(9))]),
             chance.choice([None, Decimal(chance.randrange(900)) / 100]),
         )
-        ts = begin + timedelta(seconds=10 * chance.randrange(40))
+        ts = BEGIN + timedelta(seconds=10 * chance.randrange(40))
         found.append((chance.choice(["A", "B", "C", None]), ts, v, price, n))
-    tuples = tuples_of(spark, found, read(TABLES + "SELECT * FROM s").tables["s"].schema)
+    tuples = tuples_of(spark, found, S)
     assert tuples is not None
     tuples.frame.createOrReplaceTempView("s")
     return found
@@ -163,15 +165,14 @@ def test_slice_by_slice_it_comes_to_what_spark_answers_at_once(
 
 def walked(spark: SparkSession, root: Node, rows: list[Row]) -> tuple[list[list[Row]], list[int]]:
     """What each slice puts out, and what is kept: of prefixes of time, after each of which it restarts, and the end."""
-    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
-    ends = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=s) for s in (100, 200, 300)]
+    ends = [BEGIN + timedelta(seconds=s) for s in (100, 200, 300)]
     out, kept, left = [], [], list(rows)
     with tempfile.TemporaryDirectory() as directory:
         walk = Walk(spark, Path(directory), root)
         for end in [*ends, None]:
             here = [t for t in left if end is None or t[1] < end + timedelta(seconds=20)]
             left = [t for t in left if t not in here]
-            said = Punctuation.all(schema) if end is None else Punctuation.of(schema, ts=f"(,{end:%Y-%m-%dT%H:%M:%SZ})")
+            said = Punctuation.all(S) if end is None else closed(ts=f"(,{end:%Y-%m-%dT%H:%M:%SZ})")
             late = [t for t in here if end is not None and t[1] >= end]
             done = walk.slice({"s": (here, [said])})
             assert end is None or late
@@ -182,21 +183,24 @@ def walked(spark: SparkSession, root: Node, rows: list[Row]) -> tuple[list[list[
 
 
 def items(*reports: tuple[str, int, float]) -> list[Row]:
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    return [(sid, begin + timedelta(seconds=at), v, None, at) for sid, at, v in reports]
+    return [(sid, BEGIN + timedelta(seconds=at), v, None, at) for sid, at, v in reports]
+
+
+def closed(**patterns: str) -> Punctuation:
+    return Punctuation.of(S, **patterns)
+
+
+def upto(second: int, **patterns: str) -> Punctuation:
+    return closed(ts=f"(,2026-01-01T00:00:{second:02}Z]", **patterns)
 
 
 @pytest.mark.spark
-def test_each_row_goes_out_once_its_order_is_closed_in_its_group(spark: SparkSession) -> None:
+def test_each_row_goes_out_once_its_order_is_closed_in_its_group(spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT sid, n, v - lag(v) OVER (PARTITION BY sid ORDER BY ts) AS change FROM s"
-    root = optimized(read(TABLES + query).plan(spark))
-    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
-    upto: Any = lambda sid, at: Punctuation.of(schema, sid=sid, ts=f"(,2026-01-01T00:00:0{at}Z]")  # noqa: E731
-    with tempfile.TemporaryDirectory() as directory:
-        walk = Walk(spark, Path(directory), root)
-        first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto("A", 2)])})
-        second = walk.slice({"s": (items(("A", 2, 4.0), ("B", 2, 7.0))[1:], [upto("A", 3), upto("B", 1)])})
-        third = walk.slice({"s": ([], [upto("B", 5)])})
+    walk = Walk(spark, tmp_path, optimized(read(TABLES + query).plan(spark)))
+    first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto(2, sid="A")])})
+    second = walk.slice({"s": (items(("A", 2, 4.0), ("B", 2, 7.0))[1:], [upto(3, sid="A"), upto(1, sid="B")])})
+    third = walk.slice({"s": ([], [upto(5, sid="B")])})
     assert first.tuples == [("A", 1, None)]
     assert sorted(second.tuples, key=str) == [("A", 3, 8.0), ("B", 1, None)]
     assert third.tuples == [("B", 2, 2.0)]
@@ -227,20 +231,16 @@ def test_the_builder_takes_them_as_expressions(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
-def test_lead_goes_out_once_the_row_behind_is_closed_or_there_is_none(spark: SparkSession) -> None:
+def test_lead_goes_out_once_the_row_behind_is_closed_or_there_is_none(spark: SparkSession, tmp_path: Path) -> None:
     """And what is closed goes on but for the rows that wait, of which the last of a group waits for its end."""
     query = "SELECT sid, ts, n, lead(n) OVER (PARTITION BY sid ORDER BY ts) AS next FROM s"
-    root = optimized(read(TABLES + query).plan(spark))
-    schema = read(TABLES + "SELECT * FROM s").tables["s"].schema
-    upto: Any = lambda sid, at: Punctuation.of(schema, sid=sid, ts=f"(,2026-01-01T00:00:0{at}Z]")  # noqa: E731
-    with tempfile.TemporaryDirectory() as directory:
-        walk = Walk(spark, Path(directory), root)
-        first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto("A", 2)])})
-        second = walk.slice({"s": ([], [upto("A", 4)])})
-        walk.restart()
-        third = walk.slice({"s": (items(("A", 7, 4.0)), [Punctuation.of(schema, sid="B")])})
-        fourth = walk.slice({"s": (items(("C", 8, 4.0)), [Punctuation.of(schema, sid="A")])})
-        fifth = walk.slice({"s": ([], [Punctuation.of(schema, ts="(,2026-01-01T00:00:09Z]")])})
+    walk = Walk(spark, tmp_path, optimized(read(TABLES + query).plan(spark)))
+    first = walk.slice({"s": (items(("A", 3, 9.0), ("B", 1, 5.0), ("A", 1, 1.0)), [upto(2, sid="A")])})
+    second = walk.slice({"s": ([], [upto(4, sid="A")])})
+    walk.restart()
+    third = walk.slice({"s": (items(("A", 7, 4.0)), [closed(sid="B")])})
+    fourth = walk.slice({"s": (items(("C", 8, 4.0)), [closed(sid="A")])})
+    fifth = walk.slice({"s": ([], [upto(9)])})
     assert [
         [(t[0], *t[2:]) for t in sorted(done.tuples, key=str)] for done in (first, second, third, fourth, fifth)
     ] == [

@@ -19,6 +19,7 @@ from operators.top_n import TopN
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range
 from punct_ns.punctuation import Punctuation
+from tests.harness.pointing import pointed_at
 from tests.harness.running import Row, rows_of, tuples_of
 from tests.harness.walking import Walk
 from tests.oracles.relational import computed
@@ -129,9 +130,7 @@ def test_any_other_window_is_refused_by_name_and_place(query: str, what: str, at
         read(TABLES + query)
     error = raised.value
     assert what in error.what
-    assert error.line == LINE
-    assert error.column is not None
-    assert query[error.column - 1 :].startswith(at)
+    assert pointed_at(error, query, LINE).startswith(at)
     assert error.hint
 
 

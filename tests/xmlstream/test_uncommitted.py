@@ -11,7 +11,8 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import XmlStreamError
 from punct_ns.xml_form import PUNCT_NS
-from tests.xmlstream.test_restart import crash, documents
+from tests.xmlstream.killed_run import crash
+from tests.xmlstream.test_restart import documents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ def test_a_slice_that_is_run_again_over_another_static_table_takes_nothing_of_wh
     asked = xs.from_sql(spark, query)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     table.write_text("a,name\n1,one\n2,two\n")
-    crash(asked, out, checkpoint, "before the commit", 0, keep_open=True)
+    crash(lambda: asked.run(out, checkpoint, keep_open=True), "before the commit", 0)
     table.write_text("a,name\n1,uno\n3,tre\n")
     asked.run(out, checkpoint, keep_open=True)
     (nights / "2.xml").write_text(f"{HEAD}{closed(1)}{rows(2, 3)}{closed(2)}</s>")
