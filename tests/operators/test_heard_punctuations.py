@@ -16,10 +16,12 @@ from operators.state.constant_runs import ConstantRuns
 from operators.state.heard_punctuations import HeardPunctuations
 from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
+from operators.state.state_schema import STATE_FORMAT
 from punct_ns.errors import StateError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
+from tests.oracles.lifespans import LIFESPANS, Said, assert_true, is_over, lifespan
 from tests.samples.strategies import SMALL, SmallSchema, small_punctuations, small_schemas
 
 WORDS = [small for small in SMALL if small.domain.type in ("STRING", "BOOLEAN")]
@@ -33,9 +35,13 @@ def store_in(directory: Path, slice_: int = 0) -> SegmentStore:
     return store
 
 
+def is_on_disk(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
+    places = (i for i in heard.on_disk if t[i] is not None)
+    return any(heard.closes(i, pa.array([t[i]], pa.string()))[0] for i in places)
+
+
 def known(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
-    on_disk = (i for i in heard.on_disk if t[i] is not None)
-    return heard.set.matches(t) or any(heard.closes(i, pa.array([t[i]], pa.string()))[0] for i in on_disk)
+    return heard.set.matches(t) or is_on_disk(heard, t)
 
 
 def sessions(*sids: str) -> list[Punctuation]:
@@ -78,6 +84,69 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
                 heard = HeardPunctuations(space.schema, changes, store, logs)
 
 
+@given(st.data(), st.integers(0, 2), st.integers(1, 3))
+def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
+    data: st.DataObject, held: int, whole_every: int
+) -> None:
+    """Strings that were closed for a time and then for ever, and the other way round, among others of both kinds."""
+    space = data.draw(small_schemas(most=2, among=WORDS))
+    ps = st.lists(st.tuples(small_punctuations(space), st.none() | LIFESPANS), max_size=4)
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heard_punctuations, "HELD", held)
+        patch.setattr(constant_runs, "TOGETHER", 2)
+        said, state, changes = Said(space), (0, 0), list[Entry]()
+        store = store_in(Path(directory))
+        heard = HeardPunctuations(space.schema, (), store, {})
+        for number, given_ in enumerate(data.draw(st.lists(ps, max_size=8))):
+            state = data.draw(st.sampled_from([each for each in said.later(state) if sum(each) <= sum(state) + 1]))
+            heard.end(lambda ends, at=state: is_over(ends, at))  # type: ignore[misc]
+            said.end(state)
+            before = {t for t in space.universe if known(heard, t)}
+            new = heard.absorb([p.lasting(ends) for p, ends in given_])
+            said.every += [p.lasting(ends) for p, ends in given_]
+            for t in space.universe:
+                closed = any(p.matches(t) for p in said.every)
+                assert known(heard, t) == closed, (t, list(map(str, heard.set)))
+                assert t in before or closed == any(p.matches(t) for p in new)
+            assert_true(new, said, state)
+            every = [*heard.lasting, *heard.passing]
+            for later in said.later(state):
+                holding = [p for p in every if not is_over(p.lifespan, later)]
+                on_disk = {t for t in space.universe if is_on_disk(heard, t)}
+                assert on_disk | {t for t in space.universe if any(p.matches(t) for p in holding)} == said.closed(later)
+            whole = number % whole_every == 0
+            changes = [*([] if whole else changes), *heard.record(whole)]
+            logs = heard.logs()
+            store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
+            heard.settle()
+            if number % 2:
+                store = store_in(Path(directory), number)
+                heard = HeardPunctuations(space.schema, changes, store, logs)
+
+
+def test_a_string_ends_with_its_lifespan_unless_it_is_on_disk_which_is_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heard_punctuations, "HELD", 0)
+    store = store_in(tmp_path)
+    heard = HeardPunctuations(SESSION, (), store, {})
+    hour = lifespan(1, None)
+    assert list(map(str, heard.absorb([p.lasting(hour) for p in sessions("u1", "u2")]))) == [f"<{{u1,u2}}> {hour}"]
+    assert heard.on_disk == ()
+    assert list(map(str, heard.absorb(sessions("u1", "u3")))) == ["<{u1,u3}>"]
+    assert heard.on_disk == (0,)
+    # Of a list, what is on disk holds for ever: the rest alone is new.
+    both = Punctuation.parse("<{u3,u4}>", SESSION)
+    assert list(map(str, heard.absorb([both.lasting(hour)]))) == [f"<u4> {hour}"]
+    again = HeardPunctuations(SESSION, heard.record(whole=True), store, heard.logs())
+    for each in (heard, again):
+        assert [known(each, (sid,)) for sid in ("u1", "u2", "u3", "u4")] == [True] * 4
+        each.end(lambda ends: is_over(ends, (1, 0)))
+        assert [known(each, (sid,)) for sid in ("u1", "u2", "u3", "u4")] == [True, False, True, False]
+        assert not each.passes
+        assert each.extent == 2
+
+
 def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     runs = ConstantRuns(store)
@@ -94,6 +163,15 @@ def test_runs_of_a_size_become_one_beside_the_slices(tmp_path: Path) -> None:
     again = ConstantRuns(store_in(tmp_path), record)
     assert again.rows == 6400
     assert again.contained(asked).tolist() == [True, True, False, False, True]
+
+
+def test_a_run_on_disk_is_what_the_format_of_state_says(tmp_path: Path) -> None:
+    """Who changes what a run holds, or how its filter is made, changes `STATE_FORMAT`: older ones are refused."""
+    runs = ConstantRuns(store_in(tmp_path))
+    runs.add(["u2", "u1"])
+    (segment,) = runs.record()["segments"]
+    with pa.ipc.open_file(tmp_path / segment["name"]) as file:
+        assert (STATE_FORMAT, file.read_all().to_pydict()) == (3, {"value": ["u1", "u2"], "filter": [33090, 8460]})
 
 
 def test_a_run_that_is_not_as_it_was_written_is_damage(tmp_path: Path) -> None:

@@ -1,13 +1,7 @@
-"""Passing punctuations against brute force: at every moment, and however far time is closed, what still holds.
-
-The oracle is the list of what was said; a tuple is closed while one of them matches it that has not ended.
-"""
+"""Passing punctuations against brute force: at every moment, and however far time is closed, what still holds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from itertools import product
 from time import process_time
 
 import pytest
@@ -15,50 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.state.held_punctuations import HeldPunctuations
-from punct_ns.domain import Domain
-from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from tests.oracles.lifespans import LIFESPANS, Said, State, assert_true, is_over, lifespan
 from tests.samples import strategies
-from tests.samples.strategies import SmallSchema, fewer
-
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-INT = Domain("INT")
-ENDS = range(4)
-State = tuple[int, int]
-"""How many seconds have passed, and up to where time is closed."""
-
-
-def lifespan(until: int | None, bound: int | None) -> Lifespan | None:
-    if until is None and bound is None:
-        return None
-    ends = None if until is None else BEGIN + timedelta(seconds=until)
-    return Lifespan(None, ends, () if bound is None else (Bound("t", INT, str(bound), stream="s"),))
-
-
-def is_over(ends: Lifespan | None, state: State) -> bool:
-    now, closed = state
-    return ends is not None and ends.is_over(BEGIN + timedelta(seconds=now), lambda bound: bound.cut <= closed)
-
-
-LIFESPANS = st.builds(lifespan, st.none() | st.sampled_from(ENDS), st.none() | st.sampled_from(ENDS))
-
-
-@dataclass
-class Said:
-    """The oracle."""
-
-    space: SmallSchema
-    every: list[Punctuation] = field(default_factory=list)
-
-    def closed(self, state: State) -> set[strategies.Tuple]:
-        holding = [p for p in self.every if not is_over(p.lifespan, state)]
-        return {values for values in self.space.universe if any(p.matches(values) for p in holding)}
-
-    def later(self, state: State) -> list[State]:
-        now, closed = state
-        return [later for later in product(ENDS, ENDS) if later[0] >= now and later[1] >= closed]
+from tests.samples.strategies import fewer
 
 
 @fewer(4)
@@ -71,7 +27,7 @@ def test_what_holds_is_what_was_said_and_has_not_ended(data: st.DataObject) -> N
     for step, given_ in enumerate(data.draw(st.lists(ps, max_size=5))):
         state = data.draw(st.sampled_from([each for each in said.later(state) if sum(each) <= sum(state) + step]))
         held.end(lambda ends, at=state: is_over(ends, at))  # type: ignore[misc]
-        said.every = [p for p in said.every if not is_over(p.lifespan, state)]
+        said.end(state)
         new = held.absorb([p.lasting(ends) for p, ends in given_])
         said.every += [p.lasting(ends) for p, ends in given_]
         assert_same(held, said, state)
@@ -84,7 +40,7 @@ def test_what_holds_is_what_was_said_and_has_not_ended(data: st.DataObject) -> N
         assert_true(new, said, state)
         changes += held.record(whole=False)
     again = HeldPunctuations(space.schema, changes)  # type: ignore[arg-type]
-    said.every = [p for p in said.every if not is_over(p.lifespan, state)]
+    said.end(state)
     for each in (held, again):
         each.end(lambda ends: is_over(ends, state))
         assert_same(each, said, state)
@@ -100,14 +56,6 @@ def assert_same(held: HeldPunctuations, said: Said, state: State) -> None:
     for later in said.later(state):
         holding = [p for p in every if not is_over(p.lifespan, later)]
         assert {v for v in said.space.universe if any(p.matches(v) for p in holding)} == said.closed(later)
-
-
-def assert_true(ps: list[Punctuation], said: Said, state: State) -> None:
-    for later in said.later(state):
-        closed = said.closed(later)
-        for p in ps:
-            if not is_over(p.lifespan, later):
-                assert closed >= {values for values in said.space.universe if p.matches(values)}
 
 
 def assert_holds(parts: list[Punctuation], p: Punctuation, said: Said, state: State) -> None:
