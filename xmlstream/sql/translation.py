@@ -1,7 +1,6 @@
 """From the tree of a query to its plan, clause by clause, FROM first and ORDER BY last.
 
-Names mean what they mean to Spark: they are compared without case; GROUP BY takes an attribute's name first, then an
-alias, or a number for an item; HAVING may use an item's alias.
+Names mean what they mean to Spark: they are compared without case.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset, render
+from operators.expressions.dialect import offset
 from operators.expressions.literals import whole_number
-from operators.expressions.references import named
 from operators.state.sort_key import SortKey
 from punct_ns.errors import QueryError
-from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.clock import split, stamped, told, with_clock
 from xmlstream.sql.from_clause import From
-from xmlstream.sql.grouping import Grouping, aggregates_in, grouped, is_aggregate
+from xmlstream.sql.grouping import Grouping, aggregates_in, grouped
 from xmlstream.sql.lateral_view import exploded
 from xmlstream.sql.plan_builder import (
     Item,
@@ -39,6 +36,7 @@ from xmlstream.sql.ranking import Ranking, qualified, ranked, settled
 from xmlstream.sql.relation import Field, Relation, resolve, window_of
 from xmlstream.sql.row_functions import over_rows
 from xmlstream.sql.row_windows import windowed
+from xmlstream.sql.select_list import SelectList
 from xmlstream.sql.windowing import Sessions, in_windows
 
 Tables = Mapping[str, Relation]
@@ -160,11 +158,10 @@ class Translation:
             relation = self._as_of(relation, of_time)
         tree, relation = stamped(tree, relation)
         tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
-        items: list[Item] = []
-        for written in tree.expressions:
-            items += self._items(written, items, relation)
+        listed = SelectList.of(tree.expressions, relation, self._text)
+        items = listed.items
         group, having = tree.args.get("group"), tree.args.get("having")
-        ranking = Ranking(relation, tuple(items), self._text)
+        ranking = Ranking(relation, items, self._text)
         if over_rows(item.tree for item in items):
             selected = self._looking_back(relation, items, tree)
         elif ranking.windows or tree.args.get("qualify") is not None:
@@ -172,7 +169,7 @@ class Translation:
         elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
             selected = project(relation.node, items, self._analyst)
         else:
-            selected = grouped(self._grouping(relation, items, group, having, sessions), self._analyst)
+            selected = grouped(self._grouping(listed, group, having, sessions), self._analyst)
         return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
 
     def _from(
@@ -196,7 +193,7 @@ class Translation:
         resolved = resolve(told(condition, clocked), clocked, self._text)
         return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
 
-    def _looking_back(self, relation: Relation, items: list[Item], tree: exp.Select) -> Relation:
+    def _looking_back(self, relation: Relation, items: Sequence[Item], tree: exp.Select) -> Relation:
         for clause in ("group", "having", "qualify"):
             if (found := tree.args.get(clause)) is not None:
                 hint = "group, or select by what is found, in a query of its own"
@@ -210,95 +207,12 @@ class Translation:
             return qualified(ranking, tree, self._analyst)
         return ranked(ranking, self._analyst)
 
-    def _items(self, written: exp.Expr, before: list[Item], relation: Relation) -> list[Item]:
-        """What one entry of SELECT stands for: several items where it is a star."""
-        star = written.this if isinstance(written, exp.Column) else written
-        if isinstance(star, exp.Star):
-            return self._all(star, written, relation)
-        tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
-        if name is None and isinstance(tree, exp.Column | exp.Dot):
-            name = tree.name
-        if (window := window_of(tree, relation)) is not None:
-            ends = zip((START, END), window, strict=True)
-            return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
-        if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
-            name = render(tree).replace("`", "")
-        for column in tree.find_all(exp.Column):
-            if any(item.name == column.name for item in before) and not relation.find(column.name):
-                hint = "what one item names, another cannot use: compute it in a subquery"
-                raise self._error(f"there is no attribute {column.name}", column, hint)
-        return [Item(name, resolve(tree.unnest(), relation, self._text))]
-
-    def _all(self, star: exp.Star, written: exp.Expr, relation: Relation) -> list[Item]:
-        table = written.table if isinstance(written, exp.Column) else None
-        fields = relation.fields_of(table or None)
-        if table and not fields:
-            raise self._error(f"there is no table {table} in FROM", written)
-        left_out = set()
-        for column in star.args.get("except_") or ():
-            if not relation.find(column.name, table or None):
-                raise self._error(f"there is no attribute {column.name} to leave out", column)
-            left_out.add(column.name.lower())
-        starred = [field for field in fields if field.starred]
-        return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
-
     def _grouping(
-        self,
-        relation: Relation,
-        items: list[Item],
-        group: exp.Group | None,
-        having: exp.Having | None,
-        sessions: Sessions | None,
+        self, listed: SelectList, group: exp.Group | None, having: exp.Having | None, sessions: Sessions | None
     ) -> Grouping:
-        keys = tuple(
-            key for written in (group.expressions if group else ()) for key in self._key(written, items, relation)
-        )
-        condition = None if having is None else self._having(having.this, items, keys, relation)
-        return Grouping(relation.node, keys, tuple(items), condition, self._text, sessions)
-
-    def _key(self, key: exp.Expr, items: list[Item], relation: Relation) -> list[exp.Expr]:
-        """What GROUP BY names: an item by its number, an attribute, an alias, an expression; of a window its ends."""
-        if isinstance(key, exp.Literal) and not key.is_string:
-            number, entries = whole_number(key) or 0, _entries(items)
-            if not 1 <= number <= len(entries):
-                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
-            return [item.tree for item in entries[number - 1]]
-        if (window := window_of(key, relation)) is not None:
-            return [named(field.attribute) for field in window]
-        if not relation.find(key.name):
-            if (aliased := self._item_called(key, items)) is not None:
-                return [aliased]
-            ends = {f"{key.name}{end}".lower() for end in (START, END)} if isinstance(key, exp.Column) else set()
-            if len(found := [item.tree for item in items if (item.name or "").lower() in ends]) == 2:
-                return found
-        return [resolve(key, relation, self._text)]
-
-    def _having(
-        self, condition: exp.Expr, items: list[Item], keys: tuple[exp.Expr, ...], relation: Relation
-    ) -> exp.Expr:
-        """HAVING over the node's attributes: a name is a key's, else an item's; in an aggregate an attribute's."""
-        key_names = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
-        within = {name.name.lower() for key in keys for name in key.find_all(exp.Column)} - key_names
-
-        def chosen(node: exp.Expr) -> exp.Expr:
-            if is_aggregate(node):
-                return resolve(node, relation, self._text)
-            aliased = self._item_called(node, items)
-            found = {field.attribute.lower() for field in relation.find(node.name)} if aliased is not None else set()
-            if aliased is None or found & key_names:
-                return resolve(node, relation, self._text) if isinstance(node, exp.Column) else node
-            if found & within:
-                raise self._error(f"{node.name} may be an item or an attribute", node, "give the item another name")
-            return aliased.copy()
-
-        return condition.copy().transform(chosen, copy=False)
-
-    def _item_called(self, tree: exp.Expr, items: list[Item]) -> exp.Expr | None:
-        """The item that a bare name is the alias of."""
-        if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
-            return None
-        found = [item.tree for item in items if item.name is not None and item.name.lower() == tree.name.lower()]
-        return found[0] if len(found) == 1 else None
+        keys = listed.keys(group.expressions if group is not None else ())
+        condition = None if having is None else listed.having(having.this, keys)
+        return Grouping(listed.relation.node, keys, listed.items, condition, self._text, sessions)
 
     def _require_plain(self, condition: exp.Expr) -> None:
         if (found := next(aggregates_in(condition), None)) is not None:
@@ -306,15 +220,3 @@ class Translation:
 
     def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
         return self._text.error(what, offset(at), hint)
-
-
-def _entries(items: Sequence[Item]) -> list[list[Item]]:
-    """The items as they are numbered: a window's start and end are one."""
-    found: list[list[Item]] = []
-    for item in items:
-        before = found[-1][-1].name if found else None
-        if before and item.name and before.endswith(START) and item.name == f"{before.removesuffix(START)}{END}":
-            found[-1].append(item)
-        else:
-            found.append([item])
-    return found
