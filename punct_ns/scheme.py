@@ -16,8 +16,6 @@ from typing import Literal, TypeAlias
 from punct_ns.domain import BLANKS, Domain, Value
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
-from punct_ns.pattern import WILDCARD, Constant, Empty, List, Pattern, Range, Wildcard, values
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema, bounds_between, split_name
 from punct_ns.sql_type import BooleanType, DiscreteType, split_outside
 from punct_ns.temporal_type import DateType
@@ -158,69 +156,6 @@ def implied(schema: Schema, schemes: Iterable[Scheme]) -> Schema:
             index = schema.index(term.attribute)
             attributes[index] = Attribute(attributes[index].name, _implied(attributes[index].domain, term))
     return Schema(tuple(attributes))
-
-
-def promises(scheme: Scheme, p: Punctuation) -> bool:
-    """Whether the punctuation is one of those that the scheme promises, or several of them coalesced.
-
-    >>> schema = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
-    >>> (scheme,) = parse_schemes("hour, min 0..59 by 10", schema)
-    >>> [promises(scheme, Punctuation.parse(text, schema)) for text in ("<5, [10,29]>", "<5, [10,25]>", "<[5,), 3>")]
-    [True, False, False]
-    """
-    terms = {p.schema.index(term.attribute): term for term in scheme.terms}
-    for i, pattern in enumerate(p.patterns):
-        if i not in terms:
-            if pattern != WILDCARD:
-                return False
-        elif not _kept(terms[i], pattern, p.schema[i].domain):
-            return False
-    return not p.is_empty
-
-
-def _kept(term: Term, pattern: Pattern, domain: Domain) -> bool:
-    """Whether one pattern is as its term says."""
-    said = values(pattern, domain)
-    match term.kind:
-        case "each":
-            return _is_finite(pattern, domain)
-        case "prefix":
-            return not said.null and len(said.cuts) in (1, 2) and bool(said.cuts[0] == domain.bottom)
-        case "tiles":
-            first, last, width = _tiles(term, domain)
-            edges = [cut for low, high in said.intervals() for cut in (low, high)]
-            return not said.null and all(
-                first <= cut <= last and (cut == last or (cut - first) % width == 0) for cut in edges
-            )
-
-
-def _is_finite(pattern: Pattern, domain: Domain) -> bool:
-    """Whether a pattern may have been a list: neighbours are a range now, but one that ends with its type is endless.
-
-    The wildcard is not taken for the list of a finite domain's values, unless there is only one.
-    """
-    match pattern:
-        case Constant() | List():
-            return True
-        case Range(low, high):
-            ends = (low, domain.low), (high, domain.high)
-            return isinstance(domain.sql, BooleanType) or (domain.discrete and all(end != (None, None) for end in ends))
-        case Wildcard():
-            return domain.lone
-        case Empty():
-            return False
-
-
-def _tiles(term: Term, domain: Domain) -> tuple[int, int, int]:
-    """The cut where the tiles begin, the one where they end, and how many values each holds."""
-    first, last = domain.cut(term.low, after=False), domain.cut(term.high, after=True)
-    match domain.sql:
-        case DecimalType(scale=scale):
-            assert term.step is not None
-            return first, last, int(number(str(term.step)).scaleb(scale))
-        case _:
-            assert isinstance(term.step, int)
-            return first, last, term.step
 
 
 def _implied(domain: Domain, term: Term) -> Domain:

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, format_schemes, implied, parse_schemes, promises
+from punct_ns.scheme import Scheme, Term, format_schemes, implied, parse_schemes
 
 BIDS = Schema.parse(
     "auctionid INT, `bidder id` INT, hour INT, min INT, ts TIMESTAMP, price DECIMAL(5,2), temp DOUBLE,"
@@ -67,42 +66,6 @@ def test_tiles_imply_bounds_and_tiles_and_prefixes_not_null_and_no_nan() -> None
     assert schema["auctionid"] == BIDS["auctionid"]
     with pytest.raises(UsageError, match="outside the declared domain"):
         implied(BIDS, parse_schemes("hour -9..-1 by 3", BIDS))
-
-
-@pytest.mark.parametrize(
-    ("scheme", "punctuation", "expected"),
-    [
-        ("hour", {"hour": "5"}, True),
-        ("hour", {"hour": "{5,9}"}, True),
-        ("hour", {"hour": "[5,9]"}, True),  # the list {5,6,7,8,9}
-        ("hour", {"hour": "[5,)"}, False),
-        ("hour", {"hour": "(,9]"}, True),  # as declared, from 0
-        ("hour", {}, False),
-        ("auctionid", {"auctionid": "(,9]"}, False),
-        ("flag", {"flag": "{true,false}"}, True),
-        ("hour", {"hour": "5", "min": "3"}, False),
-        ("hour", {"hour": "{}"}, False),
-        ("temp", {"temp": "{5,9}"}, True),
-        ("temp", {"temp": "[5,9]"}, False),
-        ("hour, min 0..59 by 10", {"hour": "5", "min": "[10,19]"}, True),
-        ("hour, min 0..59 by 10", {"hour": "5", "min": "[10,39]"}, True),
-        ("hour, min 0..59 by 10", {"hour": "5", "min": "[50,59]"}, True),
-        ("hour, min 0..59 by 10", {"hour": "5", "min": "[15,24]"}, False),
-        ("hour, min 0..59 by 10", {"hour": "5", "min": "[10,25]"}, False),
-        ("hour, min 0..59 by 25", {"hour": "5", "min": "[50,59]"}, True),
-        ("hour, min 0..59 by 1", {"hour": "5", "min": "17"}, True),
-        ("price 0..1 by 0.5", {"price": "[0.5,0.99]"}, True),
-        ("price 0..1 by 0.5", {"price": "[0.5,0.8]"}, False),
-        ("ts prefix", {"ts": "(,2003-05-15]"}, True),
-        ("ts prefix", {"ts": "(,2003-05-15)"}, True),
-        ("ts prefix", {"ts": "[2003-05-15,)"}, False),
-        ("ts prefix", {"ts": "2003-05-15"}, False),
-    ],
-)
-def test_what_a_scheme_promises(scheme: str, punctuation: dict[str, str], expected: bool) -> None:
-    schemes = parse_schemes(scheme, BIDS)
-    schema = implied(BIDS, schemes)
-    assert promises(schemes[0], Punctuation.of(schema, punctuation)) == expected
 
 
 def test_a_scheme_in_new_names_loses_only_what_tiles_complete() -> None:
