@@ -13,17 +13,16 @@ Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, product
+from itertools import product
 
+from operators.expressions.columns import Column, carried, choices, images, written
 from operators.expressions.constant_evaluation import evaluated
-from operators.expressions.dependence import Monotone
 from operators.expressions.dialect import expression
 from operators.expressions.equal_values import takes_equals_alike
-from operators.expressions.monotone import monotone
 from operators.expressions.references import attributes_in
 from operators.expressions.written_years import may_end_later, of_digits
 from operators.logical_properties import Terms, among
@@ -34,41 +33,14 @@ from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
 from punct_ns.image import image
 from punct_ns.isolated import isolated
-from punct_ns.pattern import WILDCARD, Pattern, patterns, values
+from punct_ns.pattern import patterns, values
 from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import narrowed, recast_pattern
+from punct_ns.recast import narrowed
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
+from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, quoted
 from punct_ns.value_set import ValueSet
-
-CHOICES = 16
-"""Ways to write a punctuation where attributes are both copied and computed with, beyond which the rest is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One attribute of the output: Spark SQL over the input's attributes.
-
-    `copy_of` names the input attribute that it is, unchanged or widened without loss; None where it is computed.
-    `monotone` is how it is computed from one attribute; None where that does not matter, or is not known.
-    """
-
-    attribute: Attribute
-    expression: str
-    copy_of: str | None = None
-    monotone: Monotone | None = None
-
-    @staticmethod
-    def computed(attribute: Attribute, expression: str, schema: Schema) -> Column:
-        """What is computed from attributes of the schema, with what is known of how."""
-        return Column(attribute, expression, None, monotone(expression, schema))
-
-    @property
-    def source(self) -> str | None:
-        """The one input attribute whose punctuations speak of this one."""
-        return self.copy_of or (self.monotone.of if self.monotone else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +87,9 @@ class Project(Operator):
         Of an attribute that is computed with, a prefix stays one where f rises, constants where few give the same.
         """
         found: dict[Scheme, None] = {}
-        for choice in self._choices():
+        for choice in choices(self.columns):
             for scheme in inputs[0]:
-                names = {term.attribute.lower(): name for term in scheme.terms if (name := _carried(term, choice))}
+                names = {term.attribute.lower(): name for term in scheme.terms if (name := carried(term, choice))}
                 if (renamed := scheme.renamed(names)) is not None:
                     found[renamed] = None
         return tuple(found)
@@ -187,16 +159,16 @@ class Project(Operator):
                 found = f and preimage(closed, of, f, falling=column.monotone.falling)
             if found is not None and not found.is_empty:  # of what no value gives, nothing is said either
                 own[at] = found.intersection(own.get(at, found))
-        choices = (patterns(found) for found in own.values())
-        return [tuple((0, Punctuation.at(schema, dict(zip(own, chosen, strict=True)))) for chosen in product(*choices))]
+        each = product(*(patterns(found) for found in own.values()))
+        return [tuple((0, Punctuation.at(schema, dict(zip(own, chosen, strict=True)))) for chosen in each)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What was said of the attributes that are there in some form; where f is monotone, of each f(x), too."""
         given = inputs[0]
         names = self._sources(given)
         sets = completion_sets(given, names)
-        for choice in self._choices():
-            sets |= {name: over for _, _, name, over in self._images(names, choice, sets["closed-0"])}
+        for choice in choices(self.columns):
+            sets |= {name: over for _, _, name, over in images(names, choice, sets["closed-0"])}
         return StateSchema(sets={**sets, "sent": self.schema()} if self._is_monotone else sets)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -222,14 +194,14 @@ class Project(Operator):
         found = completed(inputs[0].punctuations, names, state)
         if not self._is_monotone:
             forget_completed(found, names, state)
-            return [written for p in found for written in self._written(p, {}, output)]
+            return [each for p in found for each in written(p, self.columns, {}, output)]
         if not found:
             return []
         out: list[Punctuation] = []
-        for choice in self._choices():
+        for choice in choices(self.columns):
             computed = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
             for p in self._imaged(found, names, choice, state):
-                out += self._written(p, computed, output)
+                out += written(p, self.columns, computed, output)
         self._forget(found, names, state)
         sent = state.punctuations("sent")
         new = sent.absorb(out)
@@ -242,8 +214,8 @@ class Project(Operator):
         places = {i for i, name in enumerate(names) if name.lower() in computed}
         gone = [p for p in isolated(found) if places.isdisjoint(p.restricted)]
         forget_completed(gone, names, state)
-        for choice in self._choices():
-            for *_, name, over in self._images(names, choice, closed_so_far(state).set.schema):
+        for choice in choices(self.columns):
+            for *_, name, over in images(names, choice, closed_so_far(state).set.schema):
                 state.punctuations(name).forget(Punctuation(over, p.patterns) for p in gone)
 
     @property
@@ -254,35 +226,12 @@ class Project(Operator):
         """The input's attributes that are there in some form."""
         return tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
 
-    def _choices(self) -> Iterator[dict[str, Column]]:
-        """For each input attribute, by its name in lower case, a column that speaks of it; copies are all alike."""
-        options: dict[str, list[Column]] = {}
-        for column in sorted(self.columns, key=lambda column: column.monotone is not None):
-            if column.source is not None:
-                known = options.setdefault(column.source.lower(), [])
-                if column.monotone is not None or not known:
-                    known.append(column)
-        for chosen in islice(product(*options.values()), CHOICES):
-            yield dict(zip(options, chosen, strict=True))
-
-    def _images(
-        self, names: Sequence[str], choice: Mapping[str, Column], schema: Schema
-    ) -> Iterator[tuple[int, Column, str, Schema]]:
-        """Where f(x) takes the place of x, one attribute after the other: its set's name, and what that is over."""
-        passed = ""
-        for i, name in enumerate(names):
-            if (column := choice[name.lower()]).monotone is not None:
-                attribute = Attribute(name, column.attribute.domain)
-                schema = Schema(tuple(attribute if at == i else other for at, other in enumerate(schema)))
-                passed = f"{passed} through {column.attribute.name}".strip()
-                yield i, column, passed, schema
-
     def _imaged(
         self, new: list[Punctuation], names: Sequence[str], choice: Mapping[str, Column], state: OperatorState
     ) -> list[Punctuation]:
         """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
         said = closed_so_far(state)
-        for i, column, name, schema in self._images(names, choice, said.set.schema):
+        for i, column, name, schema in images(names, choice, said.set.schema):
             assert column.monotone is not None
             how, domain = column.monotone, column.attribute.domain
             spark, x = state.nothing().sparkSession, said.set.schema[i]
@@ -295,35 +244,5 @@ class Project(Operator):
             new = said.absorb(found)
         return new
 
-    def _written(self, punctuation: Punctuation, computed: Mapping[str, Column], output: Schema) -> list[Punctuation]:
-        """The punctuation over the output; several where an attribute is copied to several places: each says it all."""
-        places = [
-            [
-                i
-                for i, c in enumerate(self.columns)
-                if (c is computed[a.name] if a.name in computed else (c.copy_of or "").lower() == a.name.lower())
-            ]
-            for a in punctuation.schema
-        ]
-        result = []
-        for chosen in product(*(places[i] for i in punctuation.restricted)):
-            patterns: list[Pattern] = [WILDCARD] * len(self.columns)
-            for i, place in zip(punctuation.restricted, chosen, strict=True):
-                patterns[place] = recast_pattern(
-                    punctuation.patterns[i], punctuation.schema[i].domain, output[place].domain
-                )
-            result.append(Punctuation(output, tuple(patterns), punctuation.lifespan))
-        return result
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""
-
-
-def _carried(term: Term, choice: Mapping[str, Column]) -> str | None:
-    """The name under which the promise of a term goes on; None where it does not."""
-    column = choice.get(term.attribute.lower())
-    if column is None:
-        return None
-    how = column.monotone
-    kept = how is None or (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.finite)
-    return column.attribute.name if kept else None

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.project import Column, Project
+from operators.expressions.columns import Column
+from operators.project import Project
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes

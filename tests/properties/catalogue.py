@@ -7,10 +7,11 @@ from itertools import product
 from typing import Any
 
 from operators.distinct import Distinct
+from operators.expressions.columns import Column
 from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.merge import Merge
-from operators.project import Column, Project
+from operators.project import Project
 from operators.select import Select
 from operators.state.sort_key import SortKey
 from operators.top_n import TopN

@@ -10,7 +10,8 @@ from itertools import product
 from typing import Any
 
 from operators.describe import Describe
-from operators.project import Column, Project
+from operators.expressions.columns import Column
+from operators.project import Project
 from operators.select import Select
 from punct_ns.domain import NAN, Domain
 from punct_ns.schema import Attribute

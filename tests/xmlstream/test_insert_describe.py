@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from operators.describe import Describe
+from operators.expressions.columns import Column
 from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.merge import Merge
-from operators.project import Column, Project
+from operators.project import Project
 from operators.select import Select
 from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
-from operators.project import Column, Project
+from operators.expressions.columns import Column
+from operators.project import Project
 from operators.punctuate import Punctuate
 from operators.punctuators.roster import ByRoster
 from operators.select import Select

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from operators.expressions.columns import Column
 from operators.expressions.dialect import expression, render
-from operators.project import Column, Project
+from operators.project import Project
 from punct_ns.schema import Schema
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.plan.nodes import Node

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from operators.project import Column, Project
+from operators.expressions.columns import Column
+from operators.project import Project
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node

@@ -13,11 +13,12 @@ from itertools import islice, product
 from typing import Protocol
 
 from operators.describe import Describe
+from operators.expressions.columns import Column
 from operators.expressions.conjuncts import conjoined
 from operators.expressions.dialect import expression, render
 from operators.group_by import GroupBy
 from operators.join import Join
-from operators.project import Column, Project
+from operators.project import Project
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByOrder
 from operators.select import Select

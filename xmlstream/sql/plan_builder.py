@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from operators.difference import Difference
 from operators.distinct import Distinct
+from operators.expressions.columns import Column
 from operators.expressions.dialect import cast_to, render, type_text
 from operators.expressions.lossless_casts import lossless_cast
 from operators.expressions.references import named
 from operators.intersect import Intersect
 from operators.merge import Merge
-from operators.project import Column
 from operators.select import Select
 from operators.sort import Sort
 from operators.stamp import Stamp

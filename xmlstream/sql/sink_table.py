@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+from operators.expressions.columns import Column
 from operators.expressions.lossless_casts import lossless_cast
-from operators.project import Column
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
 from punct_ns.window_attributes import flattened
