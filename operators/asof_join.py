@@ -115,13 +115,13 @@ class AsofJoin(Operator):
         return [among((*needed, *self.left_on, self.left_at, *told), inputs[0]), frozenset(inputs[1].names)]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The left's own; what asks for its keys asks for the right's, too, but nothing else does: it is a choice."""
+        """The left's own, and of the right the keys alone: if one of its tuples went, another would be the partner."""
         pairs = zip(self.left_on, self.right_on, strict=True)
         return [own_terms(inputs[0]), {name.lower(): quoted(inputs[1].attribute(equal).name) for name, equal in pairs}]
 
     @property
     def _keys(self) -> tuple[BoundedKey, BoundedKey]:
-        """What the tuples of each side wait for: rights up to a left one, lefts from a right one up to the next."""
+        """What the tuples of a side wait for: right ones up to a left one, left ones from a right one to the next."""
         left_at, right_at = quoted(self.left_at), quoted(self.right_at)
         up_to = Bound(self.right_at, "<" if self.strict else "<=", left_at, (self.left_at,), self.type, self.left_at)
         begin = Bound(self.left_at, ">" if self.strict else ">=", right_at, (self.right_at,), self.type, self.right_at)

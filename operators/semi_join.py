@@ -99,7 +99,7 @@ class SemiJoin(Operator):
         return [among((*needed, *used), inputs[0]), among(used, inputs[1])]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Both inputs'; of the right nothing else than what equals a left tuple will be anyone's partner."""
+        """Both inputs', by what is equal: what is asked of a left tuple's key is asked of all its partners' keys."""
         return equal_terms_of_two(inputs, self.equi_join.on)
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:

@@ -62,7 +62,7 @@ def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
 
 
 def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
-    """The expression where one side is a constant, which neither quotient may have on its left: it jumps at zero."""
+    """A sum, difference, product or quotient with a constant on one side, of a quotient below: c / x jumps at zero."""
     if isinstance(tree, exp.Sub) and (found := _without_remainder(tree, schema)) is not None:
         return found
     if isinstance(tree, exp.Add | exp.Sub) and (_is_interval(tree.expression) or _is_interval(tree.this)):
@@ -88,7 +88,7 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
 
 
 def _without_remainder(tree: exp.Sub, schema: Schema) -> Rising | None:
-    """An integer without what a division by a positive constant leaves of it, or of the sum of it and a constant."""
+    """An integer less its remainder by a positive constant: `x - x % c`, or `x - (x + d) % c`."""
     match tree.expression.unnest():
         case exp.Mod(this=dividend, expression=divisor):
             pass

@@ -1,7 +1,8 @@
 """Unfailing expressions: the same values, and null where computing them would be an error.
 
-What a tuple is kept by is computed of every tuple, also of those that nothing is ever computed of in a pair. So sums
-and casts that ANSI rules let fail are written with their TRY forms. Null comes of null, and of what fails.
+A join computes the bounds that it keeps its tuples by of every tuple, also of those of which the query, that has no
+partner for them, computes nothing. So sums and casts that ANSI rules let fail are written with their TRY forms. Null
+comes of null, and of what fails.
 """
 
 from __future__ import annotations

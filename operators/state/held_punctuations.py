@@ -2,8 +2,8 @@
 
 A set takes in what is said, and forgets isolated punctuations (`punct_ns.isolated`) that can do nothing more. A change
 is recorded as the text of a punctuation, behind a minus where it was forgotten. What came and went within one slice is
-not recorded at all: an operator that forgets what it hands on commits nothing of it. Of what has a lifespan it is known
-apart (`operators.state.passing_punctuations`); that it has ended need not be recorded.
+not recorded at all: an operator that forgets what it hands on commits nothing of it. What has a lifespan is kept apart
+(`operators.state.passing_punctuations`); that it has ended need not be recorded.
 """
 
 from __future__ import annotations
@@ -121,19 +121,20 @@ class HeldPunctuations:
             self._passing = None
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """How long it holds that nothing comes that p, which the set covers, matches; None for ever."""
+        """The lifespan of what the set says of `p`, which it covers: until when nothing comes of it; None for ever."""
         return None if self._passing is None else self._passing.lifespan(p.lasting(None))
 
     def for_its_time(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """What the set covers, over its attributes, in parts, each for as long as it holds."""
+        """Punctuations that the set covers, in parts that each have the lifespan for which the set covers them."""
         if self._passing is None:
             return list(punctuations)
         return [part for p in punctuations for part in self._passing.parted(p.lasting(None))]
 
     def following(self, new: Sequence[Punctuation], derived: Derived) -> list[Punctuation]:
-        """What follows from the set because of new ones: of what lasts, for ever; of all, until the first of it ends.
+        """The punctuations that follow from the set because of new ones, each with the longest lifespan that is known.
 
-        What follows from new ones by themselves holds for as long as they do.
+        What follows from the lasting part of the set holds for ever, what follows from new ones alone for as long as
+        they do, and what follows from the whole set until the first of it ends.
 
         Args:
             new: Those that the set has taken in last.
@@ -153,7 +154,7 @@ class HeldPunctuations:
 
     @property
     def passing(self) -> list[Punctuation]:
-        """What has a lifespan, of what it holds."""
+        """The punctuations of the set that have a lifespan."""
         return list(self._passing or ())
 
     @property

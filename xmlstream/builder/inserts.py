@@ -1,4 +1,4 @@
-"""Several queries that run as one: each result in a place of its own, what they share computed once.
+"""Inserts: queries that run together, each into a place of its own; what they share is computed once.
 
 xs.run([prices.insert_into("out/prices", row_tag="price"), counts.insert_into("out/counts")], checkpoint="state")
 """

@@ -1,4 +1,4 @@
-"""Where a query of the builder begins: a punctuated source, a DataFrame, SQL text."""
+"""Readers of the builder, with which a query begins: of a punctuated source, a DataFrame, SQL text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a plan begins: a punctuated source, a table in files, a DataFrame.
+"""Leaves of a plan: a punctuated source, a table in files, a DataFrame.
 
 A static table is read once by the first slice, and closed from then on:
 

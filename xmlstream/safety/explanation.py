@@ -51,7 +51,7 @@ def explained(
 
 
 def _idle_line(idle: Sequence[IdlePromise]) -> str:
-    """What nobody gains by, in a line of its own; nothing where there is no such promise."""
+    """The promises by which no operator gains, in a line of their own; empty where there are none."""
     by_source: dict[str, list[str]] = {}
     for one in idle:
         by_source.setdefault(one.source, []).append(f"'{one.scheme}'")

@@ -1,8 +1,8 @@
 """The punctuation graph of a join, drawn: an arrow leads from an input to one whose punctuations it can ask.
 
 A tuple of an input is purged when it reaches all others. Where punctuations of an input restrict several join
-attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before. What an
-input bounds of another one is asked of it as what is equal is.
+attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before. Where a
+condition bounds an attribute of one input by another one, there is an arrow as for an equality.
 
 Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
 """
@@ -31,7 +31,7 @@ _HIGH, _SIZE, _GAP = 44.0, 12.0, 90.0
 
 
 def punctuation_graph(node: Node) -> PunctuationGraph | None:
-    """The graph of a join; None of what is none, or of a comparison that the graph has no form for."""
+    """The graph of a join; None where the node is no join, or compares what the graph has no form for."""
     match node.operator:
         case MultiwayJoin(graph=graph):
             return graph

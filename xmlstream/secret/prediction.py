@@ -1,4 +1,4 @@
-"""What an engine answers: an aggregate over each window content that it reports."""
+"""Predicted answers of an engine: an aggregate over each window content that it reports."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class Step:
 def trace(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Step]:
     """The calls of Report by one engine: tuple, t, whether it reports or why not, scope, content, result.
 
-    Tuples at which the engine does not tick have a line, too. Instants before the first tuple, of which nothing can
-    be reported but nothing, are left out up to the last.
+    Tuples at which the engine does not tick have a line, too. Of the instants that the first tuple lets pass the last
+    alone has one: the windows before it are empty.
     """
     secret, found = Secret(elements, windows, engine), []
     for element, instants in secret.ticks():

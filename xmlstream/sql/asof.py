@@ -48,9 +48,9 @@ def joined_asof(
     """The as-of join of two relations whose attributes have different names; `match` is over those of both.
 
     Raises:
-        QueryError: There is no equality between the sides, or something beside equalities that is no bound from below
-            of what MATCH_CONDITION compares; that does not say that something of the left is not before something of
-            the right.
+        QueryError: There is no equality between the sides; MATCH_CONDITION is missing, or does not say that something
+            of the left is not before something of the right; a further condition is no bound from below of what it
+            compares.
     """
     if match is None:
         raise text.error("an ASOF JOIN without MATCH_CONDITION", at, _HINT)

@@ -103,7 +103,7 @@ class ItemParser:
         return Items(count, tuples.columns(self._looked_at), punctuations.columns(self._all), [], void, ended)
 
     def _nothing_but(self, text: LocatedText, fault: etree.XMLSyntaxError) -> Items:
-        """The fault of a text in which no item has all that is around it."""
+        """The fault of a text, and no items: they cannot be read without what is around them, which is not whole."""
         none = TextRows()
         malformed = [text.fault(fault, 0, 0, len(text.content), text.open)]
         return Items(0, none.columns(self._looked_at), none.columns(self._all), malformed)

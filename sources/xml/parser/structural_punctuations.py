@@ -121,7 +121,7 @@ class ItemPositions:
         self.implied: list[int] = (self._after + np.arange(len(implied)) + at).tolist()
 
     def of(self, ordinals: Offsets) -> Offsets:
-        """Of items, by their ordinals."""
+        """The positions of items, by their ordinals."""
         return ordinals + self._at + np.searchsorted(self._after, ordinals, side="right")
 
 
