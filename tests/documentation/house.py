@@ -30,8 +30,8 @@ CAPTIONS = {
         "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
         "sink": "results",
-        "plan": "a DAG of operators",
-        "drawing": "SVG, layers",
+        "plan": "operator DAG",
+        "drawing": "SVG pictures",
         "session": "Spark and its processes",
     },
     "operators": {
@@ -43,7 +43,7 @@ CAPTIONS = {
         "state": "kept between slices",
         "groupings": "what closes",
         "logical_properties": "what rules may ask",
-        "wants": "who must say",
+        "wants": "what it lacks",
     },
     "sources": {
         "xmark": "streams",
@@ -52,7 +52,7 @@ CAPTIONS = {
     },
     "sources.xml": {
         "inference": "a declaration proposed",
-        "spark": "data source, staged slices",
+        "spark": "data source",
         "grammar": "no tuple after its punctuation",
         "parser": "XML to columns and patterns",
         "splits": "byte ranges, found unparsed",
@@ -89,12 +89,12 @@ class Drawing(Canvas):
     def words(self, x: float, y: float, text: str, *, size: float = 13, **style: str) -> None:
         self.text(x, y, text, size=size, **{"font_family": SANS, "fill": INK, **style})
 
-    def package(self, name: str, phrase: str, box: Box, gap: float = 10) -> None:
-        """The ground of a package, with its name, and a phrase behind a gap."""
+    def package(self, name: str, phrase: str, box: Box) -> None:
+        """The ground of a package, with its name and a phrase."""
         self.packages[name] = box
         self.box(box, GROUND[name], radius=10)
         self.words(box.x + 12, box.y + 21, name, size=15, font_family=MONO, font_weight="bold")
-        self.words(box.x + 12 + 9.2 * len(name) + gap, box.y + 21, phrase, fill=PALE)
+        self.words(box.x + 22 + 9.2 * len(name), box.y + 21, phrase, fill=PALE)
 
     def room(self, package: str, name: str, box: Box, indent: float = 10) -> None:
         """A folder, with what is in it."""
@@ -240,13 +240,13 @@ def _xmlstream(drawing: Drawing, box: Box) -> None:
 
 
 def _operators(drawing: Drawing, box: Box) -> None:
-    drawing.package("operators", "step, pass, keep, propagate", box, gap=118)
+    drawing.package("operators", "four behaviours", box)
     operators, *floors = storeys("operators")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     top = Box(x, y, width, box.height - 46 - 58 * len(floors))
     drawing.rooms["operators"] = top
     drawing.box(top, PAPER)
-    drawing.words(x + 10, y + 22, "one module each", size=12.5, fill=PALE)
+    drawing.words(x + 10, y + 22, "one module each: step, pass, keep, propagate", size=12.5, fill=PALE)
     drawing.chips(operators, x + 10, y + 38, width - 58)
     for i, floor in enumerate(floors):
         drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))

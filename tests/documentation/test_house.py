@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
+from xmlstream.drawing.canvas import Box
+from xmlstream.drawing.text_width import width
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_picture_is_that_of_the_floors_in_pyproject() -> None:
@@ -20,7 +26,7 @@ def test_the_picture_of_a_refused_query_is_what_explain_draws_today() -> None:
 
 
 def test_every_folder_of_the_packages_is_a_room_in_it() -> None:
-    written = {text.text for text in ET.parse(house.PICTURE).getroot().iter("{http://www.w3.org/2000/svg}text")}
+    written = {text.text for text in ET.parse(house.PICTURE).getroot().iter(f"{SVG}text")}
     for package in PACKAGES:
         folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")} - house.NO_ROOMS
         assert {package} | folders <= written
@@ -28,9 +34,36 @@ def test_every_folder_of_the_packages_is_a_room_in_it() -> None:
 
 
 def test_every_operator_and_every_module_of_the_algebra_is_in_it() -> None:
-    written = {text.text for text in ET.parse(house.PICTURE).getroot().iter("{http://www.w3.org/2000/svg}text")}
+    written = {text.text for text in ET.parse(house.PICTURE).getroot().iter(f"{SVG}text")}
     for package in ("operators", "punct_ns"):
         assert {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"} <= written
+
+
+def test_words_are_free_of_stops_and_paths() -> None:
+    root = ET.parse(house.PICTURE).getroot()
+    words = [_around(text) for text in root.iter(f"{SVG}text") if text.get("text-anchor") is None]
+    stops = [_box(circle, "cx", "cy") for circle in root.iter(f"{SVG}circle")]
+    paths = [path.get("d", "") for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
+    ways = [way for path in paths for way in pairwise(re.findall(r"([\d.]+) ([\d.]+)", path))]
+    assert stops
+    assert not [(name, stop) for name, box in words for stop in stops if box.overlaps(stop)]
+    assert not [(name, way) for name, box in words for way in ways if box.overlaps(_between(*way))]
+
+
+def _around(text: ET.Element) -> tuple[str, Box]:
+    said, size = text.text or "", float(text.get("font-size", 0))
+    wide = width(said, size, mono="mono" in text.get("font-family", ""))
+    return said, Box(float(text.get("x", 0)), float(text.get("y", 0)) - size, wide, size)
+
+
+def _box(circle: ET.Element, x: str, y: str) -> Box:
+    radius = float(circle.get("r", 0))
+    return Box(float(circle.get(x, 0)) - radius, float(circle.get(y, 0)) - radius, 2 * radius, 2 * radius)
+
+
+def _between(one: tuple[str, str], other: tuple[str, str]) -> Box:
+    (left, right), (top, bottom) = (sorted(map(float, ends)) for ends in zip(one, other, strict=True))
+    return Box(left, top, right - left, bottom - top)
 
 
 def test_every_folder_is_in_the_table_of_the_architecture() -> None:
