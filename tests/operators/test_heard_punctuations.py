@@ -132,7 +132,7 @@ def test_a_string_ends_with_its_lifespan_unless_it_is_on_disk_which_is_for_ever(
     heard = HeardPunctuations(SESSION, (), store, {})
     hour = lifespan(1, None)
     assert list(map(str, heard.absorb([p.lasting(hour) for p in sessions("u1", "u2")]))) == [f"<{{u1,u2}}> {hour}"]
-    assert heard.on_disk == ()
+    assert not heard.on_disk
     assert list(map(str, heard.absorb(sessions("u1", "u3")))) == ["<{u1,u3}>"]
     assert heard.on_disk == (0,)
     # Of a list, what is on disk holds for ever: the rest alone is new.

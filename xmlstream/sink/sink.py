@@ -97,12 +97,15 @@ class Sink(Protocol):
         Raises:
             SinkLeft: Nobody takes it.
         """
+        return
 
     def publish(self, draft: Draft | None) -> None:
         """Shows a committed slice. Called again after a crash for the last one."""
+        return
 
     def close(self) -> None:
         """The query has stopped."""
+        return
 
 
 class Form(Protocol):
