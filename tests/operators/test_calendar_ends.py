@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.expressions.columns import Column
 from operators.expressions.constant_evaluation import evaluated
 from operators.join import Join
-from operators.project import Column, Project
+from operators.project import Project
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
