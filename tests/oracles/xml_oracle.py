@@ -47,12 +47,18 @@ def before_the_fault(document: bytes, row: str, paths: list[str]) -> list[Item]:
 
 
 def items(root: etree._Element, row: str, paths: list[str]) -> list[Item]:
-    """The items of a document. `paths` are XPaths from the row in which a name stands for any namespace."""
-    return _items(_elements(root, row), paths)
+    """The items of a document, elements `row`, or `one|other`.
+
+    `paths` are XPaths from the row in which a name stands for any namespace; `name(.)` is the row's local name.
+    """
+    found = _items(_elements(root, row), paths)
+    if "|" not in row or "name(.)" in paths:
+        return found
+    return [Item("dropped") if item.kind == "punctuation" else item for item in found]
 
 
 def _elements(root: etree._Element, row: str) -> list[etree._Element]:
-    named = f"[local-name()='{row}']"
+    named = "[" + " or ".join(f"local-name()='{name}'" for name in row.split("|")) + "]"
     return list(_xpath(root, f"descendant-or-self::*{named}[not(ancestor::*{named}[namespace-uri()='{PUNCT}'])]"))
 
 
@@ -81,6 +87,8 @@ def _attributes(element: etree._Element) -> dict[str, str]:
 
 
 def _select(element: etree._Element, path: str) -> list[Any]:
+    if path == "name(.)":
+        return [etree.QName(element).localname]
     *steps, last = [step if step.startswith(("@", ".")) else f"*[local-name()='{step}']" for step in path.split("/")]
     if last.startswith("@"):
         # In no namespace, or else in any but that of nil and its like.
@@ -110,7 +118,7 @@ def _punctuation(row: etree._Element, paths: list[str]) -> Item:
         _walk(row, "", paths, leaves)
     except ValueError:
         return Item("malformed")
-    inner = [path for path in paths if not path.startswith("..")]
+    inner = [path for path in paths if not path.startswith("..") and path != "name(.)"]
     found = [path for path, _ in leaves]
     if not set(found) & set(inner) or any(found.count(path) > 1 for path in inner):
         return Item("malformed")

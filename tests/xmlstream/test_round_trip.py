@@ -150,7 +150,7 @@ REFUSED = [
     ("_xmlns INT", "xmlns declares a namespace"),
     ("`p:a` INT", "'p:a' cannot be an XML element"),
     ("`2nd` INT", "'2nd' cannot be an XML element"),
-    ("a MAP<INT, INT>", r"of type MAP<INT, INT> cannot be written as text.*\n.*write to_json\(a\) AS a"),
+    ("a MAP<INT, INT>", r"of type MAP<INT,INT> cannot be written as text.*\n.*write to_json\(a\) AS a"),
     ("a BINARY", r"of type BINARY cannot be written as text.*\n.*write base64\(a\) AS a"),
     ("a VOID", r"of type VOID cannot be written as text.*\n.*write CAST\(a AS STRING\) AS a"),
 ]

@@ -90,6 +90,9 @@ def _row(
         if not found:
             raise InputError(f"{path} has no element")
         return found[0], found[1:]
+    if "|" in row_tag.rpartition("}")[2]:
+        hint = "infer each by itself, and declare a table with the columns of both"
+        raise UsageError(f"columns are inferred of one row tag, not of {row_tag}", hint=hint)
     prefixes = namespace_prefixes("namespaces", dict(asked.given).get("namespaces", ""))
     name = with_namespace(row_tag, prefixes, of=f"rowTag {row_tag}")
     meant = [one for one in called(root, name) if not one.profile.tag.startswith(f"{{{namespace}}}")]

@@ -3,8 +3,9 @@
 A step may be any element, `*/id`, or any number of them, `section//title`; of several paths, `isbn|issn`, that one
 holds the attribute which is there.
 
-Three things that are no leaves have a path, too: the name of an ancestor, `name(..)`, the row's number among the rows
-of its parent, `position()`, and an element with all that is in it, as XML text, `xml(description)`.
+Three things that are no leaves have a path, too: the name of an ancestor, `name(..)`, or of the row, `name(.)`, the
+row's number among the rows of its parent, `position()`, and an element with all that is in it, as XML text,
+`xml(description)`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 from punct_ns.errors import UsageError
 from sources.xml.options.namespace_prefixes import XML_PREFIXES, Prefixes, with_namespace
 
-_CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
+_CALL = re.compile(r"\s*(?:name\(\s*(?P<up>\.|\.\.(?:/\.\.)*)\s*\)|position\(\s*\))\s*")
 _SUBTREE = re.compile(r"\s*xml\(\s*([^()]*?)\s*\)\s*")
 _ALTERNATIVE = re.compile(r"\|(?![^{]*\})")
 _DEEP = re.compile(r"(\{[^{}]*\})|//")
@@ -36,8 +37,8 @@ class LeafPath:
         steps: Names of elements, downwards from there; a plain name stands for any namespace, `{uri}name` for one,
             `{}name` for none, `*` for any name, ANYWHERE for any number of elements, none among them.
         attribute: The XML attribute at the end, in no namespace unless it says one; None for the element's text.
-        function: `name` for the local name of that ancestor, `position` for the row's number in its parent, from 1,
-            `xml` for an element as XML text.
+        function: `name` for the local name of that ancestor, or of the row; `position` for the row's number in its
+            parent, from 1; `xml` for an element as XML text.
         others: Other places where the leaf may be instead.
     """
 
@@ -72,6 +73,8 @@ class LeafPath:
         LeafPath(up=1, steps=(), attribute='id', function=None)
         >>> LeafPath.parse("../SeriesKey/Value/@value")
         LeafPath(up=1, steps=('SeriesKey', 'Value'), attribute='value', function=None)
+        >>> str(LeafPath.parse("name( . )"))
+        'name(.)'
         >>> LeafPath.parse("name(../..)")
         LeafPath(up=2, steps=(), attribute=None, function='name')
         """
@@ -117,8 +120,10 @@ class LeafPath:
         """
         if self.function == "xml":
             return f"xml({'/'.join(self.steps) or '.'})"
+        if self.function == "name":
+            return f"name({'/'.join(['..'] * self.up) or '.'})"
         if self.function is not None:
-            return f"{self.function}({'/'.join(['..'] * self.up)})"
+            return f"{self.function}()"
         ends = [".."] * self.up + list(self.steps) + ([f"@{self.attribute}"] if self.attribute is not None else [])
         written = "/".join(ends).replace(f"/{ANYWHERE}/", "//").replace(f"{ANYWHERE}/", "//") or "."
         return "|".join([written, *map(str, self.others)])

@@ -20,7 +20,7 @@ from punct_ns.sql_type import StringType
 from punct_ns.temporal_type import DateType, TimestampType
 from punct_ns.window_attributes import flattened, windows
 from sources.xml.options.local_paths import glob_of, local_path
-from sources.xml.options.namespace_prefixes import Prefixes, with_namespace
+from sources.xml.options.namespace_prefixes import Prefixes
 from sources.xml.options.nested_domains import element_of, is_readable
 from sources.xml.options.option_table import (
     OPTIONS,
@@ -36,6 +36,7 @@ from sources.xml.options.option_table import (
     may_change,
 )
 from sources.xml.options.paths import LeafPath, default_path
+from sources.xml.options.row_tags import canonical_row_tag, row_tags
 from sources.xml.options.structural_promises import StructuralPromises
 from sources.xml.options.structures import Structure
 from sources.xml.options.values import date_pattern
@@ -48,7 +49,8 @@ class SourceOptions:
     Attributes:
         path: A file, a directory or a glob, on a file system that the driver and all executors see. What exists under
             the very name is that, and no glob.
-        row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one.
+        row_tag: Local name of the tuples' elements, in any namespace but the punctuations'; `{uri}name` names one. Or
+            several, `a|b`.
         schema: The attributes, with the declared bounds of their domains and what the schemes imply.
         paths: For each attribute, the path from the row element to the leaf that holds it.
         structures: For each attribute, what is declared of the structure that it is, or of those in the array.
@@ -164,7 +166,7 @@ class SourceOptions:
                     " these; arrays in an array and maps are not",
                 )
         prefixes: Prefixes = read["namespaces"]
-        read["rowTag"] = with_namespace(read["rowTag"], prefixes, of=f"rowTag {read['rowTag']}")
+        read["rowTag"] = canonical_row_tag(read["rowTag"], prefixes)
         if {":", "}"} & set(read["unitTag"]):
             raise UsageError(
                 f"unitTag '{read['unitTag']}' is no local name", hint="it is any namespace's; write no prefix before it"
@@ -194,9 +196,19 @@ class SourceOptions:
         return source
 
     @property
+    def row_tags(self) -> tuple[str, ...]:
+        """The names of the tuples' elements, each perhaps with its namespace."""
+        return row_tags(self.row_tag)
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        """Local names of the tuples' elements."""
+        return frozenset(tag.rpartition("}")[2] for tag in self.row_tags)
+
+    @property
     def unsplit(self) -> frozenset[bytes]:
         """Local names of the elements that no cut lies in."""
-        names = {self.row_tag.rpartition("}")[2].encode(), self.unit_tag.encode()} - {b""}
+        names = {name.encode() for name in (*self.row_names, self.unit_tag)} - {b""}
         return frozenset(names).union(*(other.unsplit for other in self.beside))
 
     @property

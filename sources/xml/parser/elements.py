@@ -27,22 +27,27 @@ def _names(paths: Sequence[LeafPath], structures: Sequence[Structure | None]) ->
 
 
 class ItemElements:
-    """Tells which elements are items of one source."""
+    """Tells which elements are items of one source.
+
+    Attributes:
+        locals: Their local names.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
-        uri, _, local = options.row_tag.rpartition("}")
-        self.local = local
-        self._row = options.row_tag.removeprefix("{}") if uri else None
+        self.locals = options.row_names
+        self._plain = frozenset(tag for tag in options.row_tags if "}" not in tag)
+        self._rows = frozenset(tag.removeprefix("{}") for tag in options.row_tags if "}" in tag)
         self._namespace: str | None = None
         self._punctuation = "{" + options.punctuation_namespace + "}"
         self._kinds: dict[object, ElementKind] = {}
-        self._is_leaf = local in _names(options.paths, options.structures)
+        self._tags = ["{*}" + name for name in sorted(self.locals)]
+        self._is_leaf = not self.locals.isdisjoint(_names(options.paths, options.structures))
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
         """The elements of the items below an element, in document order."""
         self.begin()
-        for element in root.iter("{*}" + self.local):
+        for element in root.iter(*self._tags):
             if self.is_item(element) and not any(map(self.is_whole, element.iterancestors())):
                 yield element
 
@@ -73,15 +78,15 @@ class ItemElements:
         known = self._kinds.get(element.tag)
         if known is None:
             known = "other"
-            if not isinstance(element, NO_ELEMENT) and local_tag(str(element.tag)) == self.local:
+            if not isinstance(element, NO_ELEMENT) and (local := local_tag(str(element.tag))) in self.locals:
                 if str(element.tag).startswith(self._punctuation):
                     known = "punctuation"
-                elif self._row is None:
+                elif element.tag in self._rows:
+                    known = "tuple"
+                elif local in self._plain:
                     namespace = namespace_of(str(element.tag))
                     self._namespace = namespace if self._namespace is None else self._namespace
                     known = "tuple" if namespace == self._namespace else "stray"
-                elif self._row == element.tag:
-                    known = "tuple"
             if len(self._kinds) < MANY_TAGS:
                 self._kinds[element.tag] = known
         return known
@@ -90,4 +95,4 @@ class ItemElements:
     def foreign(self) -> list[str]:
         """Names of elements that were met, called as the items are, which are none."""
         met = [tag for tag, kind in self._kinds.items() if kind == "other" and isinstance(tag, str)]
-        return [tag for tag in met if local_tag(tag) == self.local]
+        return [tag for tag in met if local_tag(tag) in self.locals]

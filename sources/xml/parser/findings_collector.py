@@ -61,12 +61,12 @@ class FindingsCollector:
         if is_known or self._options.format == "parquet":
             return Findings()
         there = sampled_paths(range_, self._options.encoding, MUCH if found.is_nothing else LITTLE)
-        row, mark = local_tag(self._options.row_tag), "{" + self._options.punctuation_namespace + "}"
+        rows, mark = self._options.row_names, "{" + self._options.punctuation_namespace + "}"
         tags = set(sampled_elements(there))
         return Findings(
             elements=few_names(map(local_tag, tags)) if found.is_nothing else frozenset(),
-            leaves=few_names(sampled_leaves(there, row, mark)) if found.missing else frozenset(),
-            stray=few_names(tag for tag in tags if tag.startswith(mark) and local_tag(tag) != row),
+            leaves=few_names(sampled_leaves(there, rows, mark)) if found.missing else frozenset(),
+            stray=few_names(tag for tag in tags if tag.startswith(mark) and local_tag(tag) not in rows),
         )
 
 

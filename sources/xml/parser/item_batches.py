@@ -19,6 +19,7 @@ from sources.xml.parser.malformed import Malformed
 from sources.xml.parser.parsed import Parsed
 from sources.xml.parser.patterns import PatternReader
 from sources.xml.parser.structural_punctuations import ImpliedPunctuation, ItemPositions, StructuralPunctuations
+from sources.xml.splits.split_points import ElementNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,11 @@ class ItemBatches:
             has a lifespan, behind them the texts of these.
     """
 
-    def __init__(self, options: SourceOptions, columns: tuple[str, ...], item: bytes, patterns: PatternReader) -> None:
-        """Of tuples, the attributes `columns`; `item` is the local name of the items' elements."""
-        self._names, self._item, self._patterns = options.schema.names, item, patterns
+    def __init__(
+        self, options: SourceOptions, columns: tuple[str, ...], items: ElementNames, patterns: PatternReader
+    ) -> None:
+        """Of tuples, the attributes `columns`; `items` are the local names of the items' elements."""
+        self._names, self._items, self._patterns = options.schema.names, items, patterns
         hidden = [index for index in options.structural.unique if options.schema[index].name not in columns]
         self._wanted = [*map(options.schema.index, columns), *hidden]
         self._columns = [ColumnReader.of(options, index) for index in self._wanted]
@@ -89,7 +92,7 @@ class ItemBatches:
         tuples, columns, malformed = items.tuples, values.columns, items.malformed
         ordinals, starts = tuples.ordinal, tuples.start
         if values.reasons:
-            more = _malformed(values.reasons, tuples, text, self._item)
+            more = _malformed(values.reasons, tuples, text, self._items)
             malformed = sorted([*malformed, *more], key=lambda one: one.position)
             keep = np.ones(len(tuples), np.bool_)
             keep[list(values.reasons)] = False
@@ -148,8 +151,10 @@ def _doubtful(options: SourceOptions, wanted: Sequence[int]) -> dict[int, Column
     return {index: column for index, column in columns.items() if not column.takes_all}
 
 
-def _malformed(reasons: Mapping[int, str], tuples: ItemTexts, text: LocatedText, item: bytes) -> Iterator[Malformed]:
+def _malformed(
+    reasons: Mapping[int, str], tuples: ItemTexts, text: LocatedText, items: ElementNames
+) -> Iterator[Malformed]:
     """Tuples that were read but have values not of their types."""
-    found = text.fragments(item)
+    found = text.fragments(items)
     for row, reason in reasons.items():
         yield text.malformed(int(tuples.ordinal[row]), found[int(tuples.start[row])], "tuple", reason)

@@ -32,7 +32,7 @@ class ItemParser:
     """Parses the items of one source.
 
     Attributes:
-        item: Local name of their elements.
+        names: Local names of their elements.
         reader: The reference reading of one of them.
         batches: What makes record batches of them.
         stops: Whether what is malformed ends the reading.
@@ -40,9 +40,9 @@ class ItemParser:
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
         """Of tuples, the attributes `columns`; the texts of the others are looked at, for what is malformed."""
-        self.item = options.row_tag.rpartition("}")[2].encode()
+        self.names = frozenset(name.encode() for name in options.row_names)
         self._patterns = PatternReader(options)
-        self.batches = ItemBatches(options, columns, self.item, self._patterns)
+        self.batches = ItemBatches(options, columns, self.names, self._patterns)
         self._looked_at = self.batches.looked_at
         self.reader = ItemReader(options, tuple(options.schema[index].name for index in self._looked_at))
         self._walk = SectionWalk(options, self.reader)
@@ -114,7 +114,7 @@ class ItemParser:
         ended: list[ClosedSection] = []
         numbers: dict[int, int] = {}
         wholes = self._wholes(text)
-        for fragment in fragments(text.content, text.open, text.after, self.item):
+        for fragment in fragments(text.content, text.open, text.after, self.names):
             content = text.content[fragment.start : fragment.end]
             try:
                 root = parse_content(content, fragment.open, fragment.after)

@@ -52,7 +52,9 @@ class ItemReader(ItemElements):
         is_nested = self._arrays or self._leaves.structures
         self._flat = None if is_nested else flat_leaves(options.paths, range(len(self._names)))
         self._outer = [
-            (index, path) for index, path in enumerate(options.paths) if path.up and not path.is_ancestors_leaf
+            (index, path)
+            for index, path in enumerate(options.paths)
+            if (path.up or path.function == "name") and not path.is_ancestors_leaf
         ]
         self._trims = options.ignore_surrounding_spaces
         self._lifespan = self._punctuation + LIFESPAN
@@ -61,7 +63,9 @@ class ItemReader(ItemElements):
         self._unit = options.unit_tag
         leaves = {index: path for index, path in enumerate(options.paths) if path.is_ancestors_leaf}
         self._around = AncestorLeaves(leaves, self._arrays, self._names, self._unit)
-        self.needs_ancestors = bool(self._outer)
+        self.needs_ancestors = any(path.up for _, path in self._outer)
+        # What is said of the rows of one name is not said of the others.
+        self._is_named = len(self.locals) == 1 or any(str(path) == "name(.)" for path in options.paths)
         self.needs_unit = bool(leaves)
         self.needs_siblings = bool(self._numbers) or self.needs_unit
 
@@ -81,7 +85,8 @@ class ItemReader(ItemElements):
             StrayError: It is of another namespace than the tuples.
         """
         if self._kind(element) == "stray":
-            raise StrayElementError(stray_reason(self.local, self._namespace or "", namespace_of(str(element.tag))))
+            tag = str(element.tag)
+            raise StrayElementError(stray_reason(local_tag(tag), self._namespace or "", namespace_of(tag)))
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)
@@ -138,6 +143,8 @@ class ItemReader(ItemElements):
             raise UnreadableError("the punctuation has none of the declared leaves")
         if beyond:
             raise VoidPunctuationError(beyond[0])
+        if not self._is_named:
+            raise VoidPunctuationError("the row's own name, name(.)")
         around = {index: ancestor_text(element, path) for index, path in self._outer}
         if self._around:
             around |= self._around.texts(element if whole is None else whole)

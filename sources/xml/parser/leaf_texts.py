@@ -95,7 +95,7 @@ class LeafTexts:
         seen: set[int],
         had: dict[tuple[int, ...], list[list[int]]],
     ) -> None:
-        before = [_length(texts[index]) for index in node.sibling_arrays]
+        before = [_length(texts[index]) for index in node.sibling_arrays] if node.sibling_arrays else None
         if node.columns:
             text = None
             if not self._idle.issuperset(node.columns):
@@ -115,7 +115,7 @@ class LeafTexts:
                 if not isinstance(child, NO_ELEMENT):
                     for place in declared_below(node, str(child.tag)):
                         self._read(child, place, texts, seen, had)
-        if before:
+        if before is not None:
             after = [_length(texts[index]) for index in node.sibling_arrays]
             had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from sources.xml.parser.malformed import Malformed, MalformedKind
-from sources.xml.splits.split_points import Fragment, fragments
+from sources.xml.splits.split_points import ElementNames, Fragment, fragments
 from sources.xml.splits.tags import parse_content
 
 
@@ -29,9 +29,9 @@ class LocatedText:
             return self.offset + offset
         return self.offset + len(self.content[:offset].decode("utf-8", "replace").encode(self.codec, "replace"))
 
-    def fragments(self, item: bytes) -> dict[int, Fragment]:
+    def fragments(self, items: ElementNames) -> dict[int, Fragment]:
         """Its items and what stands between them, by where they begin."""
-        return {piece.start: piece for piece in fragments(self.content, self.open, self.after, item)}
+        return {piece.start: piece for piece in fragments(self.content, self.open, self.after, items)}
 
     def tree(self) -> etree._Element | etree.XMLSyntaxError:
         """The content parsed, or why it is not well-formed."""

@@ -82,7 +82,7 @@ def _originals(parsed: Parsed, wanted: npt.NDArray[np.int64], stream: ItemParser
     text = parsed.text
     if not rows or text is None:
         return
-    pieces = text.fragments(stream.item)
+    pieces = text.fragments(stream.names)
     if not pieces.keys() >= set(parsed.starts[rows].tolist()):
         parsed = stream.one_by_one(text)
     for row in rows:

@@ -73,13 +73,14 @@ def sampled_elements(paths: frozenset[Steps]) -> Iterator[str]:
             yield path[-1]
 
 
-def sampled_leaves(paths: frozenset[Steps], row: str, mark: str) -> Iterator[str]:
-    """The leaves below the tuples of a local name, as paths from them, such as `bidder/@person`.
+def sampled_leaves(paths: frozenset[Steps], rows: frozenset[str], mark: str) -> Iterator[str]:
+    """The leaves below the tuples of these local names, as paths from them, such as `bidder/@person`.
 
     What begins with `mark` is a punctuation, or is in one.
     """
     inner = {path[:-1] for path in paths if not path[-1].startswith("@")}
     for path in paths:
         names = [part if part.startswith("@") else local_tag(part) for part in path]
-        if row in names[:-1] and path not in inner and not any(part.startswith(mark) for part in path):
-            yield "/".join(names[names.index(row) + 1 :])
+        row = next((at for at, name in enumerate(names[:-1]) if name in rows), None)
+        if row is not None and path not in inner and not any(part.startswith(mark) for part in path):
+            yield "/".join(names[row + 1 :])

@@ -33,8 +33,9 @@ class RangeParser:
         self.streams = [ItemParser(options, options.columns if columns is None else columns)]
         self.streams += [ItemParser(other, other.columns) for other in options.beside]
         readers = [stream.reader for stream in self.streams]
+        names = [reader.locals for reader in readers]
         all_have_templates = all(stream.has_templates for stream in self.streams)
-        all_have_templates &= len({reader.local for reader in readers}) == len(readers)
+        all_have_templates &= len(frozenset().union(*names)) == sum(map(len, names))
         self._scanner = TemplateScanner(readers) if all_have_templates else None
         self.tuple_schema = self.streams[0].batches.tuple_schema
         self.punctuation_schema = self.streams[0].batches.punctuation_schema

@@ -81,7 +81,7 @@ class SectionWalk:
 
     def _tags(self, root: etree._Element) -> list[str]:
         """Names of items and of sections."""
-        names = {self._reader.local}
+        names = set(self._reader.locals)
         for end in self._ends:
             if end.element[-1] != "*":
                 names.add(end.element[-1])

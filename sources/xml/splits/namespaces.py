@@ -37,7 +37,7 @@ class TupleNamespaces:
         """Look through what stands between two split points, the first of which is given."""
         known = list(self.known or [None] * len(self._sources))
         for number, source in enumerate(self._sources):
-            if known[number] is None and "}" not in source.row_tag:
+            if known[number] is None and _plain(source):
                 known[number] = _first(text, point, charset, source)
         if any(namespace is not None for namespace in known):
             self.known = tuple(known)
@@ -65,11 +65,16 @@ def namespace_of(tag: str) -> str:
     return tag[1:].partition("}")[0] if tag.startswith("{") else ""
 
 
+def _plain(source: SourceOptions) -> list[str]:
+    """The names of the tuples' elements that do not say their namespace."""
+    return [tag for tag in source.row_tags if "}" not in tag]
+
+
 def _first(text: bytes, point: SplitPoint, charset: Charset, source: SourceOptions) -> str | None:
-    name = source.row_tag.encode(charset.codec, "replace")
-    called = re.compile(rb"<(?:[^\s<>/:!?\"'=]+:)?" + re.escape(name) + rb"(?=[\s/>])")
+    names = [name.encode(charset.codec, "replace") for name in _plain(source)]
+    called = re.compile(rb"<(?:[^\s<>/:!?\"'=]+:)?(?:" + b"|".join(map(re.escape, names)) + rb")(?=[\s/>])")
     length = _FIRST
-    while name in text:
+    while any(name in text for name in names):
         part = text[:length]
         if called.search(part) and (found := _in_part(part, called, point, charset, source)) is not None:
             return found

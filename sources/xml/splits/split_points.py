@@ -215,12 +215,14 @@ class Fragment:
         return (self.tag + content, b"") if self.is_root else (content, b"".join(self.open))
 
 
-def fragments(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], item: bytes) -> Iterator[Fragment]:
+def fragments(
+    text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], items: ElementNames
+) -> Iterator[Fragment]:
     """All of a text between two split points, item by item; what is not well-formed ends up in one or another.
 
     Within a root that is an item there is no split point, and nothing stands between items: all of it is one fragment.
     """
-    if open_ and local_name(open_[0]) == item:
+    if open_ and local_name(open_[0]) in items:
         yield Fragment(0, len(text), open_, after, open_[0])
         return
     tags = Tags.of(text, len(open_))
@@ -230,7 +232,7 @@ def fragments(text: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...], i
     depth, tag = 0, b""  # of the item we are in
     for begin, end, opens in zip(tags.start.tolist(), tags.end.tolist(), tags.opens.tolist(), strict=True):
         closes = text[begin + 1] == _SLASH
-        if not tag and not closes and local_name(text[begin:end]) == item:
+        if not tag and not closes and local_name(text[begin:end]) in items:
             if begin > start:
                 yield Fragment(start, begin, before, tuple(stack))
             start, before, tag, depth = begin, tuple(stack), text[begin:end], len(stack)

@@ -74,7 +74,7 @@ class TemplateScanner:
     def __init__(self, readers: Sequence[ItemReader]) -> None:
         """Of the items of these readings, which differ in their names."""
         self._readers = readers
-        self._streams = {reader.local.encode(): stream for stream, reader in enumerate(readers)}
+        self._streams = {name.encode(): stream for stream, reader in enumerate(readers) for name in reader.locals}
         self._stream_of: dict[object, int] = {}
         self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
         self._contexts: dict[tuple[bytes, ...], _Learnt] = {}
@@ -188,13 +188,13 @@ class TemplateScanner:
         """Whether there may be items of other sources in an item."""
         if len(self._readers) == 1:
             return False
-        names = ("{*}" + reader.local for reader in self._readers)
+        names = ("{*}" + name.decode() for name in self._streams)
         return next(element.iterdescendants(*names), None) is not None
 
     def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
         """Markers and items; the first is a marker."""
         found = list(context)
-        names = ["{*}" + reader.local for reader in self._readers]
+        names = ["{*}" + name.decode() for name in self._streams]
         if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
             nested = sum(1 for _ in root.iter(etree.PI, *names)) - len(found)
             if not nested:

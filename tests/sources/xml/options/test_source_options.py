@@ -75,7 +75,7 @@ def test_what_was_given_makes_the_same_source_again() -> None:
         ({"path.id": "../a"}, "../a needs the option unitTag"),
         ({"path.id": "../.."}, "of an ancestor a leaf, an attribute or the name"),
         ({"schema": "id ARRAY<ARRAY<INT>>"}, "ARRAY<ARRAY<INT>>"),
-        ({"schema": "id MAP<INT, INT>"}, "MAP<INT, INT>"),
+        ({"schema": "id MAP<INT, INT>"}, "MAP<INT,INT>"),
         ({"dateFormat": "QQ"}, "not known"),
         ({"dateFormat._time": "dd.MM.yyyy"}, "dateFormat._time of a TIMESTAMP"),
         ({"timestampFormat.idd": "dd.MM.yyyy"}, "names no attribute"),
