@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operators.expressions.decomposition import Aggregate, Partial, attributes_of, ignores_duplicates, partial
-from operators.state.purge_after import LATEST, SINCE, deduplicated
+from operators.state.ages import SINCE, combined_ages, deduplicated
 from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
@@ -50,13 +50,11 @@ class Aggregation:
         needed = tuples.select(*map(quoted, [*self.keys, *others]))
         return needed.dropDuplicates() if self.ignores_duplicates else needed
 
-    def combined(self, kept: DataFrame, aged: bool = False) -> DataFrame:
-        """Kept rows of several slices as one; the latest of their ages, if they are `aged`."""
+    def combined(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+        """Kept rows of several slices as one; they bear these columns of their ages."""
         if (merges := self.merges) is not None:
-            return self._aggregated(
-                kept, [*(column for p in merges for column in p.merge), *([LATEST] if aged else [])]
-            )
-        return deduplicated(kept, aged=aged)
+            return self._aggregated(kept, [*(column for p in merges for column in p.merge), *combined_ages(ages)])
+        return deduplicated(kept, ages)
 
     def shown(self, kept: DataFrame) -> DataFrame:
         """Kept rows with what partial aggregates have come to up to now."""

@@ -118,7 +118,7 @@ class SecretWindow(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that a later content can hold, their number, t₀, and the last time and batch."""
-        log = LogSchema(Schema(()), lambda frame, _aged: self._contents(inputs[0]).needed(frame), of=None)
+        log = LogSchema(Schema(()), lambda frame, _ages: self._contents(inputs[0]).needed(frame), of=None)
         return StateSchema({"tuples": log}, notes=["tuples", "start", "time", "batch"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from operators.logical_properties import Terms, among, own_terms
+from operators.state.ages import microseconds, passed
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import microseconds, passed
 from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way, on
 from punct_ns.pattern import WILDCARD, Range

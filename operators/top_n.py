@@ -120,7 +120,7 @@ class TopN(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Of the groups that are not complete the first tuples, and what is said of groups."""
         groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
-        log = LogSchema(groups, lambda frame, _aged: self._first(frame, inputs[0]))
+        log = LogSchema(groups, lambda frame, _ages: self._first(frame, inputs[0]))
         return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

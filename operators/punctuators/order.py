@@ -92,7 +92,7 @@ class ByOrder:
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
-        return StateSchema({"greatest": LogSchema(keys, lambda rows, _aged: self._combined(schema, rows), of=None)})
+        return StateSchema({"greatest": LogSchema(keys, lambda rows, _ages: self._combined(schema, rows), of=None)})
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""

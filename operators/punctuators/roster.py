@@ -73,7 +73,7 @@ class ByRoster:
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
         member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, lambda rows, _aged: self._latest(rows), of=None)})
+        return StateSchema({"latest": LogSchema(member, lambda rows, _ages: self._latest(rows), of=None)})
 
     def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what comes after the position at which its value had passed."""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from operators.state.ages import Since
 from operators.state.behaviour import Slice, Tuples
 from operators.state.heard_punctuations import HeardPunctuations
 from operators.state.held_punctuations import HeldPunctuations
 from operators.state.passing_punctuations import IsOver
-from operators.state.purge_after import PurgeAfter, Since, overdue_letter
+from operators.state.purge_after import PurgeAfter, overdue_letter
 from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import STATE_FORMAT, StateSchema
 from operators.state.tuple_log import TupleLog
@@ -95,8 +96,7 @@ class OperatorState:
         }
         self._logs = {name: TupleLog(store, log, logs.get(name)) for name, log in declared.logs.items()}
         self._purge_after, self._overdue = purge_after, list[Segment]()
-        limited = (name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting)
-        self._limited = list(limited) if purge_after is not None else []
+        self._aged = [name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting]
 
     def begin(self, time: datetime, slice_: int = 0, has_closed: Callable[[Bound], bool] = nothing_closed) -> None:
         """A slice begins, at its recorded time; kept rows that are overdue are purged.
@@ -109,10 +109,10 @@ class OperatorState:
         self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
         self.end(has_closed)
         self._overdue = []
-        for name in self._limited:
-            assert self._purge_after is not None
-            self._logs[name].begin(Since.of(slice_, time))
-            if (overdue := self._logs[name].overdue(self._purge_after)) is not None:
+        limit, now = self._purge_after, Since.of(slice_, time)
+        for name in self._aged:
+            self._logs[name].begin(now, may_be_overdue=limit is not None)
+            if limit is not None and (overdue := self._logs[name].overdue(limit)) is not None:
                 if (shown := self._declared.logs[name].shown) is not None:
                     overdue = self._store.write(shown(self._store.frame(overdue)), overdue.rows)
                 self._overdue.append(overdue)

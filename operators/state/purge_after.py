@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import timedelta
+from typing import Any
 
+from operators.state.ages import AGES, SINCE, Since, microseconds, passed
 from punct_ns.duration import Duration
 from punct_ns.errors import UsageError
-from punct_ns.slices import own, quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-SINCE = own("since")
-"""STRUCT<slice: BIGINT, time: BIGINT>: when a kept row came into its log, where rows bear that; microseconds, UTC."""
 
 _COUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+)\s*", re.IGNORECASE | re.ASCII)
 _SPANS = {
@@ -33,43 +27,8 @@ _SPANS = {
     **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
     **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGE = 100_000
 _LEEWAY = 16
-
-
-LATEST = f"max({SINCE}) AS {SINCE}"
-"""Since when rows of one group are there, as the aggregate that they come to."""
-
-
-def deduplicated(frame: DataFrame, *, aged: bool) -> DataFrame:
-    """Each different row once; where rows bear since when they are there (`aged`), the latest of equal ones."""
-    if not aged:
-        return frame.dropDuplicates()
-    from pyspark.sql import functions as F
-
-    return frame.groupBy(*(quoted(name) for name in frame.columns if name != SINCE)).agg(F.expr(LATEST))
-
-
-class Since(NamedTuple):
-    """A slice by its number and its recorded time, in microseconds of UTC."""
-
-    slice: int
-    time: int
-
-    @staticmethod
-    def of(slice_: int, time: datetime) -> Since:
-        """That of a slice."""
-        return Since(slice_, microseconds(time))
-
-    def moment(self) -> datetime:
-        """The recorded time."""
-        return _EPOCH + timedelta(microseconds=self.time)
-
-    @property
-    def column(self) -> str:
-        """It as Spark SQL, a column of that name."""
-        return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +102,6 @@ class PurgeAfter:
         return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)
 
 
-def passed(number: int) -> str:
-    """A number as data that Spark passes to the code it generates, so that no slice compiles it anew."""
-    return f"element_at(array({number}L), 1 + (spark_partition_id() & 0))"
-
-
 def _span(text: str, number: float, unit: timedelta) -> Duration:
     try:
         return Duration(span=number * unit)
@@ -155,14 +109,10 @@ def _span(text: str, number: float, unit: timedelta) -> Duration:
         raise UsageError(f"purge_after '{text}' is beyond the calendar") from None
 
 
-def microseconds(time: datetime) -> int:
-    """A moment as microseconds of UTC since 1970."""
-    return (time - _EPOCH) // timedelta(microseconds=1)
-
-
 def overdue_letter(row: dict[str, Any], limit: PurgeAfter) -> dict[str, Any]:
     """The dead letter of an overdue row, which bears since when it was kept."""
-    since = Since(**row.pop(SINCE))
+    since = Since(**row[SINCE])
     time = since.moment().isoformat()
     reason = f"kept since slice {since.slice}, {time}, and purged after {limit} without a punctuation that closes it"
-    return {"kind": "overdue", "since": {"slice": since.slice, "time": time}, "reason": reason, "raw": row}
+    raw = {name: value for name, value in row.items() if name not in AGES}
+    return {"kind": "overdue", "since": {"slice": since.slice, "time": time}, "reason": reason, "raw": raw}

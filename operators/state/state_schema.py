@@ -6,7 +6,7 @@ up just that: state that was recorded under another name is refused, and never r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,11 @@ format 2 the runs of closed strings (`operators.state.constant_runs`) had no fil
 """
 
 
-Combine = Callable[["DataFrame", bool], "DataFrame"]
+Combine = Callable[["DataFrame", Sequence[str]], "DataFrame"]
 """What rows of several slices come to, such as the partial aggregates of a group to one.
 
-It must be idempotent, and may be applied to any part of the rows that no key straddles. The flag
-says that rows bear since when they are there (`operators.state.purge_after`): what they come to bears the latest of it.
+It must be idempotent, and may be applied to any part of the rows that no key straddles. The names are the columns of
+their ages (`operators.state.ages`), which what they come to bears, too.
 """
 
 

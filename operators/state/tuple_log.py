@@ -1,8 +1,8 @@
 """Tuple log: kept rows as segments, less what was purged; small logs are rewritten, large ones are filtered when read.
 
 A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
-with them), and what it did is listed by `record` for its commit. Where rows may become overdue
-(`operators.state.purge_after`) each bears since when it is there, which its operator never sees.
+with them), and what it did is listed by `record` for its commit. Each row bears since when it is there
+(`operators.state.ages`), which its operator never sees.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
+from operators.state.ages import AGES, FIRST_SLICE, FIRST_TIME, SINCE, Since
 from operators.state.behaviour import Tuples
-from operators.state.purge_after import SINCE, PurgeAfter, Since
+from operators.state.purge_after import PurgeAfter
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.segments import Segment, SegmentStore
 from operators.state.state_schema import LogSchema
@@ -64,12 +65,18 @@ class TupleLog:
         self.rows: int = committed["rows"]
         self.purged = 0
         self._now: Since | None = None
+        self._ages: tuple[str, ...] = ()
         # No row came before; of rows that bear nothing, or of which nothing was recorded, nobody knows.
         self._oldest = Since(*committed.get("oldest", (0, 0))) if self._parts else None
 
-    def begin(self, now: Since) -> None:
-        """A slice begins; from the first one on rows bear since when they are there, those that are there from now."""
-        begins, self._now = self._now is None, now
+    def begin(self, now: Since, *, may_be_overdue: bool = False) -> None:
+        """A slice begins; from the first one on rows bear since when they are there.
+
+        Where they may be overdue, those that bear nothing of it are there from now.
+        """
+        self._now = now
+        ages = (FIRST_SLICE, FIRST_TIME, SINCE) if may_be_overdue else (FIRST_SLICE, FIRST_TIME)
+        begins, self._ages = SINCE in ages and SINCE not in self._ages, ages
         bears = [SINCE in part.segment.struct for part in self._parts]
         if begins and not all(bears):
             self._oldest = Since(0, 0) if any(bears) else now
@@ -117,7 +124,7 @@ class TupleLog:
 
     def whole(self) -> Tuples | None:
         """All kept rows, not combined across segments; None for none."""
-        return None if self.is_empty else Tuples(self._seen(self._frame()), self.at_most, exact=self._fresh is None)
+        return None if self.is_empty else Tuples(_seen(self._frame()), self.at_most, exact=self._fresh is None)
 
     def _frame(self) -> DataFrame:
         """All kept rows of a log that is not empty."""
@@ -139,15 +146,16 @@ class TupleLog:
         """Adds rows and returns them computed, so that others may read them."""
         self._require_computed("appended to")
         segment = self._store.write(self._aged(tuples.frame), tuples.at_most)
-        appended = Tuples(self._seen(self._store.frame(segment)), segment.rows, computed=True)
-        if segment.rows == 0:
-            return appended
+        if segment.rows:
+            self._add(segment)
+        return Tuples(_seen(self._store.frame(segment)), segment.rows, computed=True)
+
+    def _add(self, segment: Segment) -> None:
         self._parts.append(_Part(segment, since=len(self._purging)))
         self._oldest = self._oldest or self._now
         self.rows += segment.rows
         if len(self._parts) > MOST_SEGMENTS:
             self._rewrite()
-        return appended
 
     def take(self, punctuations: Sequence[Punctuation]) -> Tuples | None:
         """Purges the rows that the punctuations match, and returns them, combined and computed; None for none."""
@@ -156,7 +164,7 @@ class TupleLog:
         if self.is_empty:
             return None
         leaving = self._take_rewriting(punctuations) if self._rewritable else self._take_logically(punctuations)
-        return Tuples(self._seen(self._store.frame(leaving)), leaving.rows, computed=True) if leaving.rows else None
+        return Tuples(_seen(self._store.frame(leaving)), leaving.rows, computed=True) if leaving.rows else None
 
     def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
         whole = self._combined(self._frame())
@@ -205,19 +213,25 @@ class TupleLog:
             others = self._store.frame(removed)
             left = anti_join(left, others, others.columns, removed.rows)
         left = not_matching(left, self._purging[part.since :])
-        if SINCE in part.segment.struct:
-            return left if self._now is not None else left.drop(SINCE)
-        return self._aged(left)
+        borne = tuple(name for name in AGES if name in part.segment.struct)
+        return left if borne == self._ages else self._bearing(left, borne)
 
     def _aged(self, frame: DataFrame) -> DataFrame:
-        """Rows that are there from this slice on, bearing that if rows do."""
-        if self._now is None or SINCE in frame.columns:
+        """New rows, bearing that they are there from this slice on, if rows do."""
+        if self._now is None:
             return frame
-        return frame.selectExpr("*", self._now.column)
+        return frame.selectExpr("*", *map(self._now.column, self._ages))
 
-    def _seen(self, frame: DataFrame) -> DataFrame:
-        """Rows as the operator sees them."""
-        return frame if self._now is None else frame.drop(SINCE)
+    def _bearing(self, kept: DataFrame, borne: Sequence[str]) -> DataFrame:
+        """Rows that bore other ages than rows do now, or none."""
+        columns = {
+            FIRST_SLICE: f"CAST(NULL AS BIGINT) AS {FIRST_SLICE}",
+            FIRST_TIME: f"CAST(NULL AS BIGINT) AS {FIRST_TIME}",
+        }
+        if self._now is not None:
+            columns[SINCE] = self._now.column(SINCE)
+        own = [quoted(name) for name in kept.columns if name not in AGES]
+        return kept.selectExpr(*own, *(name if name in borne else columns[name] for name in self._ages))
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
@@ -254,10 +268,12 @@ class TupleLog:
             self._rewrite()
             return
         fresh, self._fresh = self._fresh, None
-        self.append(fresh)  # it bears its age already
+        segment = self._store.write(fresh.frame, fresh.at_most)
+        if segment.rows:
+            self._add(segment)
 
     def _combined(self, frame: DataFrame) -> DataFrame:
-        return self._combine(frame, self._now is not None) if self._combine is not None else frame
+        return self._combine(frame, self._ages) if self._combine is not None else frame
 
     def _rewrite(self) -> None:
         self._replace(self._store.write(self._combined(self._frame()), self.at_most))
@@ -284,12 +300,17 @@ class TupleLog:
                 for part in self._parts
             ],
             "purging": [str(p) for p in self._purging],
-            **({"oldest": self._oldest} if self._now is not None and self._oldest is not None else {}),
+            **({"oldest": self._oldest} if SINCE in self._ages and self._oldest is not None else {}),
         }
 
     def _require_computed(self, what: str) -> None:
         if self._fresh is not None:
             raise RuntimeError(f"a tuple log is {what} while rows that were added to it await take or settle")
+
+
+def _seen(frame: DataFrame) -> DataFrame:
+    """Rows as the operator sees them."""
+    return frame.drop(*AGES)
 
 
 def _first(batch: pa.RecordBatch) -> Since:

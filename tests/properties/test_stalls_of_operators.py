@@ -72,6 +72,8 @@ QUERIES = [
     (Join, "SELECT r.k, s.v AS n FROM r LEFT JOIN s ON r.k = s.k AND s.t > r.t - INTERVAL 1 SECOND AND s.v <= r.v"),
     (Join, "SELECT s.k, s.v AS n FROM r RIGHT JOIN s ON r.v = s.v AND date_trunc('MINUTE', s.t) < r.t"),
     (Join, "SELECT r.k, s.v AS n FROM r JOIN s ON r.k = s.k AND CAST(s.v AS BIGINT) > r.v"),
+    (Join, "SELECT max(r.k) AS k, max(s.v) AS n FROM r JOIN s ON r.k = s.k AND s.t BETWEEN r.t AND"
+     " r.t + INTERVAL 1 SECOND GROUP BY window(s.t, '2 seconds')"),
     (SemiJoin, "SELECT k, v AS n FROM r LEFT SEMI JOIN s ON r.k = s.k AND s.t BETWEEN r.t AND r.t + INTERVAL 1 SECOND"),
     (SemiJoin, "SELECT k, v AS n FROM r LEFT ANTI JOIN s ON r.k = s.k AND s.t >= r.t - INTERVAL 1 SECOND"),
     (AsofJoin, "SELECT r.k, s.v AS n FROM r ASOF JOIN s MATCH_CONDITION (r.t >= s.t) ON r.k = s.k"),

@@ -267,6 +267,7 @@ def test_bad_input_is_an_input_error(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(MalformedInput) as raised:
         warehouse(spark, tmp_path / "in").run(output=tmp_path / "out")
     assert raised.value.line == 2
+    assert "mode 'PERMISSIVE'" in (raised.value.hint or "")
     assert not list((tmp_path / "out").glob("slice-*"))
 
 

@@ -12,8 +12,10 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from punct_ns.domain import Domain
+from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 from xmlstream.monitor.axes import SourceAttribute
+from xmlstream.monitor.drawn_axis import DrawnAxis, DrawnMeet, DrawnRow, closing
 from xmlstream.monitor.frontier import SHOWN
 
 MANY = 2000
@@ -22,10 +24,32 @@ MANY = 2000
 CELLS = 200
 """Parts of a bar at the most."""
 
+_NOTHING = "nothing yet"
+
 _Cut: TypeAlias = tuple[Any, int]
 
 
-class ManyValues:
+def axis_of_many(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schemas: Mapping[str, Schema]) -> DrawnAxis:
+    """The axis of what inputs have closed, single values alone (`are_many`); as `few_values.axis_of_few` has it."""
+    found, told = _ManyValues(rows, domain), []
+    for place in rows:
+        lacks, first = found.lacking(place)
+        missing = closing(schemas[place[0]], place[1], first) if lacks else []
+        told.append(DrawnRow(*place, found.bars(place), found.closed(place) or _NOTHING, lacks, missing))
+    common, bars = found.meet()
+    return DrawnAxis(
+        attribute=told[0].attribute,
+        type=domain.type,
+        scale="text",
+        values=found.values,
+        whole=found.whole,
+        edge=found.whole,
+        rows=told,
+        meet=DrawnMeet(bars, common or _NOTHING),
+    )
+
+
+class _ManyValues:
     """The closed strings of some inputs on one axis.
 
     Args:

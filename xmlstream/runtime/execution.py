@@ -32,7 +32,7 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.computed_result import ComputedResult
 from xmlstream.runtime.dead_letters import write_letters
 from xmlstream.runtime.findings import OVERDUE, Noticed
-from xmlstream.runtime.metrics import OperatorReport, SliceReport, waiting_since
+from xmlstream.runtime.metrics import OperatorReport, SliceReport, lately
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.source_inputs import SourceInputs
@@ -95,7 +95,7 @@ class Execution:
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
         self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}), patience)
-        self._waiting: dict[str, Any] = (latest or {}).get("waiting", {})
+        self._lately: dict[str, Any] = (latest or {}).get("lately", {})
         operators = latest["operators"] if latest else {}
         self._memory = MemoryGauge(spark)
         self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
@@ -185,14 +185,15 @@ class Execution:
             "report": report.json(),
             "noticed": noticed.record(),
         }
-        waiting = record["waiting"] = waiting_since(self._waiting, operators, [slice_id, now.isoformat()])
+        sources = {self._names[node] for node in self._states if node in self._inputs}
+        record["lately"] = lately(self._lately, operators, sources, [slice_id, now.isoformat()])
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed, self._waiting = now, noticed, waiting
+        self._time, self.noticed, self._lately = now, noticed, record["lately"]
         self._committed(record, drafts)
 
     def _kept_behind(self) -> dict[str, int]:

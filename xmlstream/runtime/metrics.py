@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,22 +55,23 @@ class SliceReport:
         return asdict(self)
 
 
-def waiting_since(
-    before: Mapping[str, Any], operators: Iterable[OperatorReport], now: Sequence[Any]
+def lately(
+    before: Mapping[str, Any], operators: Iterable[OperatorReport], sources: Collection[str], now: Sequence[Any]
 ) -> dict[str, dict[str, Any]]:
-    """Of each operator that keeps tuples, from which slice on it has never been without any, and when some left last.
+    """When each source `spoke` last, by punctuations, and when the last kept tuples of each operator `left`.
 
     Args:
         before: The same as of the slice before.
         operators: The reports of this slice.
-        now: Its number and its recorded time.
+        sources: The names of those that are sources.
+        now: The number of the slice, and its recorded time.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found = {name: dict(known) for name, known in before.items()}
     for one in operators:
-        known = before.get(one.name, {})
-        progress = now if one.purged else known.get("progress")
-        if one.kept or progress:
-            found[one.name] = {"since": (known.get("since") or now) if one.kept else None, "progress": progress}
+        if one.name in sources and one.punctuations_in:
+            found.setdefault(one.name, {})["spoke"] = now
+        if one.purged:
+            found.setdefault(one.name, {})["left"] = now
     return found
 
 

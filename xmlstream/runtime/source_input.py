@@ -45,6 +45,7 @@ from sources.xml.grammar.partition_punctuations import of_own_values, said_of_pa
 from sources.xml.grammar.restricted import also_restricted
 from sources.xml.grammar.violations import late_tuples, missing_attributes
 from sources.xml.parser.findings import Findings
+from sources.xml.parser.malformed import mend
 from sources.xml.spark.stage_writer import staged_again
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
@@ -211,6 +212,7 @@ class SourceInput:
                     line=row["line"],
                     column=row["column"],
                     position=row["_position"],
+                    hint=mend(row["kind"]),
                 )
             self.set_aside += 1
             if self._options.ungrammatical == "divert" if is_late else self._options.mode == "PERMISSIVE":

@@ -6,15 +6,16 @@ is read again.
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from operators.punctuate import Punctuate
+from operators.state.ages import Since
 from operators.wants import Waiting
 from punct_ns.errors import NotationError, QueryError, StateError, UsageError
 from punct_ns.notation import format_pattern
@@ -37,6 +38,8 @@ SHOWN = 3
 _TRIES = 8
 
 _MANY = 1000
+
+_LONG_AGO = Since(-1, 0)
 
 
 def nobody(expression: str, *_: object) -> None:
@@ -118,23 +121,34 @@ class _Inspection:
     def _waits(self) -> Iterator[Waits]:
         """What waits in each log that is not empty."""
         for node, kept in self._kept.items():
-            inputs, history = _schemas(node), self._last.get("waiting", {}).get(self._names[node], {})
+            inputs, left = _schemas(node), self._last.get("lately", {}).get(self._names[node], {}).get("left")
             for waiting in _operator(node).waiting(*inputs):
                 if count := kept.count(waiting.log):
                     told = [*attributes_of(waiting.names, (*inputs, node.schema)), *waiting.beside]
-                    rows = islice(kept.each(waiting.log, told), self._shown)
-                    examples = tuple(self._example(node, waiting, row, inputs) for row in rows)
-                    since, progress = (_slice_time(history.get(which)) for which in ("since", "progress"))
+                    rows = heapq.nsmallest(
+                        self._shown, kept.with_ages(waiting.log, told), key=lambda row: row[1] or _LONG_AGO
+                    )
+                    examples = tuple(self._example(node, waiting, row, since, inputs) for row, since in rows)
                     yield Waits(
-                        self._names[node], waiting.log, waiting.what, count, waiting.blocks, since, progress, examples
+                        self._names[node],
+                        waiting.log,
+                        waiting.what,
+                        count,
+                        waiting.blocks,
+                        examples[0].since if examples else None,
+                        _slice_time(left),
+                        examples,
                     )
 
-    def _example(self, node: Node, waiting: Waiting, row: Mapping[str, Any], inputs: Sequence[Schema]) -> Example:
+    def _example(
+        self, node: Node, waiting: Waiting, row: Mapping[str, Any], since: Since | None, inputs: Sequence[Schema]
+    ) -> Example:
         key = tuple(
             (a.name, format_pattern(Constant(row[a.name]), a.domain))
             for a in attributes_of(waiting.names, (*inputs, node.schema))
         )
-        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)))
+        came = None if since is None else SliceTime(since.slice, since.moment())
+        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)), came)
 
     def _needs(self, lacks: Sequence[Lack]) -> tuple[Need, ...]:
         asked: dict[Node, list[Punctuation]] = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.state.ages import FIRST_SLICE, FIRST_TIME, Since
 from operators.state.durable import data_files
 from operators.state.state_schema import LogSchema
 from operators.wants import Row
@@ -21,6 +22,10 @@ from punct_ns.slices import in_utc
 
 MOST = 1000
 """Rows up to which it is told of each what it waits for, where another punctuation waits for all of them."""
+
+_AGES = (FIRST_SLICE, FIRST_TIME)
+
+_Values: TypeAlias = tuple[Value | None, ...]
 
 
 class KeptRows:
@@ -39,7 +44,7 @@ class KeptRows:
             record: What the commit recorded of them, by name.
         """
         self._directory, self._declared, self._record = directory, declared, record
-        self._known: dict[tuple[str, tuple[Attribute, ...]], list[tuple[Value | None, ...]]] = {}
+        self._known: dict[tuple[str, tuple[Attribute, ...]], dict[_Values, Since | None]] = {}
 
     def count(self, log: str) -> int:
         """How many rows are kept."""
@@ -81,40 +86,53 @@ class KeptRows:
 
     def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
         """The different rows over these attributes, in their order, null first."""
+        for row, _ in self.with_ages(log, attributes):
+            yield row
+
+    def with_ages(self, log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Row, Since | None]]:
+        """The same, each with when the first of its equals came; None where an earlier version kept no ages."""
         if not self.count(log):
             return
         asked = log, tuple(attributes)
         if asked not in self._known:
-            known: dict[tuple[Value | None, ...], None] = {}
+            known: dict[_Values, Since | None] = {}
             for part in self._record[log]["segments"]:
-                known |= dict.fromkeys(self._of(part, log, attributes))
-            self._known[asked] = sorted(known, key=lambda values: [(v is not None, v) for v in values])
-        for values in self._known[asked]:
-            yield {a.name: value for a, value in zip(attributes, values, strict=True)}
+                for values, since in self._of(part, log, attributes):
+                    known[values] = _first(since, known.get(values))
+            order = sorted(known, key=lambda values: [(v is not None, v) for v in values])
+            self._known[asked] = {values: known[values] for values in order}
+        for values, since in self._known[asked].items():
+            yield {a.name: value for a, value in zip(attributes, values, strict=True)}, since
 
-    def _of(self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a segment that were neither purged nor removed since."""
+    def _of(
+        self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]
+    ) -> Iterator[tuple[_Values, Since | None]]:
+        """The rows of a segment that were neither purged nor removed since, and when each came."""
         purging = self._declared[log].purging
         purged = PunctuationSet(purging)
         purged.add_all(Punctuation.parse(text, purging) for text in self._record[log]["purging"][part["since"] :])
         removed = [self._removed(one) for one in part["removed"]]
         gone = [name for names, _ in removed for name in names]
         names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
-        table = self._table(part["name"], names)
-        if not table.num_columns:
-            yield ()
+        table = self._table(part["name"], [*names, *_AGES])
+        # Different rows alone: groups of many tuples are told once, from the first of them on.
+        ages = [name for name in _AGES if name in table.column_names]
+        told = [name for name in table.column_names if name not in ages]
+        table = in_utc(table.group_by(told).aggregate([(name, "min") for name in ages]))
+        slices, times = (table[f"{name}_min"].to_pylist() if ages else [None] * (table.num_rows or 1) for name in _AGES)
+        if not told:
+            yield (), None if slices[0] is None else Since(slices[0], times[0])
             return
-        # Different rows alone: groups of many tuples are told once.
-        table = in_utc(table.group_by(table.column_names).aggregate([]))
+        table = table.select(told)
         domains = {a.name.lower(): a for a in (*attributes, *purging)}
         columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
-        for i in range(table.num_rows):
+        for i, (slice_, time) in enumerate(zip(slices, times, strict=True)):
             here = {name: column[i] for name, column in columns.items()}
             if purged and purged.matches([here[name.lower()] for name in purging.names]):
                 continue
             if any(tuple(here[name] for name in of) in rows for of, rows in removed):
                 continue
-            yield tuple(here[a.name.lower()] for a in attributes)
+            yield tuple(here[a.name.lower()] for a in attributes), None if slice_ is None else Since(slice_, time)
 
     def _removed(self, segment: Mapping[str, Any]) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
         table = in_utc(self._table(segment["name"], None))
@@ -129,6 +147,10 @@ class KeptRows:
         wanted = None if names is None else {name.lower() for name in names}
         there = [name for name in parts[0].schema_arrow.names if wanted is None or name.lower() in wanted]
         return pa.concat_tables([part.read(columns=there) for part in parts])
+
+
+def _first(one: Since | None, other: Since | None) -> Since | None:
+    return min(one, other) if one is not None and other is not None else one or other
 
 
 def _normal(column: Any, attribute: Attribute | None) -> list[Any]:

@@ -1,7 +1,7 @@
 """What a punctuation lacks: who must say what, that it comes, followed from an operator back to the sources.
 
 Each operator says which punctuations of its inputs bring about one of its output (`operators.wants`); where there are
-several ways, the one that lacks least is told. At a source, what it has said is taken off.
+several ways, the one by which least is closed is told. At a source, what it has said is taken off.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from operators.state.passing_punctuations import Entry
 from operators.state.waiting_punctuations import WaitingPunctuations
 from operators.wants import Row, Way
 from punct_ns.domain import Domain
+from punct_ns.pattern import Pattern, Range, Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.remainder import remainder
@@ -60,7 +61,9 @@ class HeldRows:
     ) -> Iterable[Row] | None:
         """See `operators.wants.Held`."""
         back = WaitingPunctuations(like.schema, self.sets.get(waiting, ()) if waiting else ())
-        held = [like, *(p for p in back if p.meet(like) is not None)]
+        # Of each that waits the part that speaks of the same: the rest of it goes out by itself.
+        parts = ((p, p.meet(like)) for p in back)
+        held = [like, *(_at(p.restricted, part) for p, part in parts if part is not None)]
         attributes = attributes_of(names, [*(below.schema for below in self.node.inputs), self.node.schema])
         return self.kept.rows(log, [*attributes, *beside], held, like.schema)
 
@@ -153,14 +156,32 @@ class Lacks:
         return tuple(Lack(node, p, tuple(remainder_of(p, missing[node]))) for node, ps in wanted.items() for p in ps)
 
 
+def _at(places: Iterable[int], p: Punctuation) -> Punctuation:
+    """What a punctuation says of these attributes alone."""
+    return Punctuation.at(p.schema, {i: p.patterns[i] for i in places})
+
+
 def remainder_of(p: Punctuation, missing: PunctuationSet) -> list[Punctuation]:
     """The missing parts that are of a punctuation."""
     return missing.meets([p])
 
 
-def _burden(lacks: Sequence[Lack]) -> tuple[int, int, int]:
+def _burden(lacks: Sequence[Lack]) -> tuple[int, int, int, int]:
+    """How much is asked: first of all how wide, since a wide punctuation closes what nobody waits for."""
     missing = [lack for lack in lacks if lack.missing]
-    return len(missing), sum(len(lack.missing) for lack in missing), len(lacks)
+    parts = [p for lack in missing for p in lack.missing]
+    return max(map(_width, parts), default=0), len(missing), len(parts), len(lacks)
+
+
+def _width(p: Punctuation) -> int:
+    """On how many sides a punctuation has no bound: two for each attribute that it does not restrict."""
+    return sum(_open_sides(pattern) for pattern in p.patterns)
+
+
+def _open_sides(pattern: Pattern) -> int:
+    if isinstance(pattern, Range):
+        return (pattern.low is None) + (pattern.high is None)
+    return 2 if isinstance(pattern, Wildcard) else 0
 
 
 def _by_rule(lack: Lack, node: Node, operator: Punctuate) -> Lack:

@@ -45,14 +45,25 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A group or a tuple that waits: what tells it from others, in notation, and what it needs of whom."""
+    """A group or a tuple that waits.
+
+    Attributes:
+        key: What tells it from others, in notation.
+        needs: What it needs of whom.
+        since: When it came, a group's first tuple; None where the checkpoint is of a version that did not keep that.
+    """
 
     key: tuple[tuple[str, str], ...]
     needs: tuple[Need, ...]
+    since: SliceTime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"key": dict(self.key), "needs": [need.as_json() for need in self.needs]}
+        return {
+            "key": dict(self.key),
+            "since": self.since and self.since.json(),
+            "needs": [need.as_json() for need in self.needs],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +76,9 @@ class Waits:
         what: What its rows are: `groups`, `tuples of the left side`.
         count: How many rows there are.
         blocks: Whether they go out in the end; else they are kept for others, and then forgotten.
-        since: From when on the operator has never been without any.
+        since: When the oldest of them came; None where the checkpoint is of a version that did not keep that.
         progress: When some of them left the last time.
-        examples: Some of them, the first in their order, which is the oldest where that is time.
+        examples: Some of them, those that wait longest, among equals the first in their order.
     """
 
     operator: str

@@ -31,12 +31,12 @@ def _waits(waits: Waits, now: datetime) -> Iterator[str]:
     what = _number(waits.count, waits.what)
     verb = "waits" if waits.count == 1 else "wait"
     held = f"{what} {verb}" if waits.blocks else f"{what} {'is' if waits.count == 1 else 'are'} kept for others"
-    since = f", some since {_when(waits.since, now)}" if waits.since else ""
-    left = f"; the last to leave did in {_when(waits.progress, now)}" if waits.progress else "; none has left yet"
+    since = f", {'the oldest ' if waits.count > 1 else ''}since {_when(waits.since, now)}" if waits.since else ""
+    left = f"; the last one left in {_when(waits.progress, now)}" if waits.progress else "; none has left yet"
     yield f"{waits.operator}: {held}{since}{left}"
     for example in waits.examples:
         key = ", ".join(f"{name}={value}" for name, value in example.key) or "the only group"
-        yield f"  {key} {_needs(example.needs, now)}"
+        yield f"  {key} {_needs(example.needs, now, example.since)}"
     if waits.count > len(waits.examples):
         yield f"  and {waits.count - len(waits.examples):,} more"
 
@@ -50,14 +50,15 @@ def _number(count: int, what: str) -> str:
     return f"{count:,} {first} {second.removesuffix('s') if count == 1 else second}{space}{more}"
 
 
-def _needs(needs: Sequence[Need], now: datetime) -> str:
+def _needs(needs: Sequence[Need], now: datetime, waits_since: SliceTime | None = None) -> str:
     missing = [need for need in needs if need.missing]
     said = [need for need in needs if not need.missing]
     parts = [_missing(need) for need in missing]
     parts += [f"{need.source} said it{_ago(need.said, now)}{_holding(need)}" for need in said[:3]]
+    since = "" if waits_since is None else f" since {_when(waits_since, now)},"
     if not missing:
-        return f"lacks nothing that is known: {'; '.join(parts) or 'no input is left'}"
-    return f"waits for {'; '.join(parts)}"
+        return f"waits{since} and lacks nothing that is known: {'; '.join(parts) or 'no input is left'}"
+    return f"waits{since} for {'; '.join(parts)}"
 
 
 def _missing(need: Need) -> str:

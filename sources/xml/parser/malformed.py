@@ -18,6 +18,8 @@ from sources.xml.splits.prolog import PROLOG_LIMIT, prolog_of
 
 MalformedKind = Literal["document", "tuple", "punctuation"]
 
+MEND = "mend the source, or let it set such items aside with the option mode 'PERMISSIVE'"
+
 LINE_BLOCK = 1 << 20
 """Bytes in which lines are counted at once."""
 
@@ -115,5 +117,15 @@ def malformed_error(malformed: Malformed, encoding: str | None = None) -> Malfor
     """What is raised where bad input stops the reading."""
     ((line, column),) = locate(malformed.document, [malformed.offset], encoding)
     return MalformedInput(
-        malformed.reason, document=malformed.document, line=line, column=column, position=malformed.position
+        malformed.reason,
+        document=malformed.document,
+        line=line,
+        column=column,
+        position=malformed.position,
+        hint=mend(malformed.kind),
     )
+
+
+def mend(kind: str) -> str | None:
+    """How the reading goes on all the same, as a hint; where a document is not well-formed it does not."""
+    return None if kind == "document" else MEND

@@ -20,7 +20,7 @@ from punct_ns.errors import UsageError
 from xmlstream.monitor.history import MOST_EVENTS, History
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import names
+from xmlstream.plan.nodes import Node, names
 from xmlstream.runtime.watching import Watched
 from xmlstream.sql.script import read
 
@@ -33,19 +33,21 @@ def record(number: int, **sets: str) -> dict[str, Any]:
     fields = ("tuples_in", "tuples_out", "kept", "purged", "punctuations_in", "punctuations_out", "punctuations_held")
     operators = [{"name": name, **dict.fromkeys(fields, 2), "overdue": 0} for name in names(ROOT).values()]
     report = {"slice": number, "seconds": 0.2, "items_in": 7, "tuples_out": 1, "operators": operators, "set_aside": 0}
+    time_ = "2026-01-01T00:00:00+00:00"
     return {
         "slice": number,
-        "time": "2026-01-01T00:00:00+00:00",
-        "operators": {name: {"sets": {"said": [text]}} for name, text in sets.items()},
+        "time": time_,
+        "lately": {name: {"spoke": [number, time_]} for name in sets},
+        "operators": {name: {"sets": {"said": text.split("; ")}} for name, text in sets.items()},
         "report": {**report, "closed": False, "exact": True, "findings": []},
     }
 
 
 @contextmanager
-def served(directory: Path, address: str = "0", name: str | None = None) -> Iterator[Monitor]:
-    """A monitor of the warehouse query."""
+def served(directory: Path, address: str = "0", name: str | None = None, root: Node = ROOT) -> Iterator[Monitor]:
+    """A monitor, of the warehouse query unless it is said of which."""
     monitor = Monitor(address)
-    monitor.begun(Watched(ROOT, True, directory, directory, name))
+    monitor.begun(Watched(root, True, directory, directory, name))
     yield monitor
     monitor.ended(None)
     monitor.wait()

@@ -14,6 +14,7 @@ import pytest
 from tests.harness.browser import overlapping_texts
 from tests.xmlstream.monitor.test_monitor import overdue, record, served
 from xmlstream.monitor.monitor import Monitor
+from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -196,6 +197,25 @@ def test_it_fits_light_and_dark_and_on_a_telephone(browser: Browser, tmp_path: P
         assert overlapping_texts(page) == []
         background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert background == ("rgb(18, 23, 29)" if scheme == "dark" else "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize("wide", [1200, 700, 380])
+def test_no_moment_is_broken_at_its_hyphens(browser: Browser, tmp_path: Path, wide: int) -> None:
+    tables = "".join(
+        f"CREATE TABLE {name} (ts TIMESTAMP) USING punctuated_xml"
+        f" OPTIONS (path '{name}.xml', rowTag 't', schemes 'ts prefix');\n"
+        for name in ("s1", "s2")
+    )
+    root = read(f"{tables}SELECT ts FROM s1 UNION ALL SELECT ts FROM s2").sketch()
+    moments = [f"2003-05-15T17:{minute}:30.123456Z" for minute in (20, 21, 27, 28, 29)]
+    with served(tmp_path, root=root) as monitor, seen(browser, monitor, wide=wide) as page:
+        said = "<[{1},{2}]>; <{3}>; <{4}>".format(*moments)
+        monitor.committed(record(0, s1=f"<(,{moments[0]}]>", s2=said))
+        wait_for(page, "#axes", moments[2])
+        rects = "all => all.filter(one => one.getClientRects().length > 1).map(one => one.textContent)"
+        assert page.locator("#axes .whole").count() >= 4
+        assert page.locator(".whole").evaluate_all(rects) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= wide
 
 
 def test_it_is_used_by_keyboard(browser: Browser, tmp_path: Path) -> None:

@@ -17,6 +17,10 @@ from punct_ns.errors import StateError, UsageError
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.monitor.run_view import closed_map
+from xmlstream.plan.plan_json import PLAN_FILE, decoded
+from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.sealed_json import unseal
 from xmlstream.waiting.inspection import inspect
 from xmlstream.waiting.report import WaitingReport
 from xmlstream.waiting.words import in_words
@@ -87,13 +91,20 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     state = ran(spark, tmp_path, query)
     s2.comes("S2 7 70", "<* 4 *>")
     ran(spark, tmp_path, query)
+    # A run that goes on from here knows who spoke last in which slice.
+    closed = closed_map(decoded(unseal(state / PLAN_FILE)))
+    closed.add(CommitLog(state / "commits").latest() or {})
+    assert [(row["input"], row["spoke"]["slice"]) for row in closed.json()[0]["rows"]] == [("s1", 0), ("s2", 1)]
     before = sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*"))
     report = inspect(state)
     assert said(report) == [
-        "group_by: 3 groups wait, some since slice 0, a while ago; none has left yet",
-        "  hour=5 waits for s2: <*, 5, *>, which promises hour; s1 said it a while ago, in slice 0",
-        "  hour=6 waits for s1: <*, 6, *>, which promises hour; s2: <*, 6, *>, which promises hour",
-        "  hour=7 waits for s1: <*, 7, *>, which promises hour; s2: <*, 7, *>, which promises hour",
+        "group_by: 3 groups wait, the oldest since slice 0, a while ago; none has left yet",
+        "  hour=5 waits since slice 0, a while ago, for s2: <*, 5, *>, which promises hour;"
+        " s1 said it a while ago, in slice 0",
+        "  hour=6 waits since slice 0, a while ago, for s1: <*, 6, *>, which promises hour;"
+        " s2: <*, 6, *>, which promises hour",
+        "  hour=7 waits since slice 1, a while ago, for s1: <*, 7, *>, which promises hour;"
+        " s2: <*, 7, *>, which promises hour",
     ]
     promises = ", which promises hour"
     asked = {
@@ -106,16 +117,20 @@ def test_of_each_group_it_is_told_who_must_say_what_and_who_has_said_it_when(
     assert said(inspect(state, {"hour": "9"}))[1] == "  no operator holds anything of it yet"
     assert said(inspect(state, {"hour": "5"}))[1] == "  group_by holds 1 row of it"
     assert sorted((path, path.stat().st_mtime_ns) for path in state.rglob("*")) == before
-    s2.comes("<* 5 *>")
+    s1.comes("<* 6 *>")
+    s2.comes("<* 5 *>", "<* 6 *>", "S2 7 71")
     ran(spark, tmp_path, query)
     assert said(inspect(state, {"hour": "5"})) == ["hour=5 is out, and final since slice 2, a while ago."]
     report = inspect(state)
+    # The oldest are gone, and a group is as old as its first tuple.
     assert said(report)[0] == (
-        "group_by: 2 groups wait, some since slice 0, a while ago; the last to leave did in slice 2, a while ago"
+        "group_by: 1 group waits, since slice 1, a while ago; the last one left in slice 2, a while ago"
     )
     told = json.loads(json.dumps(report.as_json()))
-    assert told["waits"][0]["examples"][0]["needs"][1] == {
-        "source": "s2", "wanted": "<*, 6, *>", "missing": ["<*, 6, *>"], "said": None, "promised": ["hour"],
+    (waits,) = told["waits"]
+    assert [since["slice"] for since in (waits["since"], waits["examples"][0]["since"])] == [1, 1]
+    assert waits["examples"][0]["needs"][1] == {
+        "source": "s2", "wanted": "<*, 7, *>", "missing": ["<*, 7, *>"], "said": None, "promised": ["hour"],
         "rule": None, "holds": None,
     }  # fmt: skip
     for key, refusal in (({"hours": "5"}, "no result has the attributes hours"), ({"hour": "x"}, "cannot be read")):
@@ -141,7 +156,7 @@ def test_rules_of_punctuate_joins_and_computed_columns_are_followed_back(spark: 
     report = inspect(state, functions=by(spark))  # type: ignore[arg-type]
     lines = said(report)
     assert lines[0].startswith("join: 2 tuples of the left side wait")
-    assert lines[1] == "  sid=S3 waits for names: <S3, *, *>, which promises sid"
+    assert lines[1] == "  sid=S3 waits since slice 0, a while ago, for names: <S3, *, *>, which promises sid"
     (groups,) = (waits for waits in report.waits if waits.operator.startswith("group_by"))
     assert groups.count == 2
     needs = {dict(e.key)["sid"] + dict(e.key)["ten"]: [(n.source, n.missing, n.rule) for n in e.needs if n.missing]
@@ -175,7 +190,7 @@ def test_windows_and_sessions_wait_for_the_moments_that_are_in_them(spark: Spark
         text = tables.replace(str(tmp_path), str(there)) + query
         state = ran(spark, there, text)
         lines = said(inspect(state, dict([key.split("=")]) if key else None))
-        assert any(f" waits for s: {missing}" in line for line in lines), lines
+        assert any(f" for s: {missing}" in line for line in lines), lines
         low, high = re.findall(r"2026[^,\])]*", missing)
         stream.comes(f"<* [{low},{high}]>")
         ran(spark, there, text)

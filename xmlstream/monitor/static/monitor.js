@@ -24,9 +24,23 @@
   const PROCESSES = [["driver", "driver"], ["java", "Java"], ["java_heap", "Java's heap"], ["workers", "Python workers"]];
   const taken = memory => ["driver", "java", "workers"].reduce((sum, name) => sum + (memory?.[name] ?? 0), 0);
 
+  // A moment is not broken at its hyphens, but behind the comma that follows it.
+  const MOMENT = /(\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:\d\d)?)?)/;
+  const unbroken = text => String(text).split(MOMENT).flatMap((part, i) => {
+    if (i % 2 === 0) return i && part.startsWith(",") ? [",", document.createElement("wbr"), part.slice(1)] : [part];
+    const moment = document.createElement("span");
+    moment.className = "whole";
+    moment.textContent = part;
+    return [moment];
+  }).filter(part => part !== "");
+
+  const clock = time => new Date(time).toLocaleTimeString("en", { hourCycle: "h23" });
+  const day = time => new Date(time).toDateString() === new Date().toDateString() ? "" : `${new Date(time).toISOString().slice(0, 10)} `;
+  const when = at => `slice ${at.slice} (${day(at.time)}${clock(at.time)})`;
+
   function element(name, text, attributes = {}) {
     const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;
+    if (text !== undefined) made.append(...unbroken(text));
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     return made;
   }
@@ -163,11 +177,12 @@
       const made = element("details", undefined, w.blocks ? { open: "" } : {});
       const verb = w.blocks ? (w.count === 1 ? "waits" : "wait") : "are kept for others";
       made.append(element("summary", `${w.operator}: ${count(w.count)} ${w.what} ${verb}`
-        + (w.since ? `, some since slice ${w.since.slice}` : "")));
+        + (w.since ? `, ${w.count === 1 ? "" : "the oldest "}since ${when(w.since)}` : "")));
       const items = element("ul");
       for (const one of w.examples) {
         const key = Object.entries(one.key).map(([k, v]) => `${k}=${v}`).join(", ") || "the only group";
-        items.append(element("li", `${key}: ${needs(one.needs)}`, { class: "late" }));
+        const came = one.since ? `, since ${when(one.since)}` : "";
+        items.append(element("li", `${key}${came}: ${needs(one.needs)}`, { class: "late" }));
       }
       if (w.count > w.examples.length) items.append(element("li", `and ${count(w.count - w.examples.length)} more`));
       made.append(items);

@@ -49,6 +49,7 @@ def test_what_follows_in_another_document_is_bound_too(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     path.write_text("<s>\n<t><h>1</h></t>\n<t><h>one</h></t></s>")
-    with pytest.raises(MalformedInput, match="line 3"):
+    with pytest.raises(MalformedInput, match="line 3") as raised:
         check_grammar(source(path, "h INT", "t"))
+    assert "mode 'PERMISSIVE'" in (raised.value.hint or "")
     assert check_grammar(source(path, "h INT", "t", mode="DROPMALFORMED")).violation is None

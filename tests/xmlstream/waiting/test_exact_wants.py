@@ -1,0 +1,70 @@
+"""What is told to be missing is all that is, and no more: once exactly that comes the group goes, and others stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from punct_ns.punctuation import Punctuation
+from tests.properties.stalling import Stall, Stalled
+from tests.properties.test_stalls_of_operators import MOMENTS, SPACE, TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+WITHIN = "r JOIN s ON r.k = s.k AND s.t BETWEEN r.t AND r.t + INTERVAL 2 SECONDS"
+BY_LEFT = f"SELECT CAST(count(*) AS INT) AS n, max(r.k) AS k FROM {WITHIN} GROUP BY window(r.t, '4 seconds')"
+BY_RIGHT = f"SELECT CAST(count(*) AS INT) AS n, max(r.k) AS k FROM {WITHIN} GROUP BY window(s.t, '4 seconds')"
+BY_KEY = f"SELECT CAST(count(*) AS INT) AS n, r.k FROM {WITHIN} GROUP BY r.k, window(s.t, '4 seconds')"
+
+
+def at(text: str) -> str:
+    """A punctuation in which `1s` stands for a moment."""
+    for second in range(10):
+        text = text.replace(f"{second}s", f"2003-05-15T17:20:0{second}Z")
+    return text.replace("Z.", ".").replace("~", "Z")
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "missing"),
+    [
+        (BY_LEFT, {"r": "<*, (,9s), *>", "s": "<*, (,3s), *>"}, {"s": ["<0, 3s, *>"]}),
+        (BY_LEFT, {"r": "<*, (,2s), *>", "s": "<*, (,9s), *>"}, {"r": ["<*, [2s,3s.999999~], *>"]}),
+        (BY_RIGHT, {"r": "<*, (,2s), *>", "s": "<*, (,9s), *>"}, {"r": ["<0, 2s, *>"]}),
+        (BY_KEY, {"r": "<*, (,9s), *>", "s": "<*, (,3s), *>"}, {"s": ["<0, [3s,3s.999999~], *>"]}),
+        (BY_KEY, {}, {"r": ["<0, [1s,2s], *>"], "s": ["<0, [1s,3s.999999~], *>"]}),
+    ],
+)  # fmt: skip
+def test_of_a_window_over_a_join_within_a_range_no_more_is_told_to_be_missing_than_is(
+    spark: SparkSession, tmp_path: Path, query: str, said: dict[str, str], missing: dict[str, list[str]]
+) -> None:
+    tuples = {
+        "r": [(0, MOMENTS[1], 0), (1, MOMENTS[5], 0)],
+        "s": [(0, MOMENTS[2], 0), (1, MOMENTS[6], 0)],
+        "u": [],
+    }
+    closed = said or dict.fromkeys("rs", "<*, (,1s), *>")
+    stall = Stall.pinned(SPACE.schema, query, tuples, {name: [at(text)] for name, text in closed.items()}, {})
+    stalled = Stalled(spark, tmp_path, TABLES.format_map({"r": "t prefix", "s": "t prefix", "u": "t"}), stall)
+
+    def groups() -> dict[str, dict[str, list[str]]]:
+        return {
+            str(row["window.start"]): {
+                stalled.name(lack.node): [str(p) for p in lack.missing] for lack in stalled.lacking(node, waiting, row)
+            }
+            for node, waiting, row in stalled.waiting()
+            if waiting.what == "groups"
+        }
+
+    expected = {name: [at(text) for text in texts] for name, texts in missing.items()}
+    first, second = groups().items()
+    assert first[1] == expected
+    parts = [(name, text) for name, texts in expected.items() for text in texts]
+    for number, (name, text) in enumerate(parts):
+        assert first[0] in groups(), f"it went without {parts[number:]}"
+        stalled.say({name: [Punctuation.parse(text, SPACE.schema)]})
+    assert list(groups()) == [second[0]]
