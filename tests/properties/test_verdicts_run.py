@@ -90,9 +90,15 @@ HALF_UNDECIDED = Judged(
 """What the semi join lets through hides that it has tuples of the same `b` about which nothing is decided."""
 
 
+PLANS = max(10, settings().max_examples // 5)
+"""How many are drawn: a thousand by the long profile."""
+
+
 def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
+    said: Counter[str] = Counter()
+
     @settings(
-        max_examples=max(10, settings().max_examples // 5),
+        max_examples=PLANS,
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -105,6 +111,9 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         root = written if drawn.as_written else optimized(written)
         verdict = judged(root, follow=True)
         told = f"{drawn.query} under {drawn.schemes}"
+        said["plans"] += 1
+        said["answer"] += verdict.is_enabled
+        said["are cleansed"] += verdict.is_cleansed
         _, kept, out = ran(spark, root, drawn.tuples)
         if verdict.is_enabled and not any(waits_for_more(one) for one in verdict.operators):
             assert Counter(out) == answered(spark, drawn), told
@@ -114,6 +123,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
             for tuples in grown(drawn.schemes):
                 _, after, _ = ran(spark, root, tuples)
                 if any(after[node] for node in growing):
+                    said["keep something"] += 1
                     return
             # What is asked can be contradictory, so that nothing ever comes to be kept.
             for node, one in growing.items():
@@ -121,6 +131,8 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
                 assert not any(comes(spark, node, side, drawn.schemes) for side in sides), f"{one.name} in {told}"
 
     holds()
+    print("; ".join(f"{count} {what}" for what, count in said.items()))
+    assert said["plans"] >= PLANS
 
 
 def waits_for_more(verdict: OperatorVerdict) -> bool:
