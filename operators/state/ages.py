@@ -1,8 +1,8 @@
 """Ages of kept rows: when each came into its log, in columns that its operator never sees.
 
-A row bears the slice, and that slice's recorded time, in which it came. One that others were combined into bears those
-of the first of them: since then something of it is there. Where rows may become overdue (`operators.state.purge_after`)
-it bears, beside, those of the last.
+A row bears the slice in which it came, with its recorded second, as one number. One that others were combined into
+bears that of the first of them: since then something of it is there. Where rows may become overdue
+(`operators.state.purge_after`) it bears, beside, slice and time of the last.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from punct_ns.slices import own, quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FIRST_SLICE, FIRST_TIME = own("first_slice"), own("first_time")
-"""BIGINT each: the first slice of a kept row, and its time in microseconds of UTC; null of rows that bore none."""
+FIRST = own("first")
+"""BIGINT: the first slice of a kept row, times 2^32, and its second since 1970, UTC; null of rows that bore none."""
 
 SINCE = own("since")
 """STRUCT<slice: BIGINT, time: BIGINT>: the last slice of a kept row, where rows may become overdue."""
 
-AGES = (FIRST_SLICE, FIRST_TIME, SINCE)
+AGES = (FIRST, SINCE)
 """The columns, in their order behind all others."""
 
-_COMBINED = {
-    **{name: f"min({name}) AS {name}" for name in (FIRST_SLICE, FIRST_TIME)},
-    SINCE: f"max({SINCE}) AS {SINCE}",
-}
+_COMBINED = {FIRST: f"min({FIRST}) AS {FIRST}", SINCE: f"max({SINCE}) AS {SINCE}"}
+_SECONDS = 1 << 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,15 +41,31 @@ class Since(NamedTuple):
         """That of a slice."""
         return Since(slice_, microseconds(time))
 
+    @staticmethod
+    def first(number: int) -> Since:
+        """That of a number by which a row bears it, of which the second is known.
+
+        >>> came = Since.of(7, datetime(2026, 1, 1, tzinfo=UTC))
+        >>> Since.first(came.number) == came
+        True
+        """
+        slice_, second = divmod(number, _SECONDS)
+        return Since(slice_, second * 1_000_000)
+
+    @property
+    def number(self) -> int:
+        """It as one number."""
+        return self.slice * _SECONDS + self.time // 1_000_000
+
     def moment(self) -> datetime:
         """The recorded time."""
         return _EPOCH + timedelta(microseconds=self.time)
 
     def column(self, name: str) -> str:
         """It as Spark SQL: the column of that name, of a row that comes in this slice."""
-        slice_, time = passed(self.slice), passed(self.time)
-        value = {FIRST_SLICE: slice_, FIRST_TIME: time, SINCE: f"named_struct('slice', {slice_}, 'time', {time})"}
-        return f"{value[name]} AS {name}"
+        if name == FIRST:
+            return f"{passed(self.number)} AS {FIRST}"
+        return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
 
 
 def combined_ages(names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.state.ages import AGES, FIRST_SLICE, FIRST_TIME, SINCE, Since
+from operators.state.ages import AGES, FIRST, SINCE, Since
 from operators.state.behaviour import Tuples
 from operators.state.purge_after import PurgeAfter
 from operators.state.row_joins import anti_join, semi_join
@@ -75,7 +75,7 @@ class TupleLog:
         Where they may be overdue, those that bear nothing of it are there from now.
         """
         self._now = now
-        ages = (FIRST_SLICE, FIRST_TIME, SINCE) if may_be_overdue else (FIRST_SLICE, FIRST_TIME)
+        ages = AGES if may_be_overdue else (FIRST,)
         begins, self._ages = SINCE in ages and SINCE not in self._ages, ages
         bears = [SINCE in part.segment.struct for part in self._parts]
         if begins and not all(bears):
@@ -224,10 +224,7 @@ class TupleLog:
 
     def _bearing(self, kept: DataFrame, borne: Sequence[str]) -> DataFrame:
         """Rows that bore other ages than rows do now, or none."""
-        columns = {
-            FIRST_SLICE: f"CAST(NULL AS BIGINT) AS {FIRST_SLICE}",
-            FIRST_TIME: f"CAST(NULL AS BIGINT) AS {FIRST_TIME}",
-        }
+        columns = {FIRST: f"CAST(NULL AS BIGINT) AS {FIRST}"}
         if self._now is not None:
             columns[SINCE] = self._now.column(SINCE)
         own = [quoted(name) for name in kept.columns if name not in AGES]

@@ -90,6 +90,22 @@ HALF_UNDECIDED = Judged(
 """What the semi join lets through hides that it has tuples of the same `b` about which nothing is decided."""
 
 
+WINDOWS = Judged(
+    "SELECT a, CAST(sum(b) AS INT) AS b FROM r GROUP BY a, window(timestamp_seconds(b), '3 seconds')",
+    ("b", ""),
+    ([(0, 3, 1), (None, 1, 0)], []),
+    as_written=False,
+)
+"""Windows close by constants, too: of the moments in each there are finitely many."""
+
+SESSIONS = Judged(
+    "SELECT CAST(unix_seconds(session_window.end) AS INT) AS a, b FROM r"
+    " GROUP BY b, session_window(timestamp_seconds(a), '1 second')",
+    ("a", ""),
+    ([(0, 3, 1), (None, 1, 0), (2, 3, 0)], []),
+    as_written=False,
+)
+
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
@@ -105,6 +121,8 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     )
     @given(promising())
     @example(HALF_UNDECIDED)
+    @example(WINDOWS)
+    @example(SESSIONS)
     def holds(drawn: Judged) -> None:
         tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
         written = read(tables + drawn.query).plan(spark)

@@ -51,12 +51,12 @@ def explained(
 
 
 def _idle_line(idle: Sequence[IdlePromise]) -> str:
-    """The promises by which no operator gains, in a line of their own; empty where there are none."""
+    """The promises that the query does not need, in a line of their own; nothing where there are none."""
     by_source: dict[str, list[str]] = {}
     for one in idle:
         by_source.setdefault(one.source, []).append(f"'{one.scheme}'")
-    said = "; ".join(f"{source} promises {' and '.join(schemes)}" for source, schemes in by_source.items())
-    return f"\nNobody gains by it that {said}." if said else ""
+    said = "; ".join(f"{' and '.join(schemes)} of {source}" for source, schemes in by_source.items())
+    return f"\nIt does not need these promises: {said}." if said else ""
 
 
 def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from punct_ns.scheme import Scheme
@@ -11,7 +10,7 @@ from xmlstream.drawing.cards import Card, Line, drawn
 from xmlstream.drawing.text_width import width, wrapped
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
 from xmlstream.plan.nodes import Node, Results, Scan, Static
-from xmlstream.plan.plan_text import described
+from xmlstream.plan.plan_text import brief, described
 from xmlstream.safety.changes import Change
 from xmlstream.safety.join_figure import join_figure
 from xmlstream.safety.remedies import Remedy
@@ -136,16 +135,6 @@ def promised(schemes: Sequence[Scheme]) -> str:
 
 def _tone(kept: Kept) -> Tone:
     return _TONES[kept.until.when] if kept.until.when < When.NEVER else "good" if kept.is_bounded else "bad"
-
-
-def brief(parameters: str) -> str:
-    """Parameters without quotes, and without names that stay as they are.
-
-    >>> brief("`hour` AS `hour`, max(`a b`) AS `top`")
-    'hour, max(`a b`) AS top'
-    """
-    plain = re.sub(r"`(\w+)`", r"\1", parameters)
-    return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
 
 
 def lines_of(

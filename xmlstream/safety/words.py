@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from operators.groupings import Grouping
-from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import is_compact
 from xmlstream.plan.nodes import Node, Results, Scan
-from xmlstream.plan.plan_text import described
+from xmlstream.plan.plan_text import brief, described
 from xmlstream.safety.changes import Change
 from xmlstream.safety.origins import by_source, origins
 from xmlstream.safety.promises import END
@@ -25,7 +24,7 @@ def tree(verdict: QueryVerdict) -> str:
     def write(node: Node, depth: int) -> None:
         one = known[node]
         again = node in said
-        lines.append(f"{'    ' * depth}{one.name}: {'as above' if again else described(node)}")
+        lines.append(f"{'    ' * depth}{one.name}: {'as above' if again else brief(described(node))}")
         if again:
             return
         said.add(node)
@@ -92,25 +91,36 @@ def _all(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
 
 
 def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -> str:
-    """What must close: the attributes of the scheme that closes it, or those that none closes.
+    """What must close: the attributes of the schemes that close it, of one or of another, or those that none closes.
 
     They are those of sources, where they come from sources, and said to be where there is more than one.
     """
     below = node.inputs[grouping.input]
-    closing = _closing(grouping.attributes, below, known, null=grouping.null)
-    names: Sequence[str] = grouping.attributes if closing is None else closing.attributes
-    whole = closing is None and len(names) == len(below.schema.names) > 1
-    of_sources = by_source([origins(below, name) for name in names])
-    if closing is None:
-        # Those that do close it are not those who are missing.
-        silent = [(source, own) for source, own in of_sources if _closing(own, source, known) is None]
-        of_sources = silent or of_sources
     elsewhere = len(node.inputs) > 1 or sum(isinstance(each.operator, Scan) for each in known) > 1
+    of_inputs = f" of {known[below].name}" if len(node.inputs) > 1 else ""
+    if ways := _closing(grouping.attributes, below, known, null=grouping.null):
+        told: dict[object, str] = {}
+        for names in ways:
+            of_sources = by_source([origins(below, name) for name in names])
+            # Starts and ends of windows close together.
+            if (same := tuple(of_sources) or names) not in told:
+                own = ", ".join(names) or "its input"
+                told[same] = _of(of_sources, known) if of_sources and elsewhere else f"{own}{of_inputs}"
+        return " or ".join(told.values())
+    names, whole = grouping.attributes, len(grouping.attributes) == len(below.schema.names) > 1
+    of_sources = by_source([origins(below, name) for name in names])
+    # Those that do close it are not those who are missing.
+    of_sources = [(source, own) for source, own in of_sources if not _closing(own, source, known)] or of_sources
     if not of_sources or not (elsewhere or whole):
         called = "any of its attributes" if whole else ", ".join(names) or "its input"
-        return f"{called} of {known[below].name}" if len(node.inputs) > 1 or whole else called
+        return f"{called} of {known[below].name}" if whole else f"{called}{of_inputs}"
     if whole:
         return f"any attribute of {_listed(known[source].name for source, _ in of_sources)}"
+    return _of(of_sources, known)
+
+
+def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: dict[Node, OperatorVerdict]) -> str:
+    """Attributes of sources: `hour of sensor1 and sensor2`."""
     together: dict[tuple[str, ...], list[str]] = {}
     for source, own in of_sources:
         together.setdefault(own, []).append(known[source].name)
@@ -119,10 +129,11 @@ def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -
 
 def _closing(
     attributes: Sequence[str], node: Node, known: dict[Node, OperatorVerdict], *, null: bool = True
-) -> Scheme | None:
-    """A scheme of a node by which groups by these attributes close."""
+) -> list[tuple[str, ...]]:
+    """The attributes of a node's schemes by each of which groups by these attributes close; of as few as will do."""
     schemes = known[node].promises.running
-    return next((s for s in schemes if is_compact(attributes, s, node.schema, null=null)), None)
+    ways = dict.fromkeys(s.attributes for s in schemes if is_compact(attributes, s, node.schema, null=null))
+    return [way for way in ways if not any(set(other) < set(way) for other in ways)]
 
 
 def _listed(names: Iterable[str]) -> str:

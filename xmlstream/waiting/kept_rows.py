@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from operators.state.ages import FIRST_SLICE, FIRST_TIME, Since
+from operators.state.ages import FIRST, Since
 from operators.state.durable import data_files
 from operators.state.state_schema import LogSchema
 from operators.wants import Row
@@ -22,8 +22,6 @@ from punct_ns.slices import in_utc
 
 MOST = 1000
 """Rows up to which it is told of each what it waits for, where another punctuation waits for all of them."""
-
-_AGES = (FIRST_SLICE, FIRST_TIME)
 
 _Values: TypeAlias = tuple[Value | None, ...]
 
@@ -114,25 +112,26 @@ class KeptRows:
         removed = [self._removed(one) for one in part["removed"]]
         gone = [name for names, _ in removed for name in names]
         names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
-        table = self._table(part["name"], [*names, *_AGES])
+        table = self._table(part["name"], [*names, FIRST])
         # Different rows alone: groups of many tuples are told once, from the first of them on.
-        ages = [name for name in _AGES if name in table.column_names]
-        told = [name for name in table.column_names if name not in ages]
-        table = in_utc(table.group_by(told).aggregate([(name, "min") for name in ages]))
-        slices, times = (table[f"{name}_min"].to_pylist() if ages else [None] * (table.num_rows or 1) for name in _AGES)
+        told = [name for name in table.column_names if name != FIRST]
+        bears = FIRST in table.column_names
+        table = in_utc(table.group_by(told).aggregate([(FIRST, "min")] if bears else []))
+        numbers = table[f"{FIRST}_min"].to_pylist() if bears else [None] * (table.num_rows or 1)
+        first = [None if number is None else Since.first(number) for number in numbers]
         if not told:
-            yield (), None if slices[0] is None else Since(slices[0], times[0])
+            yield (), first[0]
             return
         table = table.select(told)
         domains = {a.name.lower(): a for a in (*attributes, *purging)}
         columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
-        for i, (slice_, time) in enumerate(zip(slices, times, strict=True)):
+        for i, since in enumerate(first):
             here = {name: column[i] for name, column in columns.items()}
             if purged and purged.matches([here[name.lower()] for name in purging.names]):
                 continue
             if any(tuple(here[name] for name in of) in rows for of, rows in removed):
                 continue
-            yield tuple(here[a.name.lower()] for a in attributes), None if slice_ is None else Since(slice_, time)
+            yield tuple(here[a.name.lower()] for a in attributes), since
 
     def _removed(self, segment: Mapping[str, Any]) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
         table = in_utc(self._table(segment["name"], None))
