@@ -171,4 +171,4 @@ def _unbounded(closed: ValueSet, domain: Domain) -> ValueSet:
     cuts = closed.cuts
     if cuts and cuts[0] == closed.domain.bottom:
         cuts = (domain.bottom, *cuts[1:])
-    return ValueSet(domain, cuts, closed.null or not closed.domain.nullable)
+    return ValueSet(domain, cuts, closed.null or (not closed.domain.nullable and bool(cuts)))

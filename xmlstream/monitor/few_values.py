@@ -32,6 +32,7 @@ def axis_of_few(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schema
     for closed in rows.values():
         meet = meet.intersection(closed)
         anyone = anyone.union(closed)
+    speaks_of_null = any(closed.null and not closed.cuts for closed in rows.values())
     scale = _Scale(domain, [cut for closed in rows.values() for cut in closed.cuts])
     told = []
     for (name, attribute), closed in rows.items():
@@ -46,7 +47,7 @@ def axis_of_few(rows: Mapping[SourceAttribute, ValueSet], domain: Domain, schema
         whole=scale.whole,
         edge=scale.edge([*rows.values()]),
         rows=told,
-        meet=DrawnMeet(scale.bars(meet), frontier(meet)),
+        meet=DrawnMeet(scale.bars(meet), frontier(meet if meet.cuts or speaks_of_null else ValueSet(domain))),
     )
 
 

@@ -168,6 +168,14 @@ def test_an_input_that_promised_and_says_nothing_is_there_with_nothing() -> None
     assert found.lacking() == []
 
 
+def test_where_nothing_is_closed_by_all_it_is_not_said_to_be_null_where_there_is_none() -> None:
+    schema = Schema.parse("n INT NOT NULL")
+    found = ClosedMap(dict.fromkeys(("a", "b"), schema), {"a": ("n",), "b": ("n",)}, [[("a", "n"), ("b", "n")]])
+    assert [row["closed"] for row in found.json()[0]["rows"]] == ["nothing yet"] * 2
+    found.add({"operators": {name: {"sets": {"said": [text]}} for name, text in (("a", "<[,3]>"), ("b", "<7>"))}})
+    assert found.json()[0]["meet"]["closed"] == "nothing yet"
+
+
 def test_an_input_that_has_ended_has_closed_all() -> None:
     (axis,) = warehouse(sensor1="<*, *, *, *>", sensor2="<*, [,3], *, *>").json()
     assert [(row["closed"], row["lacks"]) for row in axis["rows"]] == [("all", ""), ("≤ 3", "≥ 4")]

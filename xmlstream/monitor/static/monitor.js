@@ -18,7 +18,7 @@
     : n.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
   const counted = (n, word) => `${brief(n)} ${word}${n === 1 ? "" : "s"}`;
   const span = s => s < 1 ? `${Math.round(s * 1000)} ms` : s < 90 ? `${s.toFixed(1)} s`
-    : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
+    : s < 5400 ? `${Math.round(s / 60)} min` : s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${Math.round(s / 86400)} days`;
 
   const size = n => n < 1e6 ? `${Math.round(n / 1e3)} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(2)} GB`;
   const PROCESSES = [["driver", "driver"], ["java", "Java"], ["java_heap", "Java's heap"], ["workers", "Python workers"]];
