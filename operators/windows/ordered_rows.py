@@ -140,7 +140,7 @@ class OrderedRows(Operator):
     def rows_of(self, given: Schema, last: Callable[[DataFrame], DataFrame]) -> LogSchema:
         """The last rows of each group: they wait for no punctuation, and are not too many, so that they have no age."""
         groups = Schema(tuple(map(given.attribute, self.groups)))
-        return LogSchema(groups, lambda frame, _aged: last(frame), of=None)
+        return LogSchema(groups, lambda frame, _ages: last(frame), of=None)
 
     def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
         """Keeps the new tuples, until the order is closed up to them."""

@@ -14,9 +14,10 @@ from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
 from operators.join import Join
 from operators.state import purge_after, tuple_log
+from operators.state.ages import Since
 from operators.state.behaviour import Operator
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import PurgeAfter, Since
+from operators.state.purge_after import PurgeAfter
 from operators.state.sort_key import SortKey
 from operators.state.tuple_log import TupleLog
 from operators.top_n import TopN
@@ -199,14 +200,15 @@ def test_what_is_read_once_and_for_all_is_never_overdue(begun: Callable[..., Cas
     assert case.slice(([(2, 7)], []), NOTHING)[0] == [(2, 7, 2, "two")]
 
 
-def test_without_it_no_log_is_asked_for_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So it costs nothing per slice where it is off."""
+def test_without_it_no_log_is_asked_for_what_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So nothing is looked for where it is off."""
     asked: list[str] = []
     for name in ("begin", "overdue"):
-        monkeypatch.setattr(TupleLog, name, lambda log, *_, name=name: asked.append(name))
+        monkeypatch.setattr(TupleLog, name, lambda log, *_, name=name, **__: asked.append(name))
     declared = Distinct().state_schema(SALES)
-    for limit, expected in ((None, []), (PurgeAfter.parse("2 slices"), ["begin", "overdue"])):
+    for limit, expected in ((None, ["begin"]), (PurgeAfter.parse("2 slices"), ["begin", "overdue"])):
         state = OperatorState(NO_STORE, (SALES,), declared, purge_after=limit)
+        asked.clear()
         state.begin(BEGIN, 1)
         assert asked == expected
         assert (state.overdue, list(state.overdue_letters())) == (0, [])
