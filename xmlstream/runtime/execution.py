@@ -186,14 +186,14 @@ class Execution:
             "noticed": noticed.record(),
         }
         sources = {self._names[node] for node in self._states if node in self._inputs}
-        record["lately"] = lately(self._lately, operators, sources, [slice_id, now.isoformat()])
+        recently = record["lately"] = lately(self._lately, operators, sources, [slice_id, now.isoformat()])
         unsynced = self._states.unsynced()
         for sink, draft in zip(self._sinks, drafts, strict=True):
             unsynced += sink.unsynced(draft) if draft is not None else ()
         for sink in self._sinks:
             sink.deliver()
         self._checkpoint.commit(record, unsynced)
-        self._time, self.noticed, self._lately = now, noticed, record["lately"]
+        self._time, self.noticed, self._lately = now, noticed, recently
         self._committed(record, drafts)
 
     def _kept_behind(self) -> dict[str, int]:
