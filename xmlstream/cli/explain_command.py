@@ -125,6 +125,8 @@ def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
         told = {"rates": rates, "choices": [choice.as_json() for choice in found], "lazy": lazy}
         return json.dumps(told, ensure_ascii=False, indent=2)
     lines = [str(choice) for choice in found] or ["It joins no more than two streams at a time."]
+    if found and known is None:
+        lines.append(f"{_COMPARED}.")
     if known is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
     lines += [
@@ -132,6 +134,12 @@ def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
         for name, every in lazy.items()
     ]
     return "\n\n".join(lines)
+
+
+_COMPARED = (
+    "The numbers compare how many tuples are kept where each source sends one in a slice,"
+    " or as many as its option rate, or --metrics, says"
+)
 
 
 def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
