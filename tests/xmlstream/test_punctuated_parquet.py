@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ from hypothesis import strategies as st
 
 import xmlstream as xs
 from punct_ns.errors import MalformedInput, QueryError
+from punct_ns.pattern import matches
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION, arrow_type
+from punct_ns.sql_type import OpaqueType, StringType
 from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
@@ -31,6 +34,7 @@ from tests.samples import strategies as samples
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.table_forms import ParquetForm
+from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
@@ -128,15 +132,11 @@ def test_what_was_written_is_read_in_its_order_whatever_a_slice_takes(
     drawn: tuple[Schema, list[tuple[list[tuple[Any, ...]], list[Punctuation]]]], budget: int | None
 ) -> None:
     schema, slices = drawn
-    kinds = [arrow_type(attribute.domain) for attribute in schema]
     with TemporaryDirectory() as name:
         directory = Path(name)
         sink = DirectorySink(directory, ParquetForm(schema))
         for number, (rows, said) in enumerate(slices):
-            columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-            table = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], names=[*schema.names, POSITION])
-            sink.publish(sink.draft(ComputedSlice(number, [(table, said)])))
+            sink.publish(sink.draft(ComputedSlice(number, [(_table(schema, rows), said)])))
         (directory / ".slice-000000099.parquet").write_bytes(b"a draft")
         if not list(directory.glob("slice-*")):
             return
@@ -153,7 +153,7 @@ def test_what_was_written_is_read_in_its_order_whatever_a_slice_takes(
 def _plain(value: Any) -> Any:
     """NaN as something that equals itself; moments whatever zone they are told in."""
     if isinstance(value, float):
-        return repr(value)
+        return repr(float(value))
     return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
@@ -178,6 +178,54 @@ def _parsed(directory: Path, budget: int | None = None, **more: str) -> tuple[li
         at = after
     assert positions == sorted(set(positions))
     return rows, said
+
+
+@given(drawn=_results(), budget=st.none() | st.integers(1, 4000), data=st.data())
+def test_what_was_written_in_partitions_is_read_slice_by_slice(
+    drawn: tuple[Schema, list[tuple[list[tuple[Any, ...]], list[Punctuation]]]], budget: int | None, data: st.DataObject
+) -> None:
+    """The attributes in names of directories have their types; each slice's closings come behind all its tuples."""
+    schema, slices = drawn
+    by = [a for a in schema if not isinstance(a.domain.sql, OpaqueType) and data.draw(st.booleans(), label=a.name)]
+    if not 0 < len(by) < len(schema):
+        return
+
+    def kept(attribute: Attribute, value: Any) -> Any:
+        if attribute not in by:
+            return value
+        if value is None or value == "":
+            return None if attribute.domain.nullable else value
+        return attribute.domain.normal(value)
+
+    with TemporaryDirectory() as name:
+        directory = Path(name) / "out.parquet"
+        names = tuple(attribute.name for attribute in by)
+        sink = Target(str(directory), partition_by=names).sink(schema, (), SinkHome(Path(name), "q"))
+        for number, (rows, said) in enumerate(slices):
+            sink.publish(sink.draft(ComputedSlice(number, [(_table(schema, rows), said)])))
+        if not list(directory.glob("*/*")):
+            return
+        read, said_there = _parsed(directory, budget)
+    expected = [
+        sorted(repr([_plain(kept(a, value)) for a, value in zip(schema, row, strict=True)]) for row in rows)
+        for rows, _ in slices
+    ]
+    found = [repr([_plain(kept(a, row[a.name])) for a in schema]) for row in read]
+    ends = list(accumulate(map(len, expected), initial=0))
+    assert [sorted(found[a:b]) for a, b in pairwise(ends)] == expected
+    strings = [schema.index(a.name) for a in by if a.domain.nullable and isinstance(a.domain.sql, StringType)]
+    said = [p for _, closed in slices for p in closed]
+    assert said_there == [
+        str(p)
+        for p in said
+        if not any(matches(p.patterns[at], None) and not matches(p.patterns[at], "") for at in strings)
+    ]
+
+
+def _table(schema: Schema, rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, arrow_type(a.domain)) for column, a in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays([*arrays, pa.array(range(len(rows)))], names=[*schema.names, POSITION])
 
 
 def test_a_punctuation_holds_for_the_columns_that_are_declared(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
-from xmlstream.sink.partition_names import SUCCESS, is_partition
+from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX, is_partition
+from xmlstream.sink.partition_names import SUCCESS
 from xmlstream.sink.published_documents import slice_of
 
 Span: TypeAlias = tuple[Value | None, Value | None]
@@ -67,9 +68,11 @@ def closed(directory: str | Path) -> pa.Table:
     """What is closed of a result that was written as Parquet, as its files tell: the table of this module.
 
     Raises:
-        UsageError: There is no such result, or it is partitioned.
+        UsageError: There is no such result, or it is partitioned, and does not say so.
     """
-    paths = [path for path in sorted(Path(directory).glob("slice-*.parquet")) if slice_of(path.name) is not None]
+    found = [*Path(directory).glob("slice-*.parquet"), *Path(directory).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}")]
+    numbers = {path: slice_of(str(path.relative_to(directory))) for path in sorted(found)}
+    paths = {path: number for path, number in numbers.items() if number is not None}
     if not paths and any(is_partition(path.name) for path in Path(directory).glob("*=*")):
         hint = f"a partition that is complete has a file {SUCCESS}"
         raise UsageError(
@@ -77,7 +80,7 @@ def closed(directory: str | Path) -> pa.Table:
         )
     if not paths:
         raise UsageError(f"there is no result at {directory}", hint='name the directory of output="out.parquet"')
-    return pa.concat_tables([closed_in(path, slice_of(path.name) or 0) for path in paths], promote_options="default")
+    return pa.concat_tables([closed_in(path, number) for path, number in paths.items()], promote_options="default")
 
 
 def closed_in(path: Path, slice_id: int, schema: Schema | None = None) -> pa.Table:

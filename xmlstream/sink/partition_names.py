@@ -14,15 +14,12 @@ from punct_ns.domain import Value
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
 from punct_ns.sql_type import OpaqueType
-
-NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for null, and for the empty string, which Hive does not tell apart from it."""
+from sources.xml.splits.partitions import NULL
 
 SUCCESS = "_SUCCESS"
 """The file in a partition's directory that says that it is complete."""
 
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
-_DIRECTORY = re.compile(r"[^/]+=[^/]+")
 
 
 def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]) -> str:
@@ -57,11 +54,6 @@ def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None,
         except ValueError:
             return None
     return tuple(found)
-
-
-def is_partition(name: str) -> bool:
-    """Whether a directory is so called as those of partitions are."""
-    return _DIRECTORY.fullmatch(name) is not None
 
 
 def require_partitions(schema: Schema, names: Sequence[str]) -> tuple[Attribute, ...]:

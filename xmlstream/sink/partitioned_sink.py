@@ -2,9 +2,11 @@
 
     bids/minute=2024-01-01T00%3A00%3A00Z/slice-000000003.parquet
     bids/minute=2024-01-01T00%3A00%3A00Z/_SUCCESS
+    bids/_closed/slice-000000003.closed
 
 A partition is complete when a punctuation says that no tuple of it follows: one that restricts nothing but what is
 partitioned by. The mark is published with the slice of that punctuation, behind all documents, and says which it was.
+Of Parquet all that a slice closes is in `_closed`, so that the whole is a punctuated source.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import in_utc
 from punct_ns.sql_type import StringType
+from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX
 from xmlstream.sink.column_text import plain
 from xmlstream.sink.document_sink import DocumentSink
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.partition_names import SUCCESS, directory_of, values_of
 from xmlstream.sink.published_documents import documents_in, hidden, shown
 from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Form, together
+from xmlstream.sink.table_forms import ParquetForm
 
 Partition = tuple[Value | None, ...]
 
@@ -34,11 +38,16 @@ Partition = tuple[Value | None, ...]
 class PartitionedSink(DocumentSink):
     """One document per slice and partition; `form` is that of the schema without the attributes partitioned by.
 
+    What a slice closes goes into a document of its own, beside the partitions, by the form `closings`, if there is one.
     All is drafted here: a task does not know of partitions.
     """
 
-    def __init__(self, directory: Path, form: Form, schema: Schema, by: Sequence[Attribute]) -> None:
+    def __init__(
+        self, directory: Path, form: Form, schema: Schema, by: Sequence[Attribute], closings: ParquetForm | None = None
+    ) -> None:
         super().__init__(directory, form)
+        self._closings = closings
+        self._is_told = any(name.startswith(f"{CLOSED}/") for name in documents_in(directory) if name == shown(name))
         self._schema, self._by = schema, tuple(by)
         self._open: set[Partition] | None = None
 
@@ -54,11 +63,17 @@ class PartitionedSink(DocumentSink):
                 self._open.add(values)
             pieces = self._form.document([(rows, ())], slice_.exactness, slice_.written)
             drafts.append(self._written(f"{directory}/slice-{slice_.number:09d}{self._form.suffix}", pieces))
+        said = [p for p in punctuations if not self._is_lost(p)]
+        # The first tells the attributes, whose types no partition has all of.
+        if self._closings is not None and (said or (drafts and not self._is_told)):
+            self._is_told = True
+            pieces = self._closings.closings(said, slice_.exactness)
+            drafts.append(self._written(f"{CLOSED}/slice-{slice_.number:09d}{CLOSED_SUFFIX}", pieces))
         closed = [values for values in self._open if any(self._covers(p, values) for p in punctuations)]
         for values in sorted(closed, key=repr):
             self._open.discard(values)
-            said = json.dumps({"slice": slice_.number, "exact": slice_.exactness is Exactness.EXACT}).encode()
-            drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [said]))
+            mark = json.dumps({"slice": slice_.number, "exact": slice_.exactness is Exactness.EXACT}).encode()
+            drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [mark]))
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None
 
     def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
@@ -101,6 +116,12 @@ class PartitionedSink(DocumentSink):
         others = tuples.drop_columns(names)
         for values, places in found.values():
             yield values, others.take(pa.array(sorted(places), pa.int64()))
+
+    def _is_lost(self, punctuation: Punctuation) -> bool:
+        """Whether it closes null and not the empty string, which is read as null: tuples might come after it."""
+        strings = [a for a in self._by if a.domain.nullable and isinstance(a.domain.sql, StringType)]
+        said = [punctuation.patterns[self._schema.index(a.name)] for a in strings]
+        return any(matches(pattern, None) and not matches(pattern, "") for pattern in said)
 
     def _covers(self, punctuation: Punctuation, values: Partition) -> bool:
         """Whether it says that no tuple of the partition follows, whatever else is in it.

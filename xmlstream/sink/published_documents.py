@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from xmlstream.sink.partition_names import SUCCESS, is_partition
+from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX, is_partition
+from xmlstream.sink.partition_names import SUCCESS
 from xmlstream.sink.sink import Draft
 
 _NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.(?:xml|parquet|csv|json)")
+_CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
 
 
 def slice_of(name: str) -> int | None:
@@ -17,8 +19,10 @@ def slice_of(name: str) -> int | None:
 
     >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
     (7, 7, None)
+    >>> slice_of("_closed/slice-000000007.closed")
+    7
     """
-    found = _NAME.fullmatch(name)
+    found = _NAME.fullmatch(name) or _CLOSINGS.fullmatch(name)
     return int(found[1]) if found else None
 
 
@@ -43,7 +47,7 @@ def shown(name: str) -> str:
 
 
 def is_document(name: str) -> bool:
-    """Whether a document of a query may be so called, or its draft: that of a slice, or the mark of a partition."""
+    """Whether a document of a query may be so called, or its draft: of a slice, or the mark of a partition."""
     directory, _, last = shown(name).rpartition("/")
     return slice_of(shown(name)) is not None or (bool(directory) and last == SUCCESS)
 
@@ -61,7 +65,7 @@ def names_of(draft: Draft) -> list[str]:
 
 def _below(directory: Path, path: str) -> Iterator[str]:
     for entry in directory.iterdir():
-        if is_partition(entry.name) and entry.is_dir():
+        if (is_partition(entry.name) or (entry.name == CLOSED and not path)) and entry.is_dir():
             yield from _below(entry, f"{path}{entry.name}/")
         elif is_document(f"{path}{entry.name}"):
             yield f"{path}{entry.name}"

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, format_schemes
 from sources.xml.splits.parquet_footer import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
@@ -42,6 +43,13 @@ class ParquetForm:
             if not punctuations and exactness is not Exactness.LOST:
                 return ()
             tuples = no_rows(self._schema) if tuples is None else tuples
+        return self._file(tuples, punctuations, exactness)
+
+    def closings(self, punctuations: Sequence[Punctuation], exactness: Exactness) -> Sequence[Bytes]:
+        """A file without rows, which says what is closed and which attributes there are."""
+        return self._file(no_rows(self._schema), punctuations, exactness)
+
+    def _file(self, tuples: pa.Table, punctuations: Sequence[Punctuation], exactness: Exactness) -> Sequence[Bytes]:
         said = {
             **self._told,
             PUNCTUATIONS: json.dumps([str(punctuation) for punctuation in punctuations], ensure_ascii=False),

@@ -148,7 +148,7 @@ class Target:
             what = f"the column {self.xml[0]} of {self.shown} cannot be written as XML"
             raise UsageError(what, hint="only XML has elements; elsewhere it is a text")
         if self.partition_by:
-            return self._partitioned(schema)
+            return self._partitioned(schema, schemes)
         if self.form_name in TRANSACTIONS:
             known = {"goes_on": home.goes_on, "overwrite": home.overwrite}
             loader = TRANSACTIONS[self.form_name](self.output, schema, home.query, **known)
@@ -164,13 +164,14 @@ class Target:
             else DirectorySink(Path(self.output).absolute(), form)
         )
 
-    def _partitioned(self, schema: Schema) -> Sink:
+    def _partitioned(self, schema: Schema, schemes: Sequence[Scheme]) -> Sink:
         if self.form_name not in TABLE_FORMS:
             hint = f"write {', '.join(TABLE_FORMS)}, or leave the attribute in the tuples"
             raise UsageError(f"the output {self.output} is {self.form_name}, which is not partitioned", hint=hint)
         by = require_partitions(schema, self.partition_by)
         form = TABLE_FORMS[self.form_name](Schema(tuple(a for a in schema if a not in by)), ())
-        return PartitionedSink(Path(self.output).absolute(), form, schema, by)
+        closings = ParquetForm(schema, schemes) if isinstance(form, ParquetForm) else None
+        return PartitionedSink(Path(self.output).absolute(), form, schema, by, closings)
 
 
 def require_fresh(output: str, *, overwrite: bool) -> None:

@@ -6,7 +6,7 @@ The tuples come first, in their order, then the punctuations that the file's met
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,11 @@ from punct_ns.notation import format_pattern
 from punct_ns.pattern import Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.sql_type import StringType
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.charset import FlawError
 from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
+from sources.xml.splits.partitions import partition_texts
 
 _ROWS = 1 << 18
 """Rows that are handed on at once."""
@@ -44,19 +46,47 @@ def parquet_pieces(path: str, options: SourceOptions, wanted: pa.Schema) -> Iter
     try:
         with pq.ParquetFile(path) as file:
             there = {name.lower(): name for name in file.schema_arrow.names}
+            values = _partition_values(path, there.keys(), options.schema)
             for attribute in options.schema:
-                if attribute.name.lower() not in there:
+                if attribute.name.lower() not in there.keys() | values.keys():
                     known = ", ".join(file.schema_arrow.names)
                     raise FlawError(f"it has no column {attribute.name}; it has {known}", 0)
-            names = [there[field.name.lower()] for field in wanted]
-            for batch in file.iter_batches(_ROWS, columns=names):
-                yield ParquetPiece([_cast(batch[name], field) for name, field in zip(names, wanted, strict=True)], [],
-                                   batch.num_rows)  # fmt: skip
+            names = [there.get(field.name.lower()) for field in wanted]
+            for batch in file.iter_batches(_ROWS, columns=[name for name in names if name is not None]):
+                columns = [
+                    pa.array([values[field.name.lower()]] * batch.num_rows, field.type)
+                    if name is None
+                    else _cast(batch[name], field)
+                    for name, field in zip(names, wanted, strict=True)
+                ]
+                yield ParquetPiece(columns, [], batch.num_rows)
             said = _punctuations(file.schema_arrow.metadata or {}, options.schema)
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise FlawError(f"it cannot be read as Parquet: {str(error).splitlines()[0]}", 0) from None
     if said:
         yield ParquetPiece([], said, len(said))
+
+
+def _partition_values(path: str, there: Collection[str], schema: Schema) -> dict[str, Any]:
+    """The values of the attributes that a document does not have itself, but its directories, by lower-case names.
+
+    Null and the empty string are one there: of what is never null it is the latter.
+    """
+    texts = {name.lower(): text for name, text in partition_texts(path).items()}
+    found: dict[str, Any] = {}
+    for attribute in schema:
+        name, domain = attribute.name.lower(), attribute.domain
+        if name in there or name not in texts:
+            continue
+        text = texts[name]
+        try:
+            if text is None:
+                found[name] = "" if isinstance(domain.sql, StringType) and not domain.nullable else None
+            else:
+                found[name] = domain.read(text)
+        except ValueError as error:
+            raise FlawError(f"its directory has no value of {attribute.name}: {error}", 0) from None
+    return found
 
 
 def _cast(column: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from glob import glob
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.local_paths import glob_of, local_path, split_glob
 from sources.xml.options.source import SourceOptions, structure_of_many
 from sources.xml.splits.compression import decompressed
+from sources.xml.splits.partitions import in_order_of_slices, partitioned_documents
 
 DOCUMENT_LOG = "documents.jsonl"
 
@@ -34,6 +35,9 @@ class Documents:
         self._path = local_path(options.path)
         self._is_document = _is_directory if directories else _is_file
         self._pattern = None if options.documents == "one" else glob_of(self._path)
+        # A table's documents lie in partitions, too; what a slice closes counts behind all that it has.
+        self._is_table = options.format == "parquet" and self._pattern is None and not directories
+        self._order: Callable[[str], Any] = in_order_of_slices if self._is_table else str
         self.single = self._pattern is None and (options.documents == "one" or not Path(self._path).is_dir())
         if options.is_merged:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
@@ -65,7 +69,8 @@ class Documents:
         found = self._new()
         if found:
             # A listing may miss what is renamed while it is made: what comes before the last of these is there by now.
-            found = [path for path in self._new() if path <= found[-1]]
+            last = self._order(found[-1])
+            found = [path for path in self._new() if self._order(path) <= last]
         if found and self._log is not None:
             _record(self._log, [os.path.relpath(path, self._root) for path in found])
         self.paths += found
@@ -79,10 +84,13 @@ class Documents:
                 candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
         elif Path(self._path).is_dir():
             candidates = list(Path(self._path).iterdir())
+            if self._is_table:
+                candidates += partitioned_documents(Path(self._path))
         else:
             raise InputError(f"there is no directory {self._path}")
         known = set(self.paths)
-        return sorted(str(path) for path in candidates if self._is_document(path) and str(path) not in known)
+        paths = (str(path) for path in candidates if self._is_document(path) and str(path) not in known)
+        return sorted(paths, key=self._order)
 
 
 def open_document(path: str) -> BinaryIO:

@@ -1,7 +1,8 @@
 """Punctuated Parquet: `CREATE TABLE hottest USING punctuated_parquet OPTIONS (path 'hottest.parquet')`.
 
 What another query writes `USING parquet` is a source: its files in the order of their commits, each with its tuples
-and then the punctuations that its metadata has. Columns and schemes are those of the result, unless they are declared.
+and then the punctuations that its metadata has; of a partitioned one those of each slice, with what it has closed, and
+the columns that are in names of directories. Columns and schemes are those of the result, unless they are declared.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from punct_ns.errors import InputError, UsageError
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.splits.parquet_footer import parquet_footer
+from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX
 
 _KNOWN = (
     "path",
@@ -62,12 +64,15 @@ def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dic
 
 
 def _documents(path: str) -> list[str]:
-    """Documents of which one may say what all are: the first of a directory."""
+    """Documents of which one may say what all are: the first of a directory, or what is beside its partitions."""
     place = local_path(path)
     if glob_of(place) is not None:
         raise UsageError(f"the columns of {path} are not known", hint="declare them where the path is a glob")
     try:
         found = sorted(Path(place).iterdir()) if Path(place).is_dir() else [Path(place)]
+        closings = sorted(Path(place).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    if closings:
+        return [str(closings[0])]
     return [str(file) for file in found if not file.name.startswith((".", "_")) and file.suffix == ".parquet"][:1]
