@@ -6,39 +6,29 @@ Every argument is Spark SQL. A `Query` never changes; each method gives another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from operators.describe import Describe
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
 from operators.secret_window import SecretWindow
 from operators.sort import Sort
-from punct_ns.errors import QueryError, UsageError
-from punct_ns.schema import Schema
+from punct_ns.errors import QueryError
 from punct_ns.slices import quoted
 from xmlstream.builder.arguments import argument, listed, sort_key
 from xmlstream.builder.columns import renamed, with_column, without
 from xmlstream.builder.groups import Groups
-from xmlstream.builder.in_program import all_tuples, loop
-from xmlstream.builder.inserts import Insert
 from xmlstream.builder.joins import joined, joined_asof
-from xmlstream.builder.run_options import CommonOptions, RunOptions, require_safe, settings
+from xmlstream.builder.runnable import Runnable
 from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
 from xmlstream.builder.tuple_windows import TupleWindows
 from xmlstream.builder.windows import lengths_of, text_literal
-from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import tree
-from xmlstream.runtime import runner
-from xmlstream.runtime.tally import Summary
 from xmlstream.safety.explanation import Format, explained
 from xmlstream.secret.profile import Windows
-from xmlstream.sink.program_sink import TwoPhaseSink
-from xmlstream.sink.result_slice import ResultSlice
-from xmlstream.sink.target import Target
 from xmlstream.sql import planner
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered
@@ -48,23 +38,10 @@ from xmlstream.sql.semantics_option import in_windows
 from xmlstream.sql.statements import parse_statements
 from xmlstream.sql.tuple_windows import TupleWindow
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Query:
+class Query(Runnable):
     """A query over punctuated streams, and the Spark session it will run in; made by `read` and `from_sql`."""
-
-    spark: SparkSession = field(repr=False, compare=False)
-    root: Node
-
-    @property
-    def schema(self) -> Schema:
-        """The attributes of its result."""
-        return self.root.schema
 
     @property
     def columns(self) -> list[str]:
@@ -76,11 +53,6 @@ class Query:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(no_such_name(name, "a query", ON_QUERIES, Query))
-
-    @property
-    def plan(self) -> Node:
-        """What will run, unless it is run `as_written`, which is `root`."""
-        return optimized(self.root)
 
     def explain(
         self, *, as_written: bool = False, format: Format | Literal["plan"] = "plan", follow: bool = False
@@ -302,121 +274,6 @@ class Query:
         node = in_windows(self.root, engine, Windows(size, slide, of_tuples=of_tuples), time, batch)
         assert isinstance(node.operator, SecretWindow)
         return Groups(Query(self.spark, node), tuple(map(quoted, node.operator.reported)))
-
-    def run(
-        self,
-        output: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        *,
-        sink: TwoPhaseSink | None = None,
-        **options: Unpack[RunOptions],
-    ) -> Summary:
-        """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
-
-        Args:
-            output: A directory that gets one document per slice, or `-` for standard output.
-            checkpoint: Where the query's state lives, so that a later run goes on; None for a state that ends with it.
-            sink: In place of an output, what takes the slices in two phases.
-            options: See `RunOptions`.
-
-        Raises:
-            UnsafeQuery: It is to be `strict`, and only the end of its input would let it answer, or forget.
-            InputError: The input is malformed or ungrammatical.
-            StateError: The checkpoint or the output belongs to another query.
-        """
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options, follow=False)
-        return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
-
-    def start(
-        self,
-        output: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        *,
-        sink: TwoPhaseSink | None = None,
-        **options: Unpack[RunOptions],
-    ) -> StreamingQuery:
-        """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
-
-        The arguments are those of `run`; a checkpoint is needed.
-
-        Raises:
-            UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
-            StateError: The checkpoint or the output belongs to another query, or the query was closed.
-        """
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options)
-        if checkpoint is None:
-            raise UsageError("a query that is started has no checkpoint", hint='say where: checkpoint="state"')
-        return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
-
-    def slices(
-        self, checkpoint: str | Path | None = None, *, follow: bool = False, **options: Unpack[CommonOptions]
-    ) -> Iterator[ResultSlice]:
-        """Runs while a loop takes the slices: `for slice in query.slices(): print(slice.tuples, slice.punctuations)`.
-
-        A slice is committed once the loop asks for the next one. The query ends when the loop is left; what makes it
-        fail is raised in the loop. With a checkpoint, another loop goes on behind the last slice that was committed;
-        the one in which a loop was left, by an error or by `break`, comes again under its number.
-
-        Args:
-            checkpoint: Where the query's state lives; None for a state that ends with the loop.
-            follow: Wait for more input, instead of ending with it.
-            options: See `CommonOptions`.
-
-        Raises:
-            UnsafeQuery: It follows its input, and would never answer, or keep tuples without bound.
-            InputError: The input is malformed or ungrammatical.
-            StateError: The checkpoint belongs to another query.
-        """
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options, follow=follow)
-        return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
-
-    def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
-        """Runs to the end of the input, and gives all tuples as an Arrow table, in the order in which they come.
-
-        Raises:
-            InputError: The input is malformed or ungrammatical.
-        """
-        root = self.root if options.get("as_written") else self.plan
-        require_safe(root, options, follow=False)
-        return all_tuples(self.spark, root, **options)
-
-    toArrow = to_arrow  # noqa: N815 - as PySpark spells it
-
-    def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
-        """Runs to the end of the input, and gives all tuples as a DataFrame of Spark; raises what `to_arrow` does."""
-        return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
-
-    def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:
-        """Runs to the end of the input, and gives all tuples as rows of Spark; raises what `to_arrow` does."""
-        return self.to_dataframe(**options).collect()
-
-    def insert_into(
-        self,
-        output: str | Path | None = None,
-        row_tag: str = "row",
-        root_tag: str = "rows",
-        *,
-        sink: TwoPhaseSink | None = None,
-        partition_by: str | Sequence[str] = (),
-        xml: str | Sequence[str] = (),
-    ) -> Insert:
-        """This query with the place of its result, to be run together with others by `xmlstream.run`.
-
-        Args:
-            output: A directory that gets one document per slice; `bids.parquet` gets Parquet.
-            row_tag: The element of each tuple, in XML.
-            root_tag: The element around them.
-            sink: In place of an output, a sink of the program's.
-            partition_by: Attributes by whose values documents lie in directories of their own, each marked `_SUCCESS`
-                once punctuations have closed it; of Parquet, CSV and JSON.
-            xml: Attributes whose texts are XML elements of their name, written as such.
-        """
-        by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
-        target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
-        return Insert(self.spark, self.root, target)
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
         """The query that this text is, over this one under the name `input`, and others under theirs."""

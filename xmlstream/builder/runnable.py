@@ -1,0 +1,163 @@
+"""Runnable queries: run to the end of their input, for ever, in a loop of the program, or beside other queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from punct_ns.errors import UsageError
+from punct_ns.schema import Schema
+from xmlstream.builder.in_program import all_tuples, loop
+from xmlstream.builder.inserts import Insert
+from xmlstream.builder.run_options import CommonOptions, RunOptions, require_safe, settings
+from xmlstream.optimizer.rules import optimized
+from xmlstream.plan.nodes import Node
+from xmlstream.runtime import runner
+from xmlstream.runtime.tally import Summary
+from xmlstream.sink.program_sink import TwoPhaseSink
+from xmlstream.sink.result_slice import ResultSlice
+from xmlstream.sink.target import Target
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Runnable:
+    """A plan as it was written, the Spark session that it will run in, and the ways to run it."""
+
+    spark: SparkSession = field(repr=False, compare=False)
+    root: Node
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of its result."""
+        return self.root.schema
+
+    @property
+    def plan(self) -> Node:
+        """What will run, unless it is run `as_written`, which is `root`."""
+        return optimized(self.root)
+
+    def run(
+        self,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        *,
+        sink: TwoPhaseSink | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Summary:
+        """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
+
+        Args:
+            output: A directory that gets one document per slice, or `-` for standard output.
+            checkpoint: Where the query's state lives, so that a later run goes on; None for a state that ends with it.
+            sink: In place of an output, what takes the slices in two phases.
+            options: See `RunOptions`.
+
+        Raises:
+            UnsafeQuery: It is to be `strict`, and only the end of its input would let it answer, or forget.
+            InputError: The input is malformed or ungrammatical.
+            StateError: The checkpoint or the output belongs to another query.
+        """
+        root = self._chosen(options)
+        require_safe(root, options, follow=False)
+        return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
+
+    def start(
+        self,
+        output: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        *,
+        sink: TwoPhaseSink | None = None,
+        **options: Unpack[RunOptions],
+    ) -> StreamingQuery:
+        """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
+
+        The arguments are those of `run`; a checkpoint is needed.
+
+        Raises:
+            UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
+            StateError: The checkpoint or the output belongs to another query, or the query was closed.
+        """
+        root = self._chosen(options)
+        require_safe(root, options)
+        if checkpoint is None:
+            raise UsageError("a query that is started has no checkpoint", hint='say where: checkpoint="state"')
+        return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
+
+    def slices(
+        self, checkpoint: str | Path | None = None, *, follow: bool = False, **options: Unpack[CommonOptions]
+    ) -> Iterator[ResultSlice]:
+        """Runs while a loop takes the slices: `for slice in query.slices(): print(slice.tuples, slice.punctuations)`.
+
+        A slice is committed once the loop asks for the next one. The query ends when the loop is left; what makes it
+        fail is raised in the loop. With a checkpoint, another loop goes on behind the last slice that was committed;
+        the one in which a loop was left, by an error or by `break`, comes again under its number.
+
+        Args:
+            checkpoint: Where the query's state lives; None for a state that ends with the loop.
+            follow: Wait for more input, instead of ending with it.
+            options: See `CommonOptions`.
+
+        Raises:
+            UnsafeQuery: It follows its input, and would never answer, or keep tuples without bound.
+            InputError: The input is malformed or ungrammatical.
+            StateError: The checkpoint belongs to another query.
+        """
+        root = self._chosen(options)
+        require_safe(root, options, follow=follow)
+        return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
+
+    def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
+        """Runs to the end of the input, and gives all tuples as an Arrow table, in the order in which they come.
+
+        Raises:
+            InputError: The input is malformed or ungrammatical.
+        """
+        root = self._chosen(options)
+        require_safe(root, options, follow=False)
+        return all_tuples(self.spark, root, **options)
+
+    toArrow = to_arrow  # noqa: N815 - as PySpark spells it
+
+    def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
+        """Runs to the end of the input, and gives all tuples as a DataFrame of Spark; raises what `to_arrow` does."""
+        return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
+
+    def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:
+        """Runs to the end of the input, and gives all tuples as rows of Spark; raises what `to_arrow` does."""
+        return self.to_dataframe(**options).collect()
+
+    def insert_into(
+        self,
+        output: str | Path | None = None,
+        row_tag: str = "row",
+        root_tag: str = "rows",
+        *,
+        sink: TwoPhaseSink | None = None,
+        partition_by: str | Sequence[str] = (),
+        xml: str | Sequence[str] = (),
+    ) -> Insert:
+        """This query with the place of its result, to be run together with others by `xmlstream.run`.
+
+        Args:
+            output: A directory that gets one document per slice; `bids.parquet` gets Parquet.
+            row_tag: The element of each tuple, in XML.
+            root_tag: The element around them.
+            sink: In place of an output, a sink of the program's.
+            partition_by: Attributes by whose values documents lie in directories of their own, each marked `_SUCCESS`
+                once punctuations have closed it; of Parquet, CSV and JSON.
+            xml: Attributes whose texts are XML elements of their name, written as such.
+        """
+        by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
+        target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
+        return Insert(self.spark, self.root, target)
+
+    def _chosen(self, options: Mapping[str, Any]) -> Node:
+        """The plan that runs."""
+        return self.root if options.get("as_written") else self.plan
