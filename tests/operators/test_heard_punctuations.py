@@ -35,6 +35,27 @@ def store_in(directory: Path, slice_: int = 0) -> SegmentStore:
     return store
 
 
+class Kept:
+    """What a source has said, from commit to commit, at every second of which another process takes it up."""
+
+    def __init__(self, schema: Schema, directory: Path) -> None:
+        self._schema, self._directory, self._number = schema, directory, 0
+        self._changes = list[Entry]()
+        self._store = store_in(directory)
+        self.heard = HeardPunctuations(schema, (), self._store, {})
+
+    def committed(self, *, whole: bool) -> HeardPunctuations:
+        self._changes = [*([] if whole else self._changes), *self.heard.record(whole)]
+        logs = self.heard.logs()
+        self._store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
+        self.heard.settle()
+        self._number += 1
+        if self._number % 2 == 0:
+            self._store = store_in(self._directory, self._number)
+            self.heard = HeardPunctuations(self._schema, self._changes, self._store, logs)
+        return self.heard
+
+
 def is_on_disk(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
     places = (i for i in heard.on_disk if t[i] is not None)
     return any(heard.closes(i, pa.array([t[i]], pa.string()))[0] for i in places)
@@ -62,9 +83,8 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(heard_punctuations, "HELD", held)
         patch.setattr(constant_runs, "TOGETHER", 2)
-        oracle, changes = PunctuationSet(space.schema), list[Entry]()
-        store = store_in(Path(directory))
-        heard = HeardPunctuations(space.schema, (), store, {})
+        oracle, kept = PunctuationSet(space.schema), Kept(space.schema, Path(directory))
+        heard = kept.heard
         for number, ps in enumerate(slices):
             before = oracle.copy()
             oracle.add_all(ps)
@@ -74,14 +94,7 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
                 assert before.matches(t) or oracle.matches(t) == any(p.matches(t) for p in new)
             assert not any(before.covers(p) for p in new), list(map(str, new))
             assert heard.set.is_all == oracle.is_all
-            whole = number % whole_every == 0
-            changes = [*([] if whole else changes), *heard.record(whole)]
-            logs = heard.logs()
-            store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
-            heard.settle()
-            if number % 2:
-                store = store_in(Path(directory), number)
-                heard = HeardPunctuations(space.schema, changes, store, logs)
+            heard = kept.committed(whole=number % whole_every == 0)
 
 
 @given(st.data(), st.integers(0, 2), st.integers(1, 3))
@@ -94,9 +107,8 @@ def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(heard_punctuations, "HELD", held)
         patch.setattr(constant_runs, "TOGETHER", 2)
-        said, state, changes = Said(space), (0, 0), list[Entry]()
-        store = store_in(Path(directory))
-        heard = HeardPunctuations(space.schema, (), store, {})
+        said, state, kept = Said(space), (0, 0), Kept(space.schema, Path(directory))
+        heard = kept.heard
         for number, given_ in enumerate(data.draw(st.lists(ps, max_size=8))):
             state = data.draw(st.sampled_from([each for each in said.later(state) if sum(each) <= sum(state) + 1]))
             heard.end(lambda ends, at=state: is_over(ends, at))  # type: ignore[misc]
@@ -114,14 +126,7 @@ def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
                 holding = [p for p in every if not is_over(p.lifespan, later)]
                 on_disk = {t for t in space.universe if is_on_disk(heard, t)}
                 assert on_disk | {t for t in space.universe if any(p.matches(t) for p in holding)} == said.closed(later)
-            whole = number % whole_every == 0
-            changes = [*([] if whole else changes), *heard.record(whole)]
-            logs = heard.logs()
-            store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
-            heard.settle()
-            if number % 2:
-                store = store_in(Path(directory), number)
-                heard = HeardPunctuations(space.schema, changes, store, logs)
+            heard = kept.committed(whole=number % whole_every == 0)
 
 
 def test_a_string_ends_with_its_lifespan_unless_it_is_on_disk_which_is_for_ever(
