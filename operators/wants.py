@@ -1,4 +1,4 @@
-"""What an operator waits for at run time: of kept rows, and of punctuations that its output lacks.
+"""Wants of an operator at run time: what its kept rows wait for, and what a punctuation of its output lacks.
 
 A tuple or a group that is kept waits for punctuations of the inputs; so does whoever above it waits for a punctuation
 of the output. Here an operator says which, in its own module beside `schemes`: a *want* is a punctuation over an

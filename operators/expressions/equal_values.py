@@ -1,4 +1,4 @@
-"""Expressions that answer alike for values that compare as equal: 0.0 and -0.0 are one to distinct, and yet two."""
+"""Expressions that answer alike for values that compare as equal: 1 / x does not for 0.0 and -0.0, which are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files of our own, read by Spark at the paths that are said.
+"""Parquet files of the engine's own, read by Spark at just the paths that are named.
 
 Spark takes a path with `*`, `?`, brackets, braces or a backslash in it for a glob, though it may be the name of the
 directory that a user has chosen for the checkpoint.

@@ -1,4 +1,4 @@
-"""What a sink is: where the slices of a result go, in two phases, and in which form."""
+"""Sinks: where the slices of a result go, in two phases, and the form that they have there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a node's tuples come with their positions in a source, which order-dependent operators need."""
+"""Positions of tuples in a source: whether a node's tuples come with theirs, which operators of their order need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the tree of a query to its plan, clause by clause, FROM first and ORDER BY last.
+"""Translation of a query, from its tree to its plan: clause by clause, FROM first and ORDER BY last.
 
 Names mean what they mean to Spark: they are compared without case.
 """

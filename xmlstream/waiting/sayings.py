@@ -1,4 +1,4 @@
-"""When sources said something: by the commits since the last whole one; of what is older, by when it was said."""
+"""Sayings of sources: when something was said, by the commits since the last whole one, or else when it is older."""
 
 from __future__ import annotations
 
