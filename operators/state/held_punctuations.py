@@ -109,7 +109,8 @@ class HeldPunctuations:
         """Forgets what has ended."""
         if self._passing is None or not (ended := self._passing.end(is_over)):
             return
-        if self.set.entries or not all(map(is_isolated, ended)):
+        if self.set.entries or self._passing.restricts_several or not all(map(is_isolated, ended)):
+            # What has ended may have absorbed what has not.
             self.set = self._passing.whole()
         else:
             gone = [p for p in ended if not self._passing.holds(p)]

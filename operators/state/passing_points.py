@@ -42,6 +42,11 @@ class PassingPoints:
         """Those of any point."""
         return self._points
 
+    @property
+    def restrict_several(self) -> bool:
+        """Whether any point restricts several attributes."""
+        return any(len(shape) > 1 for shape in self._shapes)
+
     def of(self, lifespan: Lifespan) -> list[Punctuation]:
         """What holds for so long, minimal and without the lifespan."""
         return together(self._points.get(lifespan, ()), self._schema)

@@ -52,6 +52,12 @@ class PassingPunctuations:
             for p in closed:
                 yield p.lasting(lifespan)
 
+    @property
+    def restricts_several(self) -> bool:
+        """Whether any punctuation, lasting or passing, restricts several attributes."""
+        entries = self.lasting.entries or any(closed.entries for closed in self._classes.values())
+        return bool(entries) or self._points.restrict_several
+
     def absorb(self, punctuations: Sequence[Punctuation]) -> list[Punctuation]:
         """Adds them, in place; returns, for each lifespan minimal, those that hold newly, or longer than before."""
         by_lifespan: dict[Lifespan | None, list[Punctuation]] = {}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.state.held_punctuations import HeldPunctuations
+from punct_ns.lifespan import Lifespan
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -45,6 +46,18 @@ def test_what_holds_is_what_was_said_and_has_not_ended(data: st.DataObject) -> N
         each.end(lambda ends: is_over(ends, state))
         assert_same(each, said, state)
     assert_same(HeldPunctuations(space.schema, held.record(whole=True)), said, state)
+
+
+@pytest.mark.parametrize("lasts", [None, lifespan(3, None)], ids=["for ever", "longer"])
+def test_what_a_wider_one_absorbed_holds_after_its_end(lasts: Lifespan | None) -> None:
+    schema = Schema.parse("id STRING, part STRING")
+    wide, narrow = (Punctuation.parse(text, schema) for text in ("<u1, *>", "<u1, a>"))
+    held = HeldPunctuations(schema)
+    held.absorb([wide.lasting(lifespan(1, None))])
+    assert held.absorb([narrow.lasting(lasts)])
+    for each in (held, HeldPunctuations(schema, held.record(whole=False))):
+        each.end(lambda ends: is_over(ends, (1, 0)))
+        assert list(map(str, each.set)) == ["<u1, a>"]
 
 
 def assert_same(held: HeldPunctuations, said: Said, state: State) -> None:
