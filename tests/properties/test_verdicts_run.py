@@ -105,6 +105,7 @@ SESSIONS = Judged(
     ([(0, 3, 1), (None, 1, 0), (2, 3, 0)], []),
     as_written=False,
 )
+"""So do sessions."""
 
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
