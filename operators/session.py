@@ -8,7 +8,7 @@ Pass:       {(a, s, e, f(S)) | every possible tuple of a with a moment in [s −
 Propagate:  exactly that: of each run of closed moments [x, y] of groups, the sessions that begin in [x + gap, …) and
             end in (…, y].
 Keep:       the other sessions: partial aggregates where all aggregates have them, else their tuples.
-Safe when:  the schemes cover every group, or its moments.
+Safe when:  the schemes cover every group, or ever longer prefixes of its moments.
 Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations say so.
 
 Moments are counted in microseconds. Days of a gap are those of the calendar in the session's time zone, as in Spark: 23
@@ -40,7 +40,7 @@ from punct_ns.pattern import WILDCARD, Pattern, between, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import is_compact
+from punct_ns.scheme_order import is_compact, is_covered
 from punct_ns.slices import own, quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.window_attributes import END, START
@@ -58,9 +58,18 @@ class Grown:
     moment: str
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme closes groups, or the moments of each: in a session, and its gap, there are finitely many."""
+        """Whether a scheme closes groups, or ever longer prefixes of their moments; constants close no stretch."""
         schema, schemes = promises[self.input]
-        return any(is_compact((*self.keys, self.moment), scheme, schema) for scheme in schemes)
+        moment = schema.attribute(self.moment)
+        return any(
+            is_compact((*self.keys, self.moment), scheme, schema)
+            and all(
+                term.kind == "prefix" or is_covered(term, moment.domain)
+                for term in scheme.terms
+                if term.attribute.lower() == self.moment.lower()
+            )
+            for scheme in schemes
+        )
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """That of the groups and their moments."""
@@ -242,7 +251,7 @@ class Session(Operator):
         """The most microseconds that a gap has."""
         return self.gap + (_SHIFT if self.days and _is_zoned(moments) else 0)
 
-    def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+    def _merged(self, kept: DataFrame, aged: bool = False) -> DataFrame:
         """Sessions that touch are one: of its rows each has the first start and the last end."""
         start, end, number = (*map(quoted, self.ends), own("session"))
         by = f"PARTITION BY {', '.join(map(quoted, self.keys))} " if self.keys else ""
@@ -257,7 +266,7 @@ class Session(Operator):
         }
         merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
         combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
-        return self._aggregation.combined(merged, ages) if combines else merged
+        return self._aggregation.combined(merged, aged) if combines else merged
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:

@@ -35,7 +35,7 @@ from punct_ns.image import Function, image
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme, Term
+from punct_ns.scheme import Scheme
 from punct_ns.slices import is_own, own, quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.value_set import ValueSet
@@ -73,20 +73,15 @@ class Window(Operator):
         return Schema((*(a for a in inputs[0] if not (self.replaces and a is moment)), *ends))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's; and what it promises of moments it promises of starts, and of ends.
-
-        Constants of moments close each window in the end, which has finitely many of them.
-        """
+        """The input's; and what it promises of ever more moments it promises of starts, and of ends."""
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
             of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
             if of is None or not self.replaces:
                 found[scheme] = None
-            if of is not None:
+            if of is not None and of.kind == "prefix":
                 for end in (START, END):
-                    name = f"{self.name}{end}"
-                    prefix = of.kind == "prefix"
-                    moved = replace(of, attribute=name, null=True) if prefix else Term(name, finite=of.finite)
+                    moved = replace(of, attribute=f"{self.name}{end}", null=True)
                     found[Scheme(tuple(moved if term is of else term for term in scheme.terms))] = None
         return tuple(found)
 

@@ -132,12 +132,10 @@ def test_just_the_windows_are_closed_of_which_every_moment_is(
 
 
 def test_a_promise_of_moments_is_one_of_windows() -> None:
-    """Of constants, too: there are finitely many moments in a window."""
     window = Window("ts", TEN, TEN // 2)
     given_ = parse_schemes("sid; ts prefix; sid, ts prefix; ts", READINGS)
     assert format_schemes(window.pruned(set()).schemes(given_)) == (
-        "sid; `window.start` prefix; `window.end` prefix; sid, `window.start` prefix; sid, `window.end` prefix;"
-        " `window.start`; `window.end`"
+        "sid; `window.start` prefix; `window.end` prefix; sid, `window.start` prefix; sid, `window.end` prefix"
     )
     assert "ts prefix" in format_schemes(window.schemes(given_))
 
