@@ -251,7 +251,7 @@ class Session(Operator):
         """The most microseconds that a gap has."""
         return self.gap + (_SHIFT if self.days and _is_zoned(moments) else 0)
 
-    def _merged(self, kept: DataFrame, aged: bool = False) -> DataFrame:
+    def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         """Sessions that touch are one: of its rows each has the first start and the last end."""
         start, end, number = (*map(quoted, self.ends), own("session"))
         by = f"PARTITION BY {', '.join(map(quoted, self.keys))} " if self.keys else ""
@@ -266,7 +266,7 @@ class Session(Operator):
         }
         merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
         combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
-        return self._aggregation.combined(merged, aged) if combines else merged
+        return self._aggregation.combined(merged, ages) if combines else merged
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:

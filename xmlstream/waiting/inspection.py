@@ -147,8 +147,14 @@ class _Inspection:
             (a.name, format_pattern(Constant(row[a.name]), a.domain))
             for a in attributes_of(waiting.names, (*inputs, node.schema))
         )
-        came = None if since is None else SliceTime(since.slice, since.moment())
-        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)), came)
+        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)), self._came(since))
+
+    def _came(self, since: Since | None) -> SliceTime | None:
+        """When a row came, by its slice and second; of the last slice the time is known."""
+        if since is None:
+            return None
+        last = SliceTime.of(self._last)
+        return last if since.slice == last.slice else SliceTime(since.slice, since.moment())
 
     def _needs(self, lacks: Sequence[Lack]) -> tuple[Need, ...]:
         asked: dict[Node, list[Punctuation]] = {}
