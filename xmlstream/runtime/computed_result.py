@@ -57,7 +57,10 @@ def _columns(tuples: Tuples, root: Node) -> DataFrame:
 
 
 def _mapped(frame: DataFrame, writer: PartWriter) -> DataFrame:
-    """What the writer makes of each partition: Spark's `mapInArrow`, which would ask for pandas and not use it."""
+    """What the writer makes of each partition.
+
+    As `DataFrame.mapInArrow` does, which refuses to work where pandas is not installed, and would not use it.
+    """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
