@@ -7,6 +7,7 @@ out the same tuples in the same slices, and keep as many.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.asof_join import AsofJoin
+from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.expressions.decomposition import Aggregate
 from operators.expressions.over import Over
@@ -35,10 +37,11 @@ from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from operators.window import Window
 from punct_ns.domain import Domain
-from punct_ns.lifespan import Lifespan
+from punct_ns.lifespan import Lifespan, lives_as_long
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
+from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Running
 from tests.samples.strategies import fewer
 
@@ -77,6 +80,7 @@ CASES: dict[str, tuple[Operator, tuple[Schema, ...]]] = {
     "asof_join": (AsofJoin("left", ("k",), ("q",), "t", "u", "INT"), (LEFT, RIGHT)),
     "multiway_join": (MultiwayJoin(3, (((0, "k"), (1, "q")), ((1, "q"), (2, "r")))), (LEFT, RIGHT, THIRD)),
     "intersect": (Intersect(PLAIN), (PLAIN, PLAIN)),
+    "difference": (Difference(PLAIN), (PLAIN, PLAIN)),
 }
 
 
@@ -126,15 +130,22 @@ def stream(found: list[Life], seed: int, schemas: tuple[Schema, ...], *, own: bo
             if life.closed[i] >= SLICES:
                 continue
             p = Punctuation.at(schema, {0: Constant(name)})
-            ends = None if own else Lifespan(until=BEGIN + life.until[i] * SECOND)
-            said = [p.lasting(ends)]
-            if not own and random.random() < 0.3:
-                # Said again for less long, before or behind: the longer one counts.
-                said.insert(random.randrange(2), p.lasting(Lifespan(until=BEGIN + (life.closed[i] + 1) * SECOND)))
-            slices[life.closed[i]][i][1].extend(said)
+            for at, until in [(life.closed[i], life.until[i])] if own else closings(life, i, random):
+                slices[at][i][1].append(p.lasting(None if own else Lifespan(until=BEGIN + until * SECOND)))
     for (_, said), schema in zip(slices[-1], schemas, strict=True):
         said.append(Punctuation.all(schema))
     return slices
+
+
+def closings(life: Life, i: int, random: Random) -> list[tuple[int, int]]:
+    """In which slices an input closes it, and until when: perhaps also for less long, of which the longer counts."""
+    at, until = life.closed[i], life.until[i]
+    how = random.randrange(4)
+    if how == 0:
+        return random.sample([(at, until), (at, at + 1)], 2)
+    if how in (1, 2) and at + 2 < until and at + 1 < SLICES:
+        return [(at, at + 2), (at + 1, until)]
+    return [(at, until)]
 
 
 def named(rows: list[Any]) -> list[Any]:
@@ -164,6 +175,11 @@ def run(spark: SparkSession, directory: Path, name: str, seed: int) -> None:
     assert any(p.lifespan is not None for p in promised) or name == "full join"
 
 
+def run_several(spark: SparkSession, directory: Path, name: str, seeds: int) -> None:
+    for seed in range(seeds):
+        run(spark, directory / str(seed), name, seed)
+
+
 @pytest.mark.parametrize("name", CASES)
 @fewer(30)
 @given(seed=st.integers(0, 10**9), small=st.booleans())
@@ -174,3 +190,53 @@ def test_each_life_of_an_id_is_a_stream_of_its_own(
         if not small:
             patch.setattr(tuple_log, "SMALL", 0)
         run(spark, tmp_path_factory.mktemp("lives"), name, seed)
+
+
+def ends_late(patch: pytest.MonkeyPatch) -> None:
+    """The end of a life is noticed one slice too late: the next life's tuples meet the punctuation of the last."""
+    right = Lifespan.is_over
+    patch.setattr(Lifespan, "is_over", lambda self, now, has_closed: right(self, now - SECOND, has_closed))
+
+
+def ends_early(patch: pytest.MonkeyPatch) -> None:
+    """Forgotten one slice too early: what comes of the other input is kept, and meets the next life."""
+    right = Lifespan.is_over
+    patch.setattr(Lifespan, "is_over", lambda self, now, has_closed: right(self, now + SECOND, has_closed))
+
+
+def ends_never(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lifespan, "is_over", lambda self, now, has_closed: False)
+
+
+def knows_the_shorter(patch: pytest.MonkeyPatch) -> None:
+    """Of two lifespans of one id the shorter one counts."""
+    patch.setattr("operators.state.passing_points.lives_as_long", lambda one, other: lives_as_long(other, one))
+
+
+FAULTS = [
+    ("join", ends_late),
+    ("difference", ends_early),
+    ("join", ends_early),
+    ("join", ends_never),
+    ("join", knows_the_shorter),
+    ("semi_join", ends_early),
+    ("anti_join", ends_never),
+    ("multiway_join", ends_late),
+    ("multiway_join", ends_early),
+    ("range join", ends_early),
+    ("asof_join", ends_early),
+    ("intersect", ends_late),
+]
+
+
+@pytest.mark.parametrize(("name", "seed_fault"), FAULTS if AT_NIGHT else FAULTS[:2])
+def test_an_end_at_another_slice_is_noticed(
+    spark: SparkSession,
+    tmp_path: Path,
+    name: str,
+    seed_fault: Callable[[pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seed_fault(monkeypatch)
+    with pytest.raises(AssertionError, match="slice"):
+        run_several(spark, tmp_path, name, 8)
