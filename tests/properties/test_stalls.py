@@ -75,6 +75,8 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             asked.append(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall))
+            if len(asked) % 50 == 0:
+                print(f"{len(asked)} stalls, {sum(asked)} questions", flush=True)
 
     holds()
     print(f"{len(asked)} stalls, {sum(asked)} questions")

@@ -116,6 +116,8 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         said["plans"] += 1
         said["answer"] += verdict.is_enabled
         said["are cleansed"] += verdict.is_cleansed
+        if said["plans"] % 50 == 0:
+            print(told_so_far(said), flush=True)
         _, kept, out = ran(spark, root, drawn.tuples)
         if verdict.is_enabled and not any(waits_for_more(one) for one in verdict.operators):
             assert Counter(out) == answered(spark, drawn), told
@@ -134,13 +136,18 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
                 assert not any(comes(spark, node, side, drawn.schemes) for side in sides), f"{one.name} in {told}"
 
     holds()
-    print("; ".join(f"{count} {what}" for what, count in said.items()))
+    print(told_so_far(said))
     assert said["plans"] >= PLANS
 
 
 def waits_for_more(verdict: OperatorVerdict) -> bool:
     """Whether the last rows of groups wait for others behind them, which never come here."""
     return isinstance(verdict.node.operator, LookAhead) and not verdict.is_cleansed
+
+
+def told_so_far(said: Counter[str]) -> str:
+    """How many plans there were, and what was said of them."""
+    return ", ".join(f"{count} {what}" for what, count in said.items())
 
 
 def is_of_windows(node: Node) -> bool:
