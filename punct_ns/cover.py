@@ -79,6 +79,7 @@ def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Bud
         left = _clipped(target, boxes)
         if left is None:
             return True
+        left = _needed(target, left, target)
         boxes = [box for box in left if len(box) > 1]
         target = dict(target)
         for i, held in _slabs(left):
@@ -114,6 +115,7 @@ def covered_regions(
         if left is None:
             yield region
             return
+        left = _needed(target, left, target.keys() - staying)
         boxes = [box for box in left if len(box) > 1]
         target = dict(target)
         for i, held in _slabs(left):
@@ -162,11 +164,39 @@ def _clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueS
     return left
 
 
+def _needed(target: Mapping[int, ValueSet], boxes: list[Box], removed: Iterable[int]) -> list[Box]:
+    """The boxes without those that can cover nothing of the target for all values of the attributes to be removed.
+
+    Where the boxes leave out a value of such an attribute, those that restrict it are of no use: what the others cover
+    for that value, they cover for each.
+    """
+    asked = list(removed)
+    while boxes:
+        useless = {i for i, held in _held(boxes).items() if i in asked and not target[i].difference(held).is_empty}
+        if not useless:
+            break
+        boxes = [box for box in boxes if useless.isdisjoint(box)]
+    return boxes
+
+
 def _slabs(boxes: Iterable[Box]) -> Iterator[tuple[int, ValueSet]]:
-    """What boxes that restrict a single attribute hold of it."""
+    """What boxes that restrict a single attribute hold of it together."""
+    yield from _held(box for box in boxes if len(box) == 1).items()
+
+
+def _held(boxes: Iterable[Box]) -> dict[int, ValueSet]:
+    """Of each attribute the values that some box that restricts it has."""
+    parts: dict[int, list[ValueSet]] = {}
     for box in boxes:
-        if len(box) == 1:
-            yield from box.items()
+        for i, part in box.items():
+            parts.setdefault(i, []).append(part)
+    return {i: _union(found) for i, found in parts.items()}
+
+
+def _union(parts: Sequence[ValueSet]) -> ValueSet:
+    """The values of any of these sets, of one domain."""
+    pairs = (pair for part in parts for pair in part.intervals())
+    return ValueSet.of_intervals(parts[0].domain, pairs, null=any(part.null for part in parts))
 
 
 def _busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueSet]) -> int:

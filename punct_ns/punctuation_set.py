@@ -123,7 +123,7 @@ class PunctuationSet:
             if i in self._singles and self._singles[i].covers_pattern(pattern):
                 return True
         near = self._entries.meeting(given, few=EXACT_PUNCTUATIONS)
-        if any(entry.punctuation.covers(p) for entry in near):
+        if any(given.keys() >= set(entry.restricted) and entry.punctuation.covers(p) for entry in near):
             return True
         boxes = [entry.box for entry in near]
         target = {i: self.open_part(i, given.get(i, WILDCARD)) for i in frozenset(given).union(*boxes)}
@@ -282,7 +282,7 @@ class PunctuationSet:
             entry = Entry(p, restricted)
             near = []
             for other in self._entries.meeting(entry.given):
-                if p.covers(other.punctuation):
+                if other.given.keys() >= set(restricted) and p.covers(other.punctuation):
                     self._entries.remove(other)
                 else:
                     near.append(other)
@@ -345,7 +345,8 @@ class PunctuationSet:
     def _drop_covered(self, near: Sequence[Entry]) -> None:
         """Takes out those entries that the others cover together; of many, those that one attribute alone covers."""
         for entry in near:
-            self._entries.remove(entry)
             closed = any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items())
-            if not closed and (len(near) > _FEW or not self.covers(entry.punctuation)):
-                self._entries.add(entry)
+            if closed or len(near) <= _FEW:
+                self._entries.remove(entry)
+                if not closed and not self.covers(entry.punctuation):
+                    self._entries.add(entry)

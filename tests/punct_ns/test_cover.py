@@ -32,10 +32,12 @@ def boxes(domain: Domain, rng: random.Random, many: int, attributes: int) -> lis
     return found
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_boxes_cover_what_brute_force_says(seed: int) -> None:
     rng = random.Random(seed)
     given = boxes(SMALL, rng, 12, 3)
+    if seed % 2:  # some restrict one attribute or two, and leave the others open
+        given = [{i: part for i, part in box.items() if rng.random() < 0.6} or box for box in given]
     target = {i: ValueSet.of(SMALL, rng.sample(range(10), 4)) for i in range(3)}
     points = list(product(*(target[i].each() for i in range(3))))
     covered = {point: any(all(box[i].contains(point[i]) for i in box) for box in given) for point in points}
@@ -52,6 +54,18 @@ def test_nothing_covers_nothing_but_a_box_without_restrictions() -> None:
     assert is_covered(target, [{}], Budget())
     assert list(covered_regions(target, [], frozenset([0]), Budget())) == []
     assert list(covered_regions(target, [{}], frozenset([0]), Budget())) == [target]
+
+
+def test_boxes_that_leave_values_open_are_looked_at_once() -> None:
+    """Of ten thousand that each hold one value of an attribute, none helps to cover all of its values."""
+    one = [{0: between(WIDE, 5, 5), 1: between(WIDE, n % 1000, n % 1000), 2: between(WIDE, n // 10, n // 10)}
+           for n in range(10_000)]  # fmt: skip
+    target = {0: between(WIDE, 5, 5), 1: ValueSet.everything(WIDE), 2: ValueSet.everything(WIDE)}
+    assert not is_covered(target, one, Budget(2 * len(one)))
+    everywhere: Box = {2: ValueSet.everything(WIDE)}
+    assert is_covered(target, [*one, everywhere], Budget(2 * len(one)))
+    regions = covered_regions(target, one, frozenset([0]), Budget(3 * len(one)))
+    assert list(regions) == []
 
 
 def test_a_budget_ends_the_search() -> None:
