@@ -10,6 +10,7 @@ import pytest
 from operators.join import Join
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-AUCTIONS = 100_000
+AUCTIONS = 100_000 if AT_NIGHT else 40_000
 PER_SLICE = 10_000
 OPEN = 37
 """Auctions that are still open when a slice ends."""

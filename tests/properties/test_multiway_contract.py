@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from operators.multiway_join import MultiwayJoin
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
+from tests.harness.nights import AT_NIGHT
 from tests.oracles.multiway_invariants import Bounds, agree, multiway_joining, within
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, numbered
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-STREAMS = 4
+STREAMS = 4 if AT_NIGHT else 3
 """Streams in one run: each costs the specification thousands of combinations."""
 
 SLICES = 4

@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.joins.join_sides import JoinKind
@@ -54,8 +54,8 @@ def test_a_range_join_keeps_what_may_still_find_a_partner(spark: SparkSession, k
 def test_the_same_holds_for_state_too_large_to_rewrite(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     force_large_state(monkeypatch)
 
-    @FEW
-    @given(ranges(25))
+    @settings(FEW, max_examples=FEW.max_examples if AT_NIGHT else 2)
+    @given(ranges(25 if AT_NIGHT else 15))
     def holds(example: Run) -> None:
         run(spark, ranging("full", "a_2 BETWEEN a - 1 AND a + 1"), example)
 

@@ -27,6 +27,9 @@ POINTS = {
     "after the document is published": (segments.SegmentStore, "retain"),
 }
 
+AROUND_THE_COMMIT = ("after a segment is written", "before the commit", "after the commit")
+"""Those at which more than one query dies by day."""
+
 
 def deadly(point: str, slice_id: int, die: Callable[[], None]) -> list[tuple[Any, str, Any]]:
     """What to put where, so that the process dies at the point of that slice: owner, name and replacement."""

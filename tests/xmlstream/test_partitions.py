@@ -20,7 +20,8 @@ from punct_ns.domain import Value
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from tests.xmlstream.killed_run import POINTS, crash
+from tests.harness.nights import AT_NIGHT
+from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.sink.partition_names import directory_of, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.published_documents import documents_in
@@ -194,7 +195,7 @@ def test_killed_at_every_point_partitions_are_what_they_are_without(
         xs.run([insert], checkpoint, keep_open=keep_open)
 
     run(whole, tmp_path / "whole-checkpoint")
-    for slice_id, point in enumerate(POINTS, start=1):
+    for slice_id, point in enumerate(POINTS if AT_NIGHT else AROUND_THE_COMMIT, start=1):
         crash(lambda: run(out, checkpoint, keep_open=True), point, slice_id)
     run(out, checkpoint)
     there, here = (Path(f"{place}.json") for place in (whole, out))
