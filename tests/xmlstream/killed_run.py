@@ -27,7 +27,7 @@ POINTS = {
     "after the document is published": (segments.SegmentStore, "retain"),
 }
 
-AROUND_THE_COMMIT = ("after a segment is written", "before the commit", "after the commit")
+AROUND_THE_COMMIT = ("before the commit", "after the commit", "after the document is published")
 """Those at which more than one query dies by day."""
 
 
