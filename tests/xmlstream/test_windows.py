@@ -41,6 +41,15 @@ QUERIES = [
     "SELECT window_time(window) AS t, n FROM (SELECT window, count(*) AS n FROM s GROUP BY window(ts, '30 seconds'))",
     "SELECT window.start, sum(n) AS n FROM (SELECT window AS w, count(*) AS n FROM s GROUP BY window(ts, '30 seconds'))"
     " GROUP BY window(w, '1 minute')",
+    "SELECT window(window, '2 minutes') AS w, sum(n) AS n FROM (SELECT window, count(*) AS n FROM s"
+    " GROUP BY window(ts, '30 seconds')) GROUP BY 1",
+    "SELECT window(window_time(window), '2 minutes', '1 minute').end AS till, max(window.start) AS s, sum(n) AS n FROM"
+    " (SELECT window, count(*) AS n FROM s GROUP BY window(ts, '30 seconds'))"
+    " GROUP BY window(window_time(window), '2 minutes', '1 minute')",
+    "SELECT window(window_time(window), '2 minutes'), sum(n) AS n FROM (SELECT sid, window, count(*) AS n FROM s GROUP"
+    " BY sid, window(ts, '30 seconds')) GROUP BY sid, window(window_time(window), '2 minutes')",
+    "SELECT session_window.end AS till, count(*) AS n FROM (SELECT window, count(*) AS n FROM s WHERE v % 9 < 3"
+    " GROUP BY window(ts, '10 seconds')) GROUP BY session_window(window_time(window), '20 seconds')",
     "SELECT window.start, count(*) AS n FROM s GROUP BY window(ntz, '90 seconds', '45 seconds')",
     "SELECT window.start, count(*) AS n FROM s GROUP BY window(day, '1 day')",
     "SELECT window.start, count(*) AS n FROM s GROUP BY window(ts + INTERVAL 10 SECONDS, '90 seconds')",

@@ -133,7 +133,10 @@ def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> e
             return named(name)
         if isinstance(node, exp.Column):
             what = f"{node.name} is neither grouped by nor aggregated"
-            raise text.error(what, offset(node), "name it in GROUP BY, or aggregate it")
+            hint = "name it in GROUP BY, or aggregate it"
+            if (called := node.name.partition(".")[0]) in ("window", "session_window"):
+                hint += f"; of windows that are grouped by here write all of {called}(…)"
+            raise text.error(what, offset(node), hint)
         return node
 
     return tree.copy().transform(over, copy=False)

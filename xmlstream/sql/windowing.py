@@ -18,6 +18,7 @@ from operators.expressions.types import MOMENTS, NUMERIC, kind
 from operators.session import later
 from operators.window import Window
 from punct_ns.errors import QueryError
+from punct_ns.slices import own
 from punct_ns.temporal_type import TimestampType
 from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
@@ -102,13 +103,18 @@ def in_windows(
         if select.args.get("group") is None:
             raise sessions.not_grouped_by(text)
         cut = _lone(node, sessions, analyst)
-    ends = (Field(f"{called}{end}", f"{name}{end}", starred=False) for end in (START, END))
+    # Of windows over windows the bare name goes on meaning those that there are already.
+    meant = own(called) if relation.find(f"{called}{START}") else called
+    ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()
+    for tree in _listed(replaced.args.get("expressions")) if meant != called else []:
+        if is_window(tree.unnest()):
+            tree.replace(exp.alias_(tree.copy(), called))
     for clause in _CLAUSES:
         for tree in _listed(replaced.args.get(clause)):
             for call in list(tree.find_all(exp.Anonymous)):
                 if is_window(call):
-                    _replace(call)
+                    _replace(call, meant)
     return replaced, Relation(cut, (*relation.fields, *ends)), sessions
 
 
@@ -133,9 +139,9 @@ def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
     return project(node, [*items, Item(f"{sessions.name}{END}", end)], analyst).node
 
 
-def _replace(call: exp.Expr) -> None:
+def _replace(call: exp.Expr, name: str) -> None:
     """Lets the field's name stand where the call stood; what is asked of the call is asked of the field."""
-    field = exp.column(str(call.this).lower())
+    field = exp.column(name)
     if (at := offset(call)) is not None:
         field.this.meta["start"] = at
     dot = call.parent
