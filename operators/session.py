@@ -34,6 +34,7 @@ from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Way, constants, on
+from operators.windows.session_rows import SessionRows
 from punct_ns.closed_runs import Run, closed_runs
 from punct_ns.domain import Domain
 from punct_ns.pattern import WILDCARD, Pattern, between, values
@@ -41,12 +42,12 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import is_compact, is_covered
-from punct_ns.slices import own, quoted
+from punct_ns.slices import quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.window_attributes import END, START
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,8 @@ class Session(Operator):
         """The sessions that may grow, what is said of groups and moments, and what of sessions."""
         given = inputs[0]
         groups, said = self._groups(given), completion_sets(given, (*self.keys, self.of))
-        log = LogSchema(groups, self._merged, shown=self._aggregation.shown, merging=True)
+        rows = SessionRows(self.keys, self.ends, self._aggregation)
+        log = LogSchema(groups, rows.merged, shown=self._aggregation.shown, touching=rows.touching)
         return StateSchema({"sessions": log}, {**said, "sent": groups})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -250,23 +252,6 @@ class Session(Operator):
     def _reach(self, moments: Domain) -> int:
         """The most microseconds that a gap has."""
         return self.gap + (_SHIFT if self.days and _is_zoned(moments) else 0)
-
-    def _merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
-        """Sessions that touch are one: of its rows each has the first start and the last end."""
-        start, end, number = (*map(quoted, self.ends), own("session"))
-        by = f"PARTITION BY {', '.join(map(quoted, self.keys))} " if self.keys else ""
-        in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
-        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
-        begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
-        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
-        whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
-        ends = {
-            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
-            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
-        }
-        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
-        combines = self._aggregation.merges is not None or self._aggregation.ignores_duplicates
-        return self._aggregation.combined(merged, ages) if combines else merged
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:

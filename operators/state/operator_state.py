@@ -16,6 +16,7 @@ from operators.state.ages import Since
 from operators.state.behaviour import Slice, Tuples
 from operators.state.heard_punctuations import HeardPunctuations
 from operators.state.held_punctuations import HeldPunctuations
+from operators.state.merging_log import MergingLog
 from operators.state.passing_punctuations import IsOver
 from operators.state.purge_after import PurgeAfter, overdue_letter
 from operators.state.segments import Segment, SegmentStore
@@ -94,7 +95,10 @@ class OperatorState:
         self._waiting = {
             name: WaitingPunctuations(schema, sets.get(name, ())) for name, schema in declared.waiting.items()
         }
-        self._logs = {name: TupleLog(store, log, logs.get(name)) for name, log in declared.logs.items()}
+        self._logs = {
+            name: (MergingLog if log.touching else TupleLog)(store, log, logs.get(name))
+            for name, log in declared.logs.items()
+        }
         self._purge_after, self._overdue = purge_after, list[Segment]()
         self._aged = [name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting]
 

@@ -32,6 +32,9 @@ It must be idempotent, and may be applied to any part of the rows that no key st
 their ages (`operators.state.ages`), which what they come to bears, too.
 """
 
+Touching = Callable[["DataFrame", "DataFrame", int], "DataFrame"]
+"""Of rows those that change when others, of which there are so many, are combined with them."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogSchema:
@@ -39,14 +42,15 @@ class LogSchema:
 
     `of` is the input whose tuples it keeps; None where it notes something for its operator, and has an end by itself.
     `shown` makes of its overdue rows what people understand, where they are no tuples.
-    With `merging`, combining changes what punctuations speak of, so that no row may be purged before it is combined.
+    With `touching`, combining changes what punctuations speak of, so that no row may be purged before it is combined;
+    the attributes of `purging` tell combined rows apart.
     """
 
     purging: Schema
     combine: Combine | None = None
     of: int | None = 0
     shown: Callable[[DataFrame], DataFrame] | None = None
-    merging: bool = False
+    touching: Touching | None = None
 
 
 @dataclass(frozen=True, slots=True)

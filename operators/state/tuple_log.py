@@ -36,7 +36,7 @@ MOST_SEGMENTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """A segment of the log, and what happened to it since: rows removed, and purges by punctuations from `since` on."""
 
     segment: Segment
@@ -58,7 +58,7 @@ class TupleLog:
 
     def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
         committed = committed or {"rows": 0, "segments": [], "purging": []}
-        self._store, self._combine, self._merging = store, declared.combine, declared.merging
+        self._store, self._combine = store, declared.combine
         self._fresh: Tuples | None = None
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
         self._parts = [self._restored(part) for part in committed["segments"]]
@@ -97,9 +97,9 @@ class TupleLog:
         )
         return leaving if leaving.rows else None
 
-    def _restored(self, part: dict[str, Any]) -> _Part:
+    def _restored(self, part: dict[str, Any]) -> Part:
         removed = tuple(self._store.restore(segment) for segment in part["removed"])
-        return _Part(self._store.restore(part), removed, part.get("since", 0))
+        return Part(self._store.restore(part), removed, part.get("since", 0))
 
     @property
     def is_empty(self) -> bool:
@@ -115,8 +115,6 @@ class TupleLog:
     def _rewritable(self) -> bool:
         """Whether to compute all rows anew costs less than to look after what became of them."""
         fresh = self._fresh
-        if self._merging:
-            return True
         if self._combine is not None and fresh is not None and self._store.collects(fresh.frame, fresh.at_most):
             # Partial aggregates are far fewer than the tuples that bound their number.
             return self.rows <= SMALL
@@ -151,7 +149,7 @@ class TupleLog:
         return Tuples(_seen(self._store.frame(segment)), segment.rows, computed=True)
 
     def _add(self, segment: Segment) -> None:
-        self._parts.append(_Part(segment, since=len(self._purging)))
+        self._parts.append(Part(segment, since=len(self._purging)))
         self._oldest = self._oldest or self._now
         self.rows += segment.rows
         if len(self._parts) > MOST_SEGMENTS:
@@ -207,7 +205,7 @@ class TupleLog:
             self._parts = [replace(part, removed=(*part.removed, removed)) for part in self._parts]
             self._gone(gone)
 
-    def _left_of(self, part: _Part) -> DataFrame:
+    def _left_of(self, part: Part) -> DataFrame:
         left = self._store.frame(part.segment)
         for removed in part.removed:
             others = self._store.frame(removed)
@@ -276,7 +274,7 @@ class TupleLog:
         self._replace(self._store.write(self._combined(self._frame()), self.at_most))
 
     def _replace(self, segment: Segment | None) -> None:
-        self._parts = [_Part(segment)] if segment is not None and segment.rows else []
+        self._parts = [Part(segment)] if segment is not None and segment.rows else []
         self.rows = sum(part.segment.rows for part in self._parts)
         self._purging, self._fresh = [], None
         if not self._parts:
