@@ -11,7 +11,7 @@ from operators.state.behaviour import Slice, advance
 from operators.state.operator_state import OperatorState
 from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
-from punct_ns.slices import quoted
+from punct_ns.slices import POSITION, quoted
 from tests.harness.running import Done, Items, Row, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 
 
 class Walk:
-    """A plan with the states of its operators, which `restart` loses and restores from what the last slice recorded."""
+    """A plan with the states of its operators, which `restart` loses and restores from what the last slice recorded.
 
-    def __init__(self, spark: SparkSession, directory: Path, root: Node) -> None:
+    With `positioned`, tuples come with their positions.
+    """
+
+    def __init__(self, spark: SparkSession, directory: Path, root: Node, *, positioned: bool = False) -> None:
         self.spark, self.directory, self.root = spark, directory, root
         self.roots = results(root)
         self.nodes = [node for node in topological(root) if not isinstance(node.operator, Scan | Results)]
         self.scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
         self.names = names(root)
-        self._slice = 0
+        self._slice = self._came = 0
+        self._positioned = positioned
         self._records: dict[Node, dict[str, Any] | None] = dict.fromkeys(self.nodes)
         self.restart()
 
@@ -81,6 +85,7 @@ class Walk:
     def _walked(self, given: Mapping[str, Items]) -> dict[Node, Slice]:
         self._slice += 1
         slices = {scan: self._read(scan, *given[self._name(scan)]) for scan in self.scans}
+        self._came += sum(len(rows) for rows, _ in given.values())
         for node in self.nodes:
             self._stores[node].begin(self._slice)
             self._states[node].begin(datetime.now(UTC))
@@ -107,8 +112,9 @@ class Walk:
     def _read(self, scan: Node, rows: Sequence[Row], punctuations: Sequence[Any]) -> Slice:
         """Tuples as a source gives them: with the attributes that are read, punctuations over them all."""
         assert isinstance(scan.operator, Scan)
-        tuples = tuples_of(self.spark, rows, scan.schema)
+        position = [POSITION] if self._positioned else []
+        tuples = tuples_of(self.spark, rows, scan.schema, self._came if self._positioned else None)
         if tuples is not None:
-            frame = tuples.frame.select(*(f"`{column}`" for column in scan.operator.options.columns))
+            frame = tuples.frame.select(*(f"`{column}`" for column in scan.operator.options.columns), *position)
             tuples = type(tuples)(frame, tuples.at_most)
         return Slice(tuples, tuple(punctuations))
