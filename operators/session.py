@@ -12,8 +12,8 @@ Safe when:  the schemes cover every group, or ever longer prefixes of its moment
 Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations say so.
 
 Moments are counted in microseconds. Days of a gap are those of the calendar in the session's time zone, as in Spark: 23
-to 25 hours where clocks are set, and more where a zone's date was. What is closed before a session is looked at from so
-much farther back, which closes no session too early.
+to 25 hours where clocks are set, and more where a zone's date was. What is closed before a session is looked at from as
+far back as the longest such gap reaches in that zone, which closes no session too early.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from operators.aggregation import Aggregation
+from operators.expressions.calendar_days import ANYWHERE, lengthening
 from operators.expressions.decomposition import Aggregate, attributes_of
 from operators.expressions.duration import DAY
 from operators.groupings import Condition, Grouping, Promises, StateModel
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
-from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Way, constants, on
@@ -48,6 +48,9 @@ from punct_ns.window_attributes import END, START
 
 if TYPE_CHECKING:
     pass
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,7 @@ class Session(Operator):
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The sessions that lie in a run of closed moments, with the gap before them."""
         found = completed(inputs[0].punctuations, (*self.keys, self.of), state)
-        parts = self._closed(found, closed_so_far(state), self._groups(state.inputs[0])) if found else ()
+        parts = self._closed(found, state) if found else ()
         closed = state.scratch(_InHand).closed = state.punctuations("sent").absorb(parts)
         if not closed or (taken := state.log("sessions").take(closed)) is None:
             return None
@@ -226,32 +229,40 @@ class Session(Operator):
     def _aggregation(self) -> Aggregation:
         return Aggregation((*self.keys, *self.ends), self.aggregates)
 
-    def _closed(self, new: Sequence[Punctuation], said: HeldPunctuations, over: Schema) -> Iterator[Punctuation]:
+    def _closed(self, new: Sequence[Punctuation], state: OperatorState) -> Iterator[Punctuation]:
         """The sessions that new punctuations close, of all that were said, each for as long as its run is closed."""
-        place = len(self.keys)
-        moments = said.set.schema[place].domain
+        said, place = closed_so_far(state), len(self.keys)
+        over, moments = self._groups(state.inputs[0]), said.set.schema[place].domain
+        reach = self._reach(moments, state.nothing().sparkSession if self.days else None)
         lasting = closed_runs(said.lasting, place, [p for p in new if p.lifespan is None])
-        yield from (p for run in lasting if (p := self._within(run, over, moments)) is not None)
+        yield from (p for run in lasting if (p := self._within(run, over, moments, reach)) is not None)
         for run in closed_runs(said.set, place, new) if said.passes else ():
-            if (p := self._within(run, over, moments)) is not None:
+            if (p := self._within(run, over, moments, reach)) is not None:
                 at = {**run.there, place: between(run.low, run.high, moments)}
                 yield p.lasting(said.lifespan(Punctuation.at(said.set.schema, at)))
 
-    def _within(self, run: Run, over: Schema, moments: Domain) -> Punctuation | None:
-        """The sessions that lie in a run, with the gap before them."""
+    def _within(self, run: Run, over: Schema, moments: Domain, reach: int) -> Punctuation | None:
+        """The sessions that lie in a run, with the gap before them, which reaches so far."""
         ends, place = over[len(over) - 1].domain, len(self.keys)
         said: dict[int, Pattern] = dict(run.there)
         if run.low > moments.bottom:
-            if run.low + (reach := self._reach(moments)) >= ends.top:
+            if run.low + reach >= ends.top:
                 return None
             said[place] = between(run.low + reach, ends.top, ends)
         if run.high < moments.top:
             said[place + 1] = between(ends.bottom, run.high, ends)
         return Punctuation.at(over, said)
 
-    def _reach(self, moments: Domain) -> int:
-        """The most microseconds that a gap has."""
-        return self.gap + (_SHIFT if self.days and _is_zoned(moments) else 0)
+    def _reach(self, moments: Domain, spark: SparkSession | None = None) -> int:
+        """The most microseconds that a gap has: days of a calendar are longer where its clocks are set back.
+
+        No gap is longer than that, wherever it begins, so what comes before it reaches no session behind it. Without
+        Spark, which knows the zone, it is as in the zone where days are longest.
+        """
+        if not self.days or not _is_zoned(moments):
+            return self.gap
+        zone = "" if spark is None else str(spark.conf.get("spark.sql.session.timeZone"))
+        return self.gap + (ANYWHERE if spark is None else lengthening(self.days, zone, spark))
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:
@@ -263,10 +274,6 @@ def later(moment: Attribute, gap: int, days: int = 0) -> str:
     if days:
         start = f"{start} + make_interval(0, 0, 0, {days})"
     return f"timestamp_micros(unix_micros({start}) + {beside})" if beside else start
-
-
-_SHIFT = 27 * DAY // 24
-"""By how much a time zone's offset changes at the most, in microseconds, and an hour."""
 
 
 def _is_zoned(moments: Domain) -> bool:

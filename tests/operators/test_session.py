@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operators.expressions.calendar_days import ANYWHERE, lengthening
 from operators.expressions.decomposition import Aggregate
 from operators.expressions.dialect import expression
-from operators.expressions.duration import duration
+from operators.expressions.duration import DAY, duration
 from operators.session import Session
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -128,3 +129,35 @@ def test_a_gap_in_days_is_the_calendars_as_in_spark(spark: SparkSession, tmp_pat
         done = running.slice((bids, [Punctuation.all(BIDS)]))
         found = [(bidder, *((moment - EPOCH) // MICRO for moment in ends), n) for bidder, *ends, n in done.tuples]
         assert sorted(found) == sorted(tuple(row) for row in berlin.sql(asked.format(gap, gap)).collect()), gap
+
+
+@pytest.mark.spark
+def test_days_are_longer_by_what_clocks_are_set_back(spark: SparkSession) -> None:
+    """In Berlin by an hour every autumn; in Alaska once by a day less than two hours, when it changed its date."""
+    hour = 3_600_000_000
+    for zone, days, least, most in (
+        ("UTC", 400, 0, 0),
+        ("+05:30", 3, 0, 0),
+        ("Europe/Berlin", 1, hour, hour),
+        ("America/Juneau", 1, 23 * hour, ANYWHERE),
+    ):
+        assert least <= lengthening(days, zone, spark) <= most, zone
+
+
+@pytest.mark.spark
+def test_no_gap_in_days_is_longer_than_it_is_said_to_be(spark: SparkSession) -> None:
+    """From every half hour of months in which clocks, or dates, were set."""
+    begins = ("1867-10-01", "1987-09-01", "2011-10-01", "2024-09-01")
+    times = " UNION ALL ".join(
+        f"SELECT timestamp_seconds(unix_timestamp('{begin} 00:00:00') + id * 1801) AS t FROM range(4000)"
+        for begin in begins
+    )
+    lengths = [
+        f"max(unix_micros(t + make_interval(0, 0, 0, {days})) - unix_micros(t)) - {days * DAY}" for days in (1, 3, 40)
+    ]
+    there = spark.newSession()
+    for zone in ("UTC", "Europe/Berlin", "America/St_Johns", "America/Juneau", "Pacific/Apia"):
+        there.conf.set("spark.sql.session.timeZone", zone)
+        (found,) = there.sql(f"SELECT {', '.join(lengths)} FROM ({times})").collect()
+        for days, longest in zip((1, 3, 40), found, strict=True):
+            assert longest <= lengthening(days, zone, there), (zone, days)
