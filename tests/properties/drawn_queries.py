@@ -64,7 +64,7 @@ def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = Non
     """A query of so many operators above each other, about, with so many columns."""
     kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
     if depth:
-        kinds += [_with, _ranked, _limited, _windowed]
+        kinds += [_with, _ranked, _limited, _windowed, _rolled]
     return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
 
 
@@ -164,6 +164,29 @@ def _windowed(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
         by.insert(draw(st.integers(0, 1)), source.column(draw))
     where = _where(draw, source)
     return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{where} GROUP BY {', '.join(by)}", names)
+
+
+def _rolled(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """A function over the rows around each, in the order of all columns, so that those that are equal are alike."""
+    source = _source(draw, depth, tables, "p")
+    column = source.column(draw)
+    by = draw(st.sampled_from(["", *(f"PARTITION BY {name} " for name in source.names)]))
+    over = f"({by}ORDER BY {_order(draw, source.names)}{{}})"
+    whole, aggregate = over.format(""), draw(st.sampled_from(["sum", "min", "max", "count"]))
+    frames = ["2 PRECEDING", "UNBOUNDED PRECEDING"]
+    frames += [f"BETWEEN {ends}" for ends in ("2 PRECEDING AND 1 PRECEDING", "1 PRECEDING AND 1 FOLLOWING")]
+    frames.append("BETWEEN 1 FOLLOWING AND 2 FOLLOWING")
+    rows = f" ROWS {draw(st.sampled_from(frames))}"
+    function = draw(st.sampled_from([
+        f"{aggregate}({column}) OVER {over.format(rows)}",
+        f"lag({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole}",
+        f"lead({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole}",
+        f"first_value({column}) OVER {whole}",
+        f"dense_rank() OVER {whole}",
+    ]))  # fmt: skip
+    inner = f"SELECT *, CAST({function} AS BIGINT) AS d FROM {source.text}"
+    items, names = _items(draw, width, Source(f"({inner}) AS q", "q", (*source.names, "d")))
+    return Drawn(f"SELECT {', '.join(items)} FROM ({inner}) AS q", names)
 
 
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
