@@ -125,19 +125,16 @@ def _cut_short(
     of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema, rising: Part
 ) -> Rising | None:
     """One moment's own parts from its year on, made a moment again."""
-    if any(constant[: len(own)]):
+    calls = [call for part in own if (call := _call_in(part)) is not None]
+    if any(constant[: len(own)]) or len(calls) < len(own):
         return None
-    calls = [_call_in(part) for part in own]
-    wholes = [call for part, call in zip(own[:-1], calls, strict=False) if part.unnest() is not call]
-    if wholes or None in calls:
+    are_whole = all(part.unnest() is call for part, call in zip(own[:-1], calls[:-1], strict=True))
+    in_order = all(str(call.this).lower() in names for call, names in zip(calls, _PARTS, strict=False))
+    moments = {render(call.expressions[0]) for call in calls}
+    found, last = rising(calls[0].expressions[0], schema), calls[-1]
+    if not (are_whole and in_order) or len(moments) > 1 or found is None or found.kind not in TEMPORAL:
         return None
-    moments = {render(call.expressions[0]) for call in calls if call is not None}
-    names = [str(call.this).lower() for call in calls if call is not None]
-    if len(moments) > 1 or any(name not in known for name, known in zip(names, _PARTS, strict=False)):
-        return None
-    moment = calls[0].expressions[0] if calls[0] is not None else exp.null()
-    found, last = rising(moment, schema), calls[-1]
-    if found is None or found.kind not in TEMPORAL or found.how.falling or last is None:
+    if found.how.falling:
         return None
     # What is made of the smallest part must rise with it, whatever it is called.
     column = exp.column("part", quoted=True)
