@@ -161,3 +161,38 @@ def test_no_gap_in_days_is_longer_than_it_is_said_to_be(spark: SparkSession) -> 
         (found,) = there.sql(f"SELECT {', '.join(lengths)} FROM ({times})").collect()
         for days, longest in zip((1, 3, 40), found, strict=True):
             assert longest <= lengthening(days, zone, there), (zone, days)
+
+
+def segments(running: Running) -> list[str]:
+    """Where sessions lie after a slice."""
+    assert running._record is not None
+    return [part["name"] for part in running._record["kept"]["sessions"]["segments"]]
+
+
+@pytest.mark.spark
+def test_of_many_sessions_only_those_that_new_tuples_touch_are_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("operators.state.tuple_log.SMALL", 4)
+    running = Running(spark, tmp_path, SESSIONS, BIDS)
+    running.slice(([(bidder, at(0)) for bidder in range(40)], []))
+    (base,) = segments(running)
+    for bids, said, purged, kept in (
+        ([(3, at(5)), (3, at(40)), (50, at(7))], [], 0, 42),
+        ([(3, at(14)), (3, at(48)), (4, at(11)), (51, at(9))], [Punctuation.parse("<5, *>", BIDS)], 1, 43),
+        ([(3, at(24)), (3, at(33))], [until(9)], 0, 42),
+    ):
+        done = running.slice((bids, said))
+        assert (done.purged, done.kept) == (purged, kept)
+        assert segments(running)[0] == base
+        running.restart()
+    last = running.slice(([], [Punctuation.all(BIDS)]))
+    assert sorted(last.tuples) == [
+        *((bidder, at(0), at(10), 1) for bidder in range(3)),
+        (3, at(0), at(58), 7),
+        (4, at(0), at(10), 1),
+        (4, at(11), at(21), 1),
+        *((bidder, at(0), at(10), 1) for bidder in range(6, 40)),
+        (50, at(7), at(17), 1),
+        (51, at(9), at(19), 1),
+    ]
