@@ -5,8 +5,7 @@ Meaning:    ω_{A; K; F}(R) = {| (t, f₁(w₁(t)), …) | t ∈ R |}, wᵢ(t) r
 Step:       –
 Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t and the n tuples of its group behind t, or all there are once P
             covers the group}, n the furthest row that a function looks at.
-Propagate:  of init(A, K, P) the parts that match no tuple which is still to go out; of what is said of all groups, the
-            parts that match the keys of no such tuple of any group.
+Propagate:  of init(A, K, P) the parts that match no tuple which is still to go out.
 Keep:       the tuples that are not out; and of each group that is not closed the last rows before them that functions
             look back at.
 Safe when:  the schemes cover ever longer prefixes of the order in each group; the last n rows of a group wait for those
@@ -96,7 +95,9 @@ class LookAhead(OrderedRows):
             return []
         given = state.inputs[0]
         over = Schema(tuple(map(given.attribute, self.over)))
-        return self.handed_on(emittable("held", begun, [_Waiting(state.log("rows"), self.rows)], state, over), given)
+        waiting = [_Waiting(state.log("rows"), self.rows)]
+        found = emittable("held", begun, waiting, state, over, self.over, at_all=True)
+        return self.handed_on(found, given)
 
     def _answered(
         self, taken: Tuples | None, over: Tuples | None, complete: Sequence[Punctuation], state: OperatorState

@@ -185,16 +185,20 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
 def _outside(
     said: PunctuationSet, places: tuple[int, ...], points: DataFrame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
-    """What goes out where the points are too many to cut out each: what lies before and behind them."""
-    if len(places) > 1:
-        return [], list(said)
+    """What goes out where points are too many to cut out each: what lies, at the last place, before and behind all."""
     from pyspark.sql import functions as F
 
-    (i,) = places
+    i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()
     domain = schema[i].domain
     column = F.col(quoted(schema[i].name))
     least_and_most = in_utc(points.agg(F.min(column).alias("low"), F.max(column).alias("high")).toArrow())
     ends: list[Any] = [c.to_pylist()[0] for c in least_and_most.columns]
-    low, high = (domain.normal(end) for end in ends)
-    ends_too = [(domain.cut(low, after=False), domain.cut(high, after=True))]
-    return _without(said, i, ValueSet.of_intervals(domain, ends_too, null=domain.nullable))
+    pairs = [] if None in ends else [domain.normal(end) for end in ends]
+    spans = [(domain.cut(pairs[0], after=False), domain.cut(pairs[1], after=True))] if pairs else []
+    span = ValueSet.of_intervals(domain, spans, null=domain.nullable)
+    for p in said:
+        spoken, others = values(p.patterns[i], domain), {j: p.patterns[j] for j in p.restricted}
+        for found, part in ((free, spoken.difference(span)), (blocked, spoken.intersection(span))):
+            for pattern in patterns(part) if not part.is_empty else ():
+                found.append(Punctuation.at(schema, {**others, i: pattern}))
+    return free, blocked

@@ -27,8 +27,7 @@ class Case:
     `outputs` are the possible output tuples as the specification writes them; `kept` counts what is kept by the tuples
     that its `ckeep` keeps. `number`, `bare` and `whole` take an output tuple apart and put it together. With `cuts`,
     punctuations are cut, moved or mapped, so that what they say anew may be of tuples that `outputs` do not hold.
-    With `late`, that no more comes of a tuple may be said later than it is so. With `positions`, tuples come with
-    theirs.
+    With `positions` tuples come with theirs.
     """
 
     operator: Operator
@@ -40,7 +39,6 @@ class Case:
     bare: Callable[[Tuple], Tuple] = lambda t: t[1:]
     whole: Callable[[int, Tuple], Tuple] = lambda n, u: (n, *u)
     cuts: bool = False
-    late: bool = False
     positions: bool = False
 
 

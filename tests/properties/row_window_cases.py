@@ -109,17 +109,14 @@ def looking_ahead(space: SmallSchema) -> Case:
 
 
 def looking_ahead_in_groups(space: SmallSchema) -> Case:
-    """Over the rows of a stream's groups by all but its first attribute, in the descending order of that.
-
-    What is said of all groups is cut at the rows of any of them that wait.
-    """
+    """Over the rows of a stream's groups by all but its first attribute, in the descending order of that."""
     functions, answer = _leading(space)
     first, *others = space.schema.names
     operator = LookAhead(functions, (SortKey(first, descending=True),), ("stream", *others))
     specified = invariants.looking_back(
         lambda t: t[1:], [oracle.Key(0, descending=True, nulls_first=False)], answer, 3, space.surroundings, 2
     )
-    return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True, late=True)
+    return Case(operator, one(space), specified, [(*t, None, 0) for t in space.universe], cuts=True)
 
 
 ROWS: dict[str, Callable[[SmallSchema], Case]] = {

@@ -6,7 +6,6 @@ The moments of a stream are few microseconds, so that every tuple that counts ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -118,12 +117,7 @@ def test_the_same_holds_for_large_state_and_where_nothing_comes(
 
 def _forgets_the_gap_before(patch: pytest.MonkeyPatch) -> None:
     """A tuple a little before a session would still join it."""
-    within = Session._within
-
-    def wrong(self: Session, *args: Any) -> Any:
-        return within(replace(self, gap=0), *args)
-
-    patch.setattr(Session, "_within", wrong)
+    patch.setattr(Session, "_reach", lambda *_: 0)
 
 
 def _looks_at_first_windows_alone(patch: pytest.MonkeyPatch) -> None:
