@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
 from operators.expressions.over import Over
 from operators.groupings import Grouping
 from operators.look_ahead import LookAhead
@@ -9,6 +14,10 @@ from operators.state.sort_key import SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import format_schemes, parse_schemes
+from tests.harness.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HERE = Schema.parse("sid STRING, ts INT NOT NULL, v INT")
 
@@ -47,3 +56,22 @@ def test_functions_that_nobody_needs_are_not_computed() -> None:
     assert both.pruned({"sid", "w0"}).rows.ahead == 1
     assert str(both.functions[1]) == "lead(`v`, 2)"
     assert str(looking(("sum(`v`)", 2, -1)).functions[0]) == "sum(`v`) ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (9, "<1, (,1], *, *> <1, [3,5], *, *> <2, (,3], *, *> <2, 5, *, *> <{0,3}, (,5], *, *>"),
+        (1, "<*, (,1], *, *> <*, 5, *, *>"),
+    ],
+)
+def test_of_what_is_closed_all_is_said_but_what_rows_wait_for_and_between_many_of_them_nothing(
+    most: int, said: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("operators.state.deferred_punctuations.MOST", most)
+    here = Schema.parse("sid INT NOT NULL, ts INT NOT NULL, v INT", domains="sid 0..3")
+    running = Running(spark, tmp_path, looking(("lead(`v`)", -1, -1)), here)
+    running.shows("(1, 2, 7) (2, 4, 8) <*, (,5], *>", out=said, kept="2")
+    running.restart()
+    running.shows("<*, *, *>", out="(1, 2, 7, null) (2, 4, 8, null) <*, *, *, *>", kept="0")
