@@ -78,8 +78,10 @@ def expected(spark: SparkSession) -> list[list[Any]]:
     assert whole is not None
     whole.frame.createOrReplaceTempView("r")
     found = [[t[1:] for t in of.elements()] for of in answers([spark.sql(query) for query in QUERIES.values()])]
-    groups = {a: [c for key, _, c in rows if key == a] for a, _, _ in rows}
-    counted = [(a, sum(cs[end - 3 : end])) for a, cs in groups.items() for end in range(3, len(cs) + 1, 2)]
+    groups: dict[Any, list[Any]] = {}
+    for a, _, c in rows:
+        groups.setdefault(a, []).append(c)
+    counted: list[Any] = [(a, sum(cs[end - 3 : end])) for a, cs in groups.items() for end in range(3, len(cs) + 1, 2)]
     return [*found, counted]
 
 
@@ -94,9 +96,9 @@ def test_wherever_a_stream_under_windows_is_cut_the_same_comes_out(spark: SparkS
     told = [[PunctuationSet(root.schema) for _ in streams] for root in roots]
     at_the_end: list[list[list[Any]]] = []
     for i in range(MOST + 1):
-        pieces = [(n, item) for n, pieces in enumerate(streams) for item in (pieces[i] if i < len(pieces) else ())]
-        rows = [(n, *item) for n, item in pieces if not isinstance(item, Punctuation)]
-        said = [Punctuation(given, (Constant(n), *p.patterns)) for n, p in pieces if isinstance(p, Punctuation)]
+        now = [(n, item) for n, pieces in enumerate(streams) for item in (pieces[i] if i < len(pieces) else ())]
+        rows = [(n, *item) for n, item in now if not isinstance(item, Punctuation)]
+        said = [Punctuation(given, (Constant(n), *p.patterns)) for n, p in now if isinstance(p, Punctuation)]
         done, kept = walk.each({"r": (rows, said) if i < MOST else ([], [Punctuation.all(given)])})
         if i == MOST:
             at_the_end = [[list(tuples) for tuples in of] for of in found]
