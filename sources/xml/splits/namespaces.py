@@ -11,7 +11,6 @@ import re
 import numpy as np
 from lxml import etree
 
-from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.split_points import SplitPoint, Tags
@@ -100,7 +99,7 @@ def _in_part(
         except (etree.XMLSyntaxError, FlawError):
             return None  # the parser will say so
         *around, element = [str(each.tag) for each in root.iter("*")]
-        said = f"{{{source.punctuation_namespace}}}{local_tag(element)}"
-        if said != element and said not in around:
+        said = {f"{{{source.punctuation_namespace}}}{name}" for name in source.row_names}
+        if said.isdisjoint((element, *around)):
             return namespace_of(element)
     return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
@@ -42,6 +42,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("options", [NAMED, UNNAMED], ids=["named", "unnamed"])
 @given(seed=st.integers(0, 1 << 40))
+@example(seed=80457)  # a row of one name in a punctuation of the other is no row, nor tells their namespace
+@example(seed=522142)
 def test_any_document_reads_as_xpath_does(path: Path, options: dict[str, str], seed: int) -> None:
     random = Random(seed)
     document = encoded(TwoNames(random).document(random.choice([0, 1, 5, 30, 60])), random)
