@@ -29,7 +29,7 @@ from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way, on
+from operators.wants import Held, Way, on, whole
 from punct_ns.domain import Cut, Domain, Value
 from punct_ns.image import Function, image
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
@@ -140,6 +140,8 @@ class Window(Operator):
                 spans = values(pattern, p.schema[len(p.schema) - 1].domain).intervals()
                 pairs = [self._moments_of(span, back, moments) for span in spans]
                 within = within.intersection(ValueSet.of_intervals(moments, pairs))
+        if within.is_empty:  # no window begins there, which is not said before the end
+            return [whole(*inputs)]
         others = on(names, p, given)
         return [tuple((0, _also(others, self.of, part)) for part in patterns(within))]
 

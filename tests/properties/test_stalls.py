@@ -40,6 +40,16 @@ WITHIN = Stall.pinned(
 )
 """A tuple that waits for partners of its key within bounds: of others nobody needs to speak."""
 
+NO_WINDOW = Stall.pinned(
+    SPACE.schema,
+    "SELECT a, b FROM (SELECT a, p.b FROM (SELECT CAST(unix_seconds(window.start) AS INT) AS a, max(b) AS b FROM r"
+    " GROUP BY window(timestamp_seconds(a), '2 seconds')) AS p FULL JOIN (SELECT a, b FROM r) AS q USING (a)) AS p",
+    {"r": [(1, 1, 1), (2, 2, 2), (4, 0, None)], "s": []},
+    {"r": ["<*, 0, *>", "<*, 2, *>"], "s": ["<*, *, *>"]},
+    {"r": ["<*, {1,3}, *>"]},
+)
+"""A tuple that waits for a window where none begins waits for the end of what windows are made of."""
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> Stall:
@@ -72,6 +82,7 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     )
     @given(stalls())
     @example(WITHIN)
+    @example(NO_WINDOW)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             asked.append(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall))
