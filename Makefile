@@ -8,7 +8,7 @@ BIN := .venv/bin
 XMLSTREAM := .ci/java $(BIN)/xmlstream
 PYTEST := .ci/java $(BIN)/pytest
 DEMO := out/demo
-TESTS_AT_ONCE := 2
+TESTS_AT_ONCE := 3
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

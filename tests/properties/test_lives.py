@@ -180,7 +180,7 @@ def run_several(spark: SparkSession, directory: Path, name: str, seeds: int) -> 
         run(spark, directory / str(seed), name, seed)
 
 
-TWINS = {"top_n", "join", "left join", "left range join", "anti_join"}
+TWINS = {"top_n", "join", "left join", "left range join", "anti_join", "asof_join", "multiway_join", "intersect"}
 """Left to nights: what they do with lifespans, others here do, too."""
 
 

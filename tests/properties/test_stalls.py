@@ -67,7 +67,7 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
     return [Punctuation.of(SPACE.schema, dict(zip(names, chosen, strict=True))) for chosen in product(*choices)]
 
 
-STALLS = max(6, settings().max_examples // 5)
+STALLS = max(4, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
 
