@@ -86,13 +86,15 @@ class Project(Operator):
 
         Of an attribute that is computed with, a prefix stays one where f rises, constants where few give the same.
         """
-        found: dict[Scheme, None] = {}
+        schemes: dict[Scheme, None] = {}
         for choice in choices(self.columns):
             for scheme in inputs[0]:
-                names = {term.attribute.lower(): name for term in scheme.terms if (name := carried(term, choice))}
-                if (renamed := scheme.renamed(names)) is not None:
-                    found[renamed] = None
-        return tuple(found)
+                names = {term.attribute.lower(): carried(term, choice, self.columns) for term in scheme.terms}
+                going_on = {name: each for name, each in names.items() if each}
+                for chosen in product(*going_on.values()):
+                    if (renamed := scheme.renamed(dict(zip(going_on, chosen, strict=True)))) is not None:
+                        schemes[renamed] = None
+        return tuple(schemes)
 
     def parameters(self, output: Schema) -> str:
         """The columns."""

@@ -58,14 +58,16 @@ def choices(columns: Sequence[Column]) -> Iterator[dict[str, Column]]:
         yield dict(zip(options, chosen, strict=True))
 
 
-def carried(term: Term, choice: Mapping[str, Column]) -> str | None:
-    """The name under which the promise of a term goes on; None where it does not."""
+def carried(term: Term, choice: Mapping[str, Column], columns: Sequence[Column]) -> list[str]:
+    """The names under which the promise of a term goes on: of each copy, or of what is computed; none where it ends."""
     column = choice.get(term.attribute.lower())
     if column is None:
-        return None
+        return []
     how = column.monotone
-    kept = how is None or (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.finite)
-    return column.attribute.name if kept else None
+    if how is None:
+        return [each.attribute.name for each in columns if (each.copy_of or "").lower() == term.attribute.lower()]
+    kept = (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.finite)
+    return [column.attribute.name] if kept else []
 
 
 def images(

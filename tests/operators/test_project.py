@@ -139,5 +139,8 @@ def test_schemes_go_on_through_functions_as_far_as_they_can() -> None:
     assert through(SID, HOURLY) == "sid, hour; hour", "sixty minutes close an hour"
     assert through(SID, back) == "sid, back; back"
     assert through(computed("late", "INT", "unix_date(date(at)) - year(at)"), SID) == ""
+    wide = Column(Attribute("wide", Domain("BIGINT")), "CAST(minute AS BIGINT)", "minute")
+    again = Column(MINUTES.attribute("minute"), "minute", "minute")
+    assert through(SID, again, wide) == "sid, minute; sid, wide; minute; wide", "each copy says all"
     tiled = parse_schemes("sid, minute 0..59 by 10", MINUTES)
     assert format_schemes(Project((SID, HOURLY)).schemes(tiled)) == "sid"
