@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from operators.groupings import Condition, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.completion import forget_closed
+from operators.state.completion import forget_closed, without_null
 from operators.state.deferred_punctuations import emittable
 from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
@@ -128,7 +128,7 @@ class Difference(Operator):
         leaving = []
         if hand.said[1] and (taken := state.log("undecided").take(hand.said[1])) is not None:
             leaving.append(taken)
-        if (new := hand.undecided) is not None and (covering := list(self._said(1, state).set)):
+        if (new := hand.undecided) is not None and (covering := self._covering(state)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
         passed = bag_union(leaving)
         hand.emitted = passed and state.computed(passed)
@@ -137,7 +137,7 @@ class Difference(Operator):
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The undecided, and what the first input may send again."""
         hand = state.scratch(_InHand)
-        first, second = (list(self._said(side, state).set) for side in range(2))
+        first, second = list(self._said(0, state).set), self._covering(state)
         if (new := hand.undecided) is not None:
             state.log("undecided").append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
         for log, new in ((state.log("second"), hand.second), (state.log("emitted"), hand.emitted)):
@@ -152,6 +152,10 @@ class Difference(Operator):
         forget_closed([self._said(side, state) for side in range(2)], said)
         sent.forget(out)  # the first input alone would say it again, and does not
         return out
+
+    def _covering(self, state: OperatorState) -> list[Punctuation]:
+        """What the second input does not have any more, or never had."""
+        return [*self._said(1, state).set, *without_null(self.attributes, state.inputs[1])]
 
     def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
         return state.punctuations(f"input-{side}")

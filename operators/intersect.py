@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from operators.groupings import Condition, Either, Grouping, StateModel
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.completion import forget_closed
+from operators.state.completion import forget_closed, without_null
 from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
 from operators.state.row_joins import anti_join, semi_join
@@ -153,7 +153,9 @@ class Intersect(Operator):
             held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
             for held, slice_ in zip(said, inputs, strict=True)
         ]
-        first, second = (list(held.set) for held in said)
+        first, second = (
+            [*held.set, *without_null(self.attributes, given)] for held, given in zip(said, state.inputs, strict=True)
+        )
         for log, newly, all_, new in (
             (self._kept(0, state), hand.said[1], second, hand.new[0]),
             (self._kept(1, state), hand.said[0], first, hand.new[1]),

@@ -17,6 +17,7 @@ from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
 from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.isolated import is_isolated, isolated, listed
+from punct_ns.pattern import NULL
 from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -91,6 +92,13 @@ def forget_completed(
         if schema[at].domain.type != closed.set.schema[i].domain.type:
             return
     held.forget(Punctuation.at(schema, dict(zip(places, p.patterns, strict=True))) for p in gone)
+
+
+def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
+    """What holds of an input from the beginning, over attributes that it shares: null is closed where it has none."""
+    pairs = enumerate(zip(attributes, given, strict=True))
+    never = [i for i, (attribute, own) in pairs if attribute.domain.nullable and not own.domain.nullable]
+    return [Punctuation.at(attributes, {i: NULL}) for i in never]
 
 
 def forget_closed(said: Sequence[HeldPunctuations], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:

@@ -58,3 +58,9 @@ def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
     running.shows("(20)", "(4) (5) (20)", out="", kept=f"{18 + 3}")
     running.restart()
     running.shows("(4) (21)", "<[0,9]>", out="(0) (1) (2) (3) (6) (7) (8) (9)")
+
+
+def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("n INT NOT NULL")
+    running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, present)
+    running.shows("(null) (1) | (null) (2)", "(3) | <1>", out="(null) | (1)")

@@ -49,3 +49,9 @@ def test_what_one_input_closes_goes_out_but_for_what_may_yet_come_of_its_kept_tu
         "                 | (2)    ",
         out="    <{1,3}>  | (2) <2>",
     )  # fmt: skip
+
+
+def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("n INT NOT NULL")
+    running = Running(spark, tmp_path, Intersect(NUMBERS), NUMBERS, present)
+    running.shows("(null) (1) | (null) (2)", "(3) | (1)", out="| (1)", kept="2 | 3")
