@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
-from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, implied, parse_schemes
 from punct_ns.sql_type import StringType
-from punct_ns.temporal_type import DateType, TimestampType
-from punct_ns.window_attributes import flattened, windows
+from punct_ns.window_attributes import flattened
+from sources.xml.options.attribute_options import formats_of, paths_of, prefixes_of, structures_of
 from sources.xml.options.local_paths import glob_of, local_path
 from sources.xml.options.namespace_prefixes import Prefixes
 from sources.xml.options.nested_domains import element_of, is_readable
@@ -35,11 +33,10 @@ from sources.xml.options.option_table import (
     by_proper_names,
     may_change,
 )
-from sources.xml.options.paths import LeafPath, default_path
+from sources.xml.options.paths import LeafPath
 from sources.xml.options.row_tags import canonical_row_tag, row_tags
 from sources.xml.options.structural_promises import StructuralPromises
 from sources.xml.options.structures import Structure
-from sources.xml.options.values import date_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +168,7 @@ class SourceOptions:
             raise UsageError(
                 f"unitTag '{read['unitTag']}' is no local name", hint="it is any namespace's; write no prefix before it"
             )
-        paths = _paths(given, declared, prefixes, read["attributePrefix"], read["valueTag"])
+        paths = paths_of(given, declared, prefixes, read["attributePrefix"], read["valueTag"])
         structural = StructuralPromises.parse(read["uniqueIds"], read["sectionEnds"], declared, paths)
         schemes = tuple(dict.fromkeys([*parse_schemes(read["schemes"], declared), *structural.schemes(declared)]))
         columns = tuple(declared.attribute(name).name for name in read["columns"])
@@ -186,9 +183,9 @@ class SourceOptions:
         source = SourceOptions(
             **{**plain, **derived},
             paths=paths,
-            structures=_structures(declared, prefixes, read),
-            formats=_formats(given, declared, read),
-            prefixes=_prefixes(given, declared),
+            structures=structures_of(declared, prefixes, read),
+            formats=formats_of(given, declared, read),
+            prefixes=prefixes_of(given, declared),
             structural=structural,
             given=tuple(sorted(given.items())),
         )
@@ -282,68 +279,6 @@ def _would_read(path: str, directory: str) -> bool:
     return any(fnmatchcase(str(each), parts) for each in (home, home / "1.xml"))
 
 
-def _prefixes(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
-    found = [""] * len(schema)
-    for name, prefix in given.items():
-        if name.startswith("prefix."):
-            place = _place(name, schema)
-            domain = element_of(schema[place].domain) or schema[place].domain
-            if domain.opaque or isinstance(domain.sql, StringType):
-                what = f"{name} of a {schema[place].domain.type}"
-                raise UsageError(what, hint="a prefix is taken off what is no string, as in person17")
-            found[place] = prefix
-    return tuple(found)
-
-
-def _formats(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
-    types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
-    found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
-    for name, pattern in given.items():
-        option, dot, _ = name.partition(".")
-        if dot and option in _FORMATS.values():
-            place = _place(name, schema)
-            if _FORMATS.get(types[place]) != option:
-                kind = next(
-                    type_.__name__.removesuffix("Type").upper() for type_, of in _FORMATS.items() if of == option
-                )
-                raise UsageError(f"{name} of a {schema[place].domain.type}", hint=f"it is for columns of type {kind}")
-            found[place] = date_pattern(name, pattern)
-    return tuple(found)
-
-
-def _place(option: str, schema: Schema) -> int:
-    """The attribute that an option is for."""
-    column = option.partition(".")[2]
-    if column.lower() not in [known.lower() for known in schema.names]:
-        raise UsageError(f"{option} names no attribute", hint=f"the attributes are {', '.join(schema.names)}")
-    return schema.index(column)
-
-
-def _paths(
-    given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
-) -> tuple[LeafPath, ...]:
-    said = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
-    paths = [
-        LeafPath.parse(said[i], prefixes) if i in said else default_path(name, attribute_prefix, value_tag, prefixes)
-        for i, name in enumerate(schema.names)
-    ]
-    for i, name in windows(schema).items():
-        for place, end in ((i, "start"), (i + 1, "end")):
-            if place not in said:
-                paths[place] = LeafPath(0, (name, end))
-    return tuple(paths)
-
-
-def _structures(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
-    def path(name: str) -> LeafPath:
-        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
-
-    def format_(domain: Domain) -> str | None:
-        return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
-
-    return tuple(Structure.of(attribute.domain, path, format_) for attribute in schema)
-
-
 def structure_of_many() -> UsageError:
     """Why a source of many documents cannot promise anything by their structure, and what can be done about it."""
     return UsageError(
@@ -351,9 +286,6 @@ def structure_of_many() -> UsageError:
         hint="say documents 'merge': each document is an input of its own, and what goes out is closed in all of them",
     )
 
-
-_FORMATS: Mapping[type, str] = {DateType: "dateFormat", TimestampType: "timestampFormat"}
-"""The option that says how the values of a type are written."""
 
 _NEEDED = {
     "path": "path names a file, a directory or a glob",
