@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from operators.expressions.columns import Column, carried, choices, images, written
+from operators.expressions.columns import Column, carried, choices, computed, images, written
 from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.dialect import expression
 from operators.expressions.equal_values import takes_equals_alike
@@ -84,11 +84,13 @@ class Project(Operator):
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those whose attributes are all there, in the output's names.
 
-        Of an attribute that is computed with, a prefix stays one where f rises, constants where few give the same.
+        Of an attribute that is computed with, a prefix stays one where f rises; constants stay constants where each
+        value has one, or a stretch that they close.
         """
         schemes: dict[Scheme, None] = {}
         for choice in choices(self.columns):
-            for scheme in inputs[0]:
+            for given in inputs[0]:
+                scheme = Scheme(tuple(computed(term, choice) for term in given.terms))
                 names = {term.attribute.lower(): carried(term, choice, self.columns) for term in scheme.terms}
                 going_on = {name: each for name, each in names.items() if each}
                 for chosen in product(*going_on.values()):
@@ -201,9 +203,9 @@ class Project(Operator):
             return []
         out: list[Punctuation] = []
         for choice in choices(self.columns):
-            computed = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
+            monotone = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
             for p in self._imaged(found, names, choice, state):
-                out += written(p, self.columns, computed, output)
+                out += written(p, self.columns, monotone, output)
         self._forget(found, names, state)
         sent = state.punctuations("sent")
         new = sent.absorb(out)

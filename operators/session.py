@@ -62,13 +62,13 @@ class Grown:
     moment: str
 
     def holds(self, promises: Promises) -> bool:
-        """Whether a scheme closes groups, or ever longer prefixes of their moments; constants close no stretch."""
+        """Whether a scheme closes groups, or ever longer stretches of their moments."""
         schema, schemes = promises[self.input]
         moment = schema.attribute(self.moment)
         return any(
             is_compact((*self.keys, self.moment), scheme, schema)
             and all(
-                term.kind == "prefix" or is_covered(term, moment.domain)
+                term.fills(counted=moment.domain.counted) or is_covered(term, moment.domain)
                 for term in scheme.terms
                 if term.attribute.lower() == self.moment.lower()
             )
@@ -110,14 +110,16 @@ class Session(Operator):
         return Schema((*(given.attribute(key) for key in self.keys), *ends))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those on keys alone; and of ever more moments, of ever more ends."""
+        """Those on keys alone; of ever more moments, of ever more ends; of stretches, of starts and ends together."""
         names = {key.lower(): key for key in self.keys}
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
-            of = [term for term in scheme.terms if term.attribute.lower() == self.of.lower()]
-            moved = {self.of.lower(): self.ends[1]} if of and of[0].kind == "prefix" else {}
-            names_too = {**names, **moved}
-            if (renamed := scheme.renamed(names_too)) is not None:
+            of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
+            fills = of is not None and of.kind != "tiles" and of.fills(counted=False)
+            moved = {self.of.lower(): self.ends[1]} if fills else {}
+            if (renamed := scheme.renamed({**names, **moved})) is not None:
+                if of is not None and fills and of.kind == "each":
+                    renamed = Scheme((*renamed.terms, of.renamed(self.ends[0])))
                 found[renamed] = None
         return tuple(found)
 

@@ -73,13 +73,13 @@ class Window(Operator):
         return Schema((*(a for a in inputs[0] if not (self.replaces and a is moment)), *ends))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's; and what it promises of ever more moments it promises of starts, and of ends."""
+        """The input's; and what it promises of stretches of moments it promises of starts, and of ends."""
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
             of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
             if of is None or not self.replaces:
                 found[scheme] = None
-            if of is not None and of.kind == "prefix":
+            if of is not None and of.kind != "tiles" and of.fills(counted=False):
                 for end in (START, END):
                     moved = replace(of, attribute=f"{self.name}{end}", null=True)
                     found[Scheme(tuple(moved if term is of else term for term in scheme.terms))] = None

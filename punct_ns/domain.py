@@ -140,6 +140,17 @@ class Domain:
         return self.sql.discrete
 
     @property
+    def counted(self) -> bool:
+        """Whether so few values lie between two that they are closed one by one: whole numbers, days, truth values.
+
+        Moments are discrete, too, but a second has a million of them, and nobody says them all.
+
+        >>> Domain("BIGINT").counted, Domain("DATE").counted, Domain("TIMESTAMP").counted, Domain("STRING").counted
+        (True, True, False, False)
+        """
+        return self.sql.counted
+
+    @property
     def opaque(self) -> bool:
         """Whether only null and not null can be told.
 

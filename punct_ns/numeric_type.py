@@ -75,6 +75,7 @@ class IntegerType(DiscreteType):
     (-128, 127, 17, Fraction(35, 2))
     """
 
+    counted = True
     name: str
     bits: int
 

@@ -36,7 +36,8 @@ class Term:
 
     `finite` says that finitely many of its patterns cover the domain, as tiles do; constants of a domain that is
     declared to be finite do, too. `null` says that null, where it may be, is among the values: of an attribute for
-    which an outer join puts nulls it is not.
+    which an outer join puts nulls it is not. `counted` says whether constants close the stretch between two values, as
+    those of whole numbers do, one by one, and of moments computed from them; None where the attribute's type says it.
     """
 
     attribute: str
@@ -46,6 +47,7 @@ class Term:
     step: Value | None = None
     finite: bool = field(default=False, compare=False)
     null: bool = True
+    counted: bool | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind == "tiles":
@@ -54,6 +56,17 @@ class Term:
     def renamed(self, attribute: str) -> Term:
         """The same promise of an attribute of another name."""
         return replace(self, attribute=attribute)
+
+    def fills(self, *, counted: bool) -> bool:
+        """Whether finitely many of its patterns cover each stretch of values that ends on both sides.
+
+        Args:
+            counted: Whether the attribute's type is (`Domain.counted`).
+
+        >>> Term("ts", "prefix").fills(counted=False), Term("ts").fills(counted=False), Term("n").fills(counted=True)
+        (True, False, True)
+        """
+        return self.kind != "each" or (counted if self.counted is None else self.counted)
 
     def __str__(self) -> str:
         name = self.attribute if _PLAIN.fullmatch(self.attribute) else f"`{self.attribute.replace('`', '``')}`"
@@ -197,7 +210,7 @@ def is_finite(kind: Kind, domain: Domain) -> bool:
         case "prefix":
             return domain.high is not None and domain.high != math.inf
         case "each":
-            return isinstance(domain.sql, BooleanType) or (domain.discrete and None not in (domain.low, domain.high))
+            return isinstance(domain.sql, BooleanType) or (domain.counted and None not in (domain.low, domain.high))
 
 
 def _term(text: str, schema: Schema) -> Term:

@@ -4,6 +4,11 @@ A set of tuples is *compact* relative to a scheme if finitely many punctuations 
 another one if every punctuation of the other is compact relative to it: whoever waits for the second is served by the
 first. In that order all tilings of an attribute are equal, since finitely many tiles are the wildcard.
 
+Constants imply the tiles of whole numbers and days, and of what is computed from them: between two of them there are
+few, and each is closed in the end. To the paper moments are finitely many in a window, too; but no source says the
+600,000,000 microseconds of ten minutes one by one, so that here constants of moments, as of texts and fractions, close
+nothing but themselves.
+
 Source: Tucker et al. 2007, §3.2 and §3.3. Every scheme that can be written is *complete* (§3.2): its terms say every
 value in the end.
 """
@@ -20,7 +25,7 @@ from punct_ns.numeric_type import FloatType, number
 from punct_ns.pattern import values
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Kind, Scheme, Term, is_finite
+from punct_ns.scheme import Scheme, Term, is_finite
 from punct_ns.value_set import ValueSet
 
 
@@ -68,13 +73,13 @@ def _serves(mine: Term, asked: Term | None, domain: Domain) -> bool:
         return False
     match mine.kind, asked.kind:
         case _, "each":
-            return True
+            return not asked.counted or mine.fills(counted=domain.counted)
         case "prefix", _:
             return True
         case _, "prefix":
-            return domain.discrete and domain.low is not None
+            return domain.low is not None and mine.fills(counted=domain.counted)
         case _:
-            return domain.discrete
+            return mine.fills(counted=domain.counted)
 
 
 def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
@@ -87,14 +92,14 @@ def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
     terms = {schema.index(term.attribute): term for term in mine.terms}
     for term in other.terms:
         i = schema.index(term.attribute)
-        terms[i] = _met(terms[i], term) if i in terms else term
+        terms[i] = _met(terms[i], term, schema[i].domain) if i in terms else term
     return Scheme(tuple(term.renamed(schema[i].name) for i, term in terms.items()))
 
 
 _FINEST = ("each", "tiles", "prefix")
 
 
-def _met(mine: Term, other: Term) -> Term:
+def _met(mine: Term, other: Term, domain: Domain) -> Term:
     """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles.
 
     Finitely many meets cover the domain if as many of both do. Tiles that meet patterns without number are constants,
@@ -102,9 +107,11 @@ def _met(mine: Term, other: Term) -> Term:
     """
     finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), number(str(term.step or 0))))
     null, finite = mine.null and other.null, mine.finite and other.finite
+    fills = all(term.fills(counted=domain.counted) for term in (mine, other))
+    counted = None if fills == domain.counted else fills
     if finer.kind == "tiles" and not finite:
-        return Term(finer.attribute, null=null)
-    return replace(finer, null=null, finite=finite)
+        return Term(finer.attribute, null=null, counted=counted)
+    return replace(finer, null=null, finite=finite, counted=counted)
 
 
 def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, ...]:
@@ -195,23 +202,23 @@ def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema:
         rest = left.get(schema.index(term.attribute))
         if rest is None:
             return term
-        finite = term.finite or _is_exhausted(term.kind, rest)
+        finite = term.finite or _is_exhausted(term, rest)
         return replace(term, finite=finite, null=term.null or not rest.null)
 
     return tuple(Scheme(tuple(map(completed, scheme.terms))) for scheme in schemes)
 
 
-def _is_exhausted(kind: Kind, left: ValueSet) -> bool:
-    """Whether finitely many patterns of the kind cover the values that are left; null aside."""
+def _is_exhausted(term: Term, left: ValueSet) -> bool:
+    """Whether finitely many patterns of the term cover the values that are left; null aside."""
     domain, cuts = left.domain, left.cuts
     is_below = len(cuts) % 2 == 0
-    match kind:
+    match term.kind:
         case "tiles":
             return True
         case "prefix":
             endless = (math.inf, 0) if isinstance(domain.sql, FloatType) else domain.top
-            return is_finite(kind, domain) or (is_below and (not cuts or cuts[-1] < endless))
-        case "each" if domain.discrete:
+            return is_finite("prefix", domain) or (is_below and (not cuts or cuts[-1] < endless))
+        case "each" if term.fills(counted=domain.counted):
             is_above = not cuts or cuts[0] > domain.bottom
             return (is_above or domain.low is not None) and (is_below or domain.high is not None)
         case "each":

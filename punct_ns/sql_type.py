@@ -67,6 +67,7 @@ class SqlType(ABC):
 
     __slots__ = ()
     discrete: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
     opaque: ClassVar[bool] = False
 
     @property
@@ -151,6 +152,7 @@ class BooleanType(DiscreteType):
     (True, 'false', 1)
     """
 
+    counted = True
     _READ: ClassVar[dict[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 
     @property

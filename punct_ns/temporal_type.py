@@ -29,6 +29,8 @@ class DateType(DiscreteType):
     (datetime.date(2003, 5, 15), Fraction(3, 2))
     """
 
+    counted = True
+
     @property
     def low(self) -> date:
         return date.min

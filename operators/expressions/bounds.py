@@ -31,6 +31,7 @@ from punct_ns.containment import Relation
 from punct_ns.domain import NAN
 from punct_ns.numeric_type import FloatType, IntegerType
 from punct_ns.schema import Schema
+from punct_ns.scheme import Term
 from punct_ns.sql_type import SqlType, StringType
 
 
@@ -48,7 +49,8 @@ class Bound:
         image: What of the other side's attribute is compared, as Spark SQL; None where it is the attribute itself.
         how: How the image depends on the attribute.
         widened: Whether the image is the attribute in a wider type, and nothing else.
-        counted: Whether constants of a declared or bounded discrete domain come to an end there.
+        both: Whether the attribute is bounded from below, too, by another bound or by its domain.
+        counted: What the attribute's type is (`Domain.counted`).
     """
 
     attribute: str
@@ -60,12 +62,17 @@ class Bound:
     image: str | None = None
     how: Monotone | None = None
     widened: bool = False
+    both: bool = False
     counted: bool = False
 
     @property
     def upper(self) -> bool:
         """Whether it bounds the other side's attribute from above."""
         return (self.relation in ("<", "<=")) != (self.how is not None and self.how.falling)
+
+    def is_closed_by(self, term: Term) -> bool:
+        """Whether finitely many patterns of a term cover what it leaves of the attribute; it is one from above."""
+        return term.finite or term.kind == "prefix" or (self.both and term.fills(counted=self.counted))
 
 
 Bounds: TypeAlias = tuple[tuple[Bound, ...], tuple[Bound, ...]]
@@ -104,7 +111,7 @@ def bounds_between(residual: str | None, on: Sequence[Sequence[str]], schemas: S
                 for side in range(2):
                     if sides[side].has(own) and sides[1 - side].has(other):
                         found[side].extend(_bound(sides[side], own, compared, sides[1 - side], other))
-    of_left, of_right = (_counted(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
+    of_left, of_right = (_with_domains(bounds, schemas[1 - side]) for side, bounds in enumerate(found))
     return of_left, of_right
 
 
@@ -192,15 +199,12 @@ def _is_shift(shift: exp.Expr, of: exp.Expr, schema: Schema, whole: exp.Expr) ->
     return isinstance(number, IntegerType) and isinstance(value_type(of, schema), IntegerType)
 
 
-def _counted(bounds: Sequence[Bound], other: Schema) -> tuple[Bound, ...]:
-    """The bounds, with whether what they bound from above is counted: from below it has another bound, or the domain's.
-
-    Each bound stands once.
-    """
+def _with_domains(bounds: Sequence[Bound], other: Schema) -> tuple[Bound, ...]:
+    """The bounds, each once, with what is known of the attributes that they bound."""
     below = {bound.attribute for bound in bounds if not bound.upper}
 
-    def is_counted(name: str) -> bool:
-        domain = other.attribute(name).domain
-        return domain.discrete and (name in below or domain.low is not None)
+    def known(bound: Bound) -> Bound:
+        domain = other.attribute(bound.attribute).domain
+        return replace(bound, both=bound.attribute in below or domain.low is not None, counted=domain.counted)
 
-    return tuple(dict.fromkeys(replace(bound, counted=is_counted(bound.attribute)) for bound in bounds))
+    return tuple(dict.fromkeys(map(known, bounds)))

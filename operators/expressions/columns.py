@@ -7,7 +7,7 @@ has one column for each; what is said of the input is said of the output once fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from operators.expressions.dependence import Monotone
@@ -17,6 +17,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Term
+from punct_ns.slices import quoted
 
 CHOICES = 16
 """Ways to write a punctuation where attributes are both copied and computed with, beyond which the rest is left out."""
@@ -66,8 +67,23 @@ def carried(term: Term, choice: Mapping[str, Column], columns: Sequence[Column])
     how = column.monotone
     if how is None:
         return [each.attribute.name for each in columns if (each.copy_of or "").lower() == term.attribute.lower()]
-    kept = (term.kind == "prefix" and not how.falling) or (term.kind == "each" and how.finite)
+    values_close = how.injective or (how.narrow and term.fills(counted=how.counted))
+    kept = values_close if term.kind == "each" else term.kind == "prefix" and not how.falling
     return [column.attribute.name] if kept else []
+
+
+def computed(term: Term, choice: Mapping[str, Column]) -> Term:
+    """The promise of a term with what it means to the column that speaks of its attribute.
+
+    Constants that close stretches of an attribute close stretches of what is computed from it; those of moments close
+    none, though what is computed from them be a whole number. A wider type has values between those of a copy.
+    """
+    column = choice.get(term.attribute.lower())
+    if column is None or term.kind != "each":
+        return term
+    if column.monotone is not None:
+        return replace(term, counted=term.fills(counted=column.monotone.counted))
+    return term if column.copy_of and column.expression == quoted(column.copy_of) else replace(term, counted=None)
 
 
 def images(

@@ -14,8 +14,9 @@ from punct_ns.domain import Domain
 class Monotone:
     """How an expression depends on the attribute `of`: it never falls as that rises, or never rises if `falling`.
 
-    `injective` says that different values give different ones, `finite` that no more than finitely many give the same
-    one: then constants close its values, too, one after the other. `local` says that it goes by the calendar of the
+    `injective` says that different values give different ones, `narrow` that those which give the same one lie between
+    two values, and `counted` what the attribute's type is (`Domain.counted`): constants close the values of what is
+    injective, and, as far as they close stretches, of what is narrow. `local` says that it goes by the calendar of the
     session's time zone, and so is monotone only where that never goes back over midnight; `clock` that it goes by its
     clock, and so is monotone only where that never goes back; `digits` that it is so among texts that begin with one,
     since years from 10000 on, which may come, are written with a plus. NaN may give anything.
@@ -26,7 +27,8 @@ class Monotone:
     injective: bool = False
     local: bool = False
     clock: bool = False
-    finite: bool = field(default=False, compare=False, repr=False)
+    narrow: bool = field(default=False, compare=False, repr=False)
+    counted: bool = field(default=False, compare=False, repr=False)
     digits: bool = field(default=False, compare=False, repr=False)
 
 
@@ -47,9 +49,8 @@ class Rising:
 
     @property
     def coarser(self) -> Monotone:
-        """What several values give: so many integers and days, but too many moments to be told one by one."""
-        finite = self.how.finite and self.kind in ("integer", "date")
-        return replace(self.how, injective=False, finite=finite)
+        """What several values give that lie side by side."""
+        return replace(self.how, injective=False)
 
 
 def ends_before_10000(domain: Domain) -> bool:

@@ -116,7 +116,7 @@ def made(name: str, parts: Sequence[exp.Expr], schema: Schema, rising: Part) -> 
         is_clock = of == "timestamp" and varying > 2
         if found is None or found.kind not in ("integer", "decimal") or is_clock or found.how.falling:
             return None
-        return Rising(replace(found.how, injective=False, finite=False), of, "far")
+        return Rising(replace(found.how, injective=False, narrow=False), of, "far")
     return _cut_short(of, [part for part, is_constant in zip(parts, constant, strict=True) if not is_constant],
                       constant, schema, rising)  # fmt: skip
 
@@ -145,7 +145,7 @@ def _cut_short(
     zoned = found.kind == "timestamp"
     if of == "timestamp" and not zoned and len(own) > 3:
         return None  # an hour that the zone leaves out is a later one
-    how = replace(found.coarser, finite=False, local=found.how.local or zoned)
+    how = replace(found.coarser, narrow=False, local=found.how.local or zoned)
     return Rising(replace(how, clock=how.clock or (zoned and len(own) > 3)), of, found.strays)
 
 
@@ -166,7 +166,7 @@ def _part(name: str, found: Rising, schema: Schema) -> Rising | None:
     low, high = domain.low, domain.high
     if not isinstance(low, date) or not isinstance(high, date) or low.timetuple()[:count] != high.timetuple()[:count]:
         return None
-    return Rising(replace(found.coarser, finite=False), "integer")
+    return Rising(replace(found.coarser, narrow=False), "integer")
 
 
 def _written(found: Rising, form: str, schema: Schema) -> Rising | None:

@@ -45,7 +45,8 @@ def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
     tree = tree.unnest()
     at = position_of(tree, schema)
     if at is not None:
-        return Rising(Monotone(schema[at].name, injective=True, finite=True), kind(schema[at].domain.sql))
+        of, domain = schema[at].name, schema[at].domain
+        return Rising(Monotone(of, injective=True, narrow=True, counted=domain.counted), kind(domain.sql))
     match tree:
         case exp.Neg(this=inner):
             found = rising(inner, schema)
@@ -82,8 +83,8 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
         falls = constant.value < 0
     result = result_kind(type(tree), found.kind, kind(constant.type))
     exact = result == "integer" and not isinstance(tree, exp.IntDiv)
-    finite = found.how.finite and found.kind == result == "integer"
-    how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, finite=finite)
+    narrow = found.how.narrow and found.kind == result == "integer"
+    how = replace(found.how, falling=found.how.falling != falls, injective=found.how.injective and exact, narrow=narrow)
     return Rising(how, result)
 
 
@@ -144,8 +145,8 @@ def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
         if found.kind in FLOATING and target == "decimal":
             return None  # null for NaN
         exact = found.kind == target == "integer"
-        finite = found.how.finite and found.kind == "integer"
-        return Rising(replace(found.how, injective=found.how.injective and exact, finite=finite), target)
+        narrow = found.how.narrow and found.kind == "integer"
+        return Rising(replace(found.how, injective=found.how.injective and exact, narrow=narrow), target)
     if target == "date" and found.kind in MOMENTS:
         return day(found)
     if found.kind == "date" and target in MOMENTS:
@@ -200,5 +201,5 @@ def _bounded(arguments: list[exp.Expr], schema: Schema) -> Rising | None:
         given = cast(bare)
         is_text = given is not None and isinstance(given[0], exp.Literal) and given[0].is_string
         if alike or (is_text and given is not None and kind(given[1].sql) == found.kind and found.kind in TEMPORAL):
-            return replace(found, how=replace(found.how, injective=False, finite=False))
+            return replace(found, how=replace(found.how, injective=False, narrow=False))
     return None

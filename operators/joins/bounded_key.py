@@ -199,13 +199,13 @@ class BoundedKey:
     def is_described(self, schemes: Sequence[Scheme]) -> bool:
         """Whether some scheme of the other side closes what a tuple waits for, by finitely many punctuations."""
         names = {name.lower() for name in self.others}
-        counted = {bound.attribute.lower(): bound.counted for bound in self.bounds if bound.upper}
+        bounded = {bound.attribute.lower(): bound for bound in self.bounds if bound.upper}
 
         def serves(term: Term) -> bool:
             name = term.attribute.lower()
             if term.finite or name in names:
                 return True
-            return name in counted and (term.kind == "prefix" or counted[name])
+            return name in bounded and bounded[name].is_closed_by(term)
 
         return any(all(map(serves, scheme.terms)) for scheme in schemes)
 

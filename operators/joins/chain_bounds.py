@@ -36,7 +36,7 @@ class PairBounds:
     @property
     def link(self) -> Link:
         """What they mean to the punctuation graph; those from below alone bring nothing about."""
-        return Link(self.asker, self.asked, {b.attribute: b.counted for b in self.bounds if b.upper})
+        return Link(self.asker, self.asked, {b.attribute: b for b in self.bounds if b.upper})
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from operators.expressions.bounds import Bound
 from punct_ns.errors import QueryError
 from punct_ns.scheme import Scheme
 
@@ -33,11 +34,11 @@ Shape = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An input that bounds attributes of another one from above, each with whether constants of it come to an end."""
+    """An input that bounds attributes of another one from above, each with how."""
 
     asker: int
     asked: int
-    attributes: Mapping[str, bool]
+    attributes: Mapping[str, Bound]
 
 
 _TRIED = frozenset[tuple[int, Shape]]
@@ -182,16 +183,16 @@ class PunctuationGraph:
     def _linked(self, scheme: Scheme, number: int, link: Link) -> Shape | None:
         """The shape of a scheme's punctuations, where they speak of what a link bounds; None where they do not.
 
-        Within bounds, a prefix comes to an end, and so do constants where they are counted.
+        Within bounds, a prefix comes to an end, and so do constants where they close stretches.
         """
         keys = {name.lower(): key for key, name in self.keys(link.asked).items()}
-        counted = {name.lower(): each for name, each in link.attributes.items()}
+        bounded = {name.lower(): bound for name, bound in link.attributes.items()}
         shape: set[int] = set()
         for term in scheme.terms:
             name = term.attribute.lower()
             if name in keys:
                 shape.add(keys[name])
-            elif name in counted and (term.finite or term.kind == "prefix" or counted[name]):
+            elif name in bounded and bounded[name].is_closed_by(term):
                 shape.add(number)
             elif not (term.finite and term.null):
                 return None

@@ -25,8 +25,6 @@ from operators.join import Join
 from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
 from operators.semi_join import SemiJoin
-from operators.session import Session
-from operators.window import Window
 from punct_ns.pattern import Constant, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -142,7 +140,6 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
             assert Counter(out) == answered(spark, drawn), told
         growing = {one.node: one for one in verdict.operators if not one.is_cleansed}
         assert not {node.label for node, left in kept.items() if left and node not in growing}, told
-        growing = {node: one for node, one in growing.items() if not is_of_windows(node)}
         if growing and not any(kept[node] for node in growing):
             for tuples in grown(drawn.schemes):
                 _, after, _ = ran(spark, root, tuples)
@@ -171,15 +168,6 @@ def waits_for_more(verdict: OperatorVerdict) -> bool:
 def told_so_far(said: Counter[str]) -> str:
     """How many plans there were, and what was said of them."""
     return ", ".join(f"{count} {what}" for what, count in said.items())
-
-
-def is_of_windows(node: Node) -> bool:
-    """Whether an operator works on windows of time, or on what is made of them.
-
-    No constants of moments are expected to fill one, microsecond by microsecond; here they come of whole numbers, and
-    do.
-    """
-    return any(isinstance(below.operator, Window | Session) for below in topological(node))
 
 
 def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) -> bool:

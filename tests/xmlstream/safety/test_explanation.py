@@ -76,8 +76,8 @@ SELECT * FROM loan JOIN visit ON reader = visitor AND came BETWEEN since - INTER
             "for ever, since nothing closes visitor, came of visit",
             "join keeps tuples of the left side for ever, since nothing closes visitor, came of visit.\n"
             "Promise schemes 'visitor' on visit.\n"
-            "Or promise schemes 'came' on visit.\n"
             "Or promise schemes 'visitor prefix' on visit.\n"
+            "Or promise schemes 'came prefix' on visit.\n"
             "Or declare punctuate 'order of came' on visit, where tuples come in that order.",
         ),
     ],
