@@ -27,6 +27,7 @@ from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
 from operators.joins.join_sides import JoinKind, JoinSides
 from operators.joins.predicate_terms import equal_terms_of_two
+from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.logical_properties import Terms, among, own_terms
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
 from operators.state.deferred_punctuations import emittable
@@ -48,6 +49,7 @@ class Join(Operator):
 
     `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
     sides, which a pair must satisfy beside. `bounds` is what follows from it for the tuples of each side (`bounded`).
+    `purge` is what is asked of the join of many inputs that it may become part of: one of two purges eagerly.
     """
 
     kind: JoinKind
@@ -55,6 +57,7 @@ class Join(Operator):
     right_on: tuple[str, ...]
     residual: str | None = None
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
+    purge: PurgeStrategy = field(default=EAGER, compare=False)
 
     def bounded(self, *inputs: Schema) -> Join:
         """The join that knows how its residual condition bounds what tuples wait for."""
@@ -81,7 +84,8 @@ class Join(Operator):
 
     def parameters(self, output: Schema) -> str:
         """The kind, and when two tuples are partners."""
-        return f"{self.kind}: {self.equi_join.condition}"
+        purge = "" if not self.purge.asked or self.purge.is_eager else "; purge eager, since it is a join of two"
+        return f"{self.kind}: {self.equi_join.condition}{purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what partners are told by."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from operators.expressions.references import attributes_in
 from operators.groupings import StateModel
@@ -30,6 +29,7 @@ from operators.joins.forgetting_classes import due_sets, forget_classes
 from operators.joins.graph_wants import partners, ways_to
 from operators.joins.predicate_terms import equal_terms
 from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
+from operators.joins.purge_strategy import EAGER, PurgeStrategy
 from operators.joins.reachability import Chains, Reached, promised
 from operators.logical_properties import Terms, among
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
@@ -53,22 +53,19 @@ class MultiwayJoin(Operator):
     """The combinations of tuples of `inputs` inputs, numbered from 0, whose attributes all have different names.
 
     Each equality names two attributes, of equal types, by their inputs' numbers and their names; together they must
-    connect all inputs. `residual` is Spark SQL over all attributes, which a combination must satisfy beside. A lazy
-    purge looks for what can be purged in every `every`-th slice alone, and when all inputs have ended. `bounds` is what
-    follows from the residual for the tuples of each input (`bounded`).
+    connect all inputs. `residual` is Spark SQL over all attributes, which a combination must satisfy beside. `purge` is
+    how it purges, which may be another from run to run. `bounds` is what follows from the residual for the tuples of
+    each input (`bounded`).
     """
 
     inputs: int
     equalities: tuple[Equality, ...]
     residual: str | None = None
-    purge: Literal["eager", "lazy"] = "eager"
-    every: int = 10
+    purge: PurgeStrategy = field(default=EAGER, compare=False)
     bounds: ChainBounds = field(default=NO_CHAIN_BOUNDS, compare=False)
     graph: PunctuationGraph = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="every is 1 or more")
         object.__setattr__(self, "graph", PunctuationGraph(self.inputs, self.equalities, self.bounds.links))
 
     def bounded(self, *inputs: Schema) -> MultiwayJoin:
@@ -98,8 +95,8 @@ class MultiwayJoin(Operator):
         return tuple(dict.fromkeys(found))
 
     def parameters(self, output: Schema) -> str:
-        """How it purges, and what is equal."""
-        return f"{self.purge}: {' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in self.equalities)}"
+        """What is equal, and how it purges."""
+        return f"{' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in self.equalities)}; purge {self.purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
         """What is needed, and what is equal or compared."""
@@ -213,7 +210,7 @@ class MultiwayJoin(Operator):
                 logs = {j: self._kept(j, state).whole() for j in range(self.inputs)}
                 there = {j: tuples for j, tuples in logs.items() if tuples is not None}
                 # Tuples that were looked at are looked at again only when another input's punctuations are new.
-                suspects = hand.new[i] if pending[i] == "new" and self.purge == "eager" else there[i]
+                suspects = hand.new[i] if pending[i] == "new" else there[i]
                 if suspects is not None:
                     chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
                     kept.remove(chain.purged(suspects), chain.told_by)
@@ -241,7 +238,8 @@ class MultiwayJoin(Operator):
     def _pending(self, state: OperatorState) -> dict[int, str]:
         """The inputs to look at: `all` their tuples, for another's punctuations are new, or those that are `new`."""
         hand = state.scratch(_InHand)
-        pending = {int(i): why for i, why in state.notes.get("pending", {}).items()}
+        # What was not looked at then came in several slices.
+        pending = {int(i): "all" for i in state.notes.get("pending", {})}
         for i in range(self.inputs):
             if any(said for j, said in enumerate(hand.complete) if j != i):
                 pending[i] = "all"
@@ -251,9 +249,9 @@ class MultiwayJoin(Operator):
         return pending
 
     def _is_due(self, closed: dict[int, PunctuationSet], state: OperatorState) -> bool:
-        if self.purge == "eager":
+        if self.purge.is_eager:
             return True
-        state.notes["slices"] = (state.notes.get("slices", 0) + 1) % self.every
+        state.notes["slices"] = (state.notes.get("slices", 0) + 1) % self.purge.every
         return state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.joins.punctuation_graph import Equality
+from operators.joins.purge_strategy import asked
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
@@ -129,9 +130,10 @@ def test_lazy_purge_puts_out_the_same_and_keeps_nothing_in_the_end(spark: SparkS
     )
     slices = notation.inputs(lines, INPUTS)
     found: dict[str, list[Done]] = {}
-    for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, "lazy", 3)):
-        running = Running(spark, tmp_path / operator.purge, operator, *INPUTS)
-        done = found[operator.purge] = []
+    for operator in (MultiwayJoin(3, (B, C), residual), MultiwayJoin(3, (B, C), residual, asked("lazy", 3))):
+        way = "eager" if operator.purge.is_eager else "lazy"
+        running = Running(spark, tmp_path / way, operator, *INPUTS)
+        done = found[way] = []
         for at, slice_ in enumerate(slices):
             done.append(running.slice(*slice_))
             if at == 1:
@@ -184,4 +186,4 @@ def test_what_cannot_be_joined_is_refused() -> None:
     with pytest.raises(QueryError, match="of types BIGINT, INT"):
         MultiwayJoin(2, (B,)).schema(S1, Schema.parse("b2 BIGINT"))
     with pytest.raises(QueryError, match="never comes"):
-        MultiwayJoin(3, (B, C), None, "lazy", 0)
+        MultiwayJoin(3, (B, C), None, asked("lazy", 0))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -15,6 +16,7 @@ from xmlstream.builder.run_options import CommonOptions, require_safe, settings_
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
+from xmlstream.runtime.measured import loads_of
 from xmlstream.runtime.tally import Summary
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
@@ -50,7 +52,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
         UsageError: There is no query, or two results go to one place.
     """
     targets = [insert.target for insert in inserts]
-    root = _plan(inserts, as_written=options.get("as_written", False))
+    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
     return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
 
 
@@ -64,7 +66,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
-    root = _plan(inserts, as_written=options.get("as_written", False))
+    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
     require_safe(root, options)
     return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
 
@@ -86,9 +88,9 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
     return found
 
 
-def _plan(inserts: Sequence[Insert], *, as_written: bool) -> Node:
+def _plan(inserts: Sequence[Insert], checkpoint: str | Path | None, *, as_written: bool) -> Node:
     root = together([insert.root for insert in inserts], [insert.target.shown for insert in inserts])
-    return root if as_written else optimized(root)
+    return root if as_written else optimized(root, partial(loads_of, checkpoint))
 
 
 def _session(inserts: Sequence[Insert]) -> SparkSession:

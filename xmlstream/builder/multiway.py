@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from operators.joins.purge_strategy import EAGER, asked
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from xmlstream.builder.arguments import argument
@@ -17,14 +18,17 @@ from xmlstream.sql.relation import Relation, resolve
 from xmlstream.sql.statements import parse_statements
 
 
-def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int = 10, **queries: Query) -> Query:
+def multiway_join(
+    on: str, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
+) -> Query:
     """The combinations of tuples of several queries that satisfy a condition.
 
     Args:
         on: Equalities of attributes that connect all queries, and perhaps further conditions, joined by AND; the
             queries go by the names of their arguments: `multiway_join("a.x = b.x AND b.y = c.y", a=…, b=…, c=…)`.
-        purge: Whether kept tuples are looked through in every slice, or only now and then.
-        every: After how many slices a lazy purge comes again.
+        purge: Whether kept tuples are looked through in every slice, or only now and then; None for what costs less, as
+            far as a former run with the checkpoint has measured it.
+        every: After how many slices a lazy purge comes again; 10 unless said.
         queries: The queries, by name; their attributes must differ in name, or be renamed before.
 
     Raises:
@@ -43,7 +47,8 @@ def multiway_join(on: str, purge: Literal["eager", "lazy"] = "eager", every: int
     whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
     nodes = tuple(relation.node for relation in relations)
     equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
-    join = MultiwayJoin(len(nodes), equalities, residual, purge, every).bounded(*(node.schema for node in nodes))
+    strategy = EAGER if purge is None else asked(purge, every)
+    join = MultiwayJoin(len(nodes), equalities, residual, strategy).bounded(*(node.schema for node in nodes))
     node = Node(join, nodes, "multiway_join")
     if residual is not None:
         analyst.require_condition(node.schema, residual)

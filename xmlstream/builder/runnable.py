@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +16,7 @@ from xmlstream.builder.run_options import CommonOptions, RunOptions, require_saf
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime import runner
+from xmlstream.runtime.measured import loads_of
 from xmlstream.runtime.tally import Summary
 from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.result_slice import ResultSlice
@@ -64,7 +66,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        root = self._chosen(options)
+        root = self._chosen(options, checkpoint)
         require_safe(root, options, follow=False)
         return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
 
@@ -84,7 +86,7 @@ class Runnable:
             UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        root = self._chosen(options)
+        root = self._chosen(options, checkpoint)
         require_safe(root, options)
         if checkpoint is None:
             raise UsageError("a query that is started has no checkpoint", hint='say where: checkpoint="state"')
@@ -109,7 +111,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
-        root = self._chosen(options)
+        root = self._chosen(options, checkpoint)
         require_safe(root, options, follow=follow)
         return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
 
@@ -158,6 +160,6 @@ class Runnable:
         target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
         return Insert(self.spark, self.root, target)
 
-    def _chosen(self, options: Mapping[str, Any]) -> Node:
+    def _chosen(self, options: Mapping[str, Any], checkpoint: str | Path | None = None) -> Node:
         """The plan that runs."""
-        return self.root if options.get("as_written") else self.plan
+        return self.root if options.get("as_written") else optimized(self.root, partial(loads_of, checkpoint))

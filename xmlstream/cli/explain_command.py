@@ -45,13 +45,16 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         bool, typer.Option("--as-written", help="The plan as the query says, without the rules of the optimizer.")
     ] = False,
     plans: Annotated[
-        bool, typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps.")
+        bool,
+        typer.Option(
+            "--plans", help="List the ways to join three streams or more, what each keeps, and how it purges."
+        ),
     ] = False,
     metrics: Annotated[
         Path | None,
         typer.Option(
             "--metrics",
-            help="With --plans, metrics of a former run, or its checkpoint: what its sources sent are their rates.",
+            help="With --plans, metrics of a former run, or its checkpoint: its rates, and how long it kept tuples.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -109,7 +112,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
     """The ways to join, at the rates that sources declare, or that were measured."""
     from xmlstream.optimizer.choose_joins import with_rates
-    from xmlstream.optimizer.rules import join_choices
+    from xmlstream.optimizer.rules import join_choices, purges
     from xmlstream.plan.nodes import Scan, topological
     from xmlstream.runtime.measured import measured
 
@@ -119,20 +122,20 @@ def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
     rates = {
         node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
     }
-    joins = [name for name in known.kept if name.startswith("multiway_join")] if known is not None else []
-    lazy = {name: every for name in joins if known is not None and (every := known.lazy(name)) > 1}
+    purging = purges(root, {} if known is None else known.loads)
     if as_json:
-        told = {"rates": rates, "choices": [choice.as_json() for choice in found], "lazy": lazy}
+        told = {
+            "rates": rates,
+            "choices": [choice.as_json() for choice in found],
+            "purges": [choice.as_json() for choice in purging],
+        }
         return json.dumps(told, ensure_ascii=False, indent=2)
     lines = [str(choice) for choice in found] or ["It joins no more than two streams at a time."]
     if found and known is None:
         lines.append(f"{_COMPARED}.")
     if known is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
-    lines += [
-        f"{name} keeps tuples for so long that a lazy purge, in each {every}th slice, keeps no more than a tenth more."
-        for name, every in lazy.items()
-    ]
+    lines += map(str, purging)
     return "\n\n".join(lines)
 
 

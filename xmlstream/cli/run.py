@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,11 @@ from xmlstream.cli.live_table import shown
 from xmlstream.cli.progress import noticed
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
+from xmlstream.optimizer.purge_costs import chosen_lazily
 from xmlstream.optimizer.rules import optimized
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.launched import Launched
+from xmlstream.runtime.measured import loads_of
 from xmlstream.runtime.preflight import require_found
 from xmlstream.runtime.runner import launch
 from xmlstream.runtime.settings import Settings
@@ -153,8 +156,10 @@ class _Run:
             spark = stack.enter_context(_session(self._environment, self._console))
             warm_up(spark)
             written = self._script.plan(spark)
-            root = written if self._as_written else optimized(written)
             settings = self._settings
+            root = written if self._as_written else optimized(written, partial(loads_of, settings.checkpoint))
+            for line in chosen_lazily(root):
+                self._console.print(line, highlight=False)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
             told = {"verbose": self._environment.verbose, "follow": settings.follow}
             on_slice = stack.enter_context(shown(self._console, view, **told))

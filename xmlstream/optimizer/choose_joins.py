@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xmlstream.optimizer.join_plans import JoinPlan, safe_plans, written
+from xmlstream.optimizer.join_plans import JoinPlan, at_once, safe_plans, written
 from xmlstream.optimizer.join_regions import JoinRegion, hands_on, is_join, region
 from xmlstream.optimizer.rewrite import bottom_up, over, readers
 from xmlstream.plan.nodes import Node, Scan, topological
@@ -20,15 +20,21 @@ from xmlstream.plan.nodes import Node, Scan, topological
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The plans for a region of joins: what was written, and all safe ones, the cheapest first."""
+    """The plans for a region of joins: what was written, and all safe ones, the cheapest first.
+
+    `asked` is the one join of all, where the query asks how that purges.
+    """
 
     region: JoinRegion
     written: JoinPlan
     safe: tuple[JoinPlan, ...]
+    asked: JoinPlan | None = None
 
     @property
     def chosen(self) -> JoinPlan:
-        """What runs."""
+        """What runs: all at once, where the query asks how that purges; else what keeps least."""
+        if self.asked is not None:
+            return self.asked
         return self.safe[0] if self.safe and self.safe[0].kept < self.written.kept else self.written
 
     def __str__(self) -> str:
@@ -38,8 +44,8 @@ class Choice:
     @property
     def all(self) -> list[JoinPlan]:
         """All of them, what was written and those that are safe, the cheapest first."""
-        others = [plan for plan in self.safe if plan.text != self.written.text]
-        return sorted([self.written, *others], key=lambda plan: plan.kept)
+        known = {plan.text: plan for plan in (self.written, *filter(None, [self.asked]), *self.safe)}
+        return sorted({**known, self.written.text: self.written}.values(), key=lambda plan: plan.kept)
 
     def as_json(self) -> list[dict[str, Any]]:
         """All of them as JSON has it; what keeps tuples for ever keeps null."""
@@ -99,7 +105,7 @@ def _rewritten(root: Node, found: list[Choice]) -> Node:
             now.add(new)
         if node in inner or node not in joins or len((of := region(new, now)).inputs) < 3:
             return new
-        choice = Choice(of, written(of), tuple(safe_plans(of)))
+        choice = Choice(of, written(of), tuple(safe_plans(of)), at_once(of) if of.purge.asked else None)
         found.append(choice)
         return new if choice.chosen is choice.written else of.instead(choice.chosen.node)
 

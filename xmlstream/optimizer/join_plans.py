@@ -88,6 +88,11 @@ def safe_plans(region: JoinRegion) -> list[JoinPlan]:
     return _over(region, everything, best)
 
 
+def at_once(region: JoinRegion) -> JoinPlan | None:
+    """The one join of all inputs, whether it is safe or not; None where none can be made."""
+    return None if region.classes is None else _joined(region, _leaves(region))
+
+
 def _leaves(region: JoinRegion) -> list[JoinPlan]:
     found = []
     for i, node in enumerate(region.inputs):
@@ -151,7 +156,8 @@ def _joined(region: JoinRegion, blocks: Sequence[JoinPlan]) -> JoinPlan | None:
             on = tuple(name for (_, name), _ in equalities), tuple(name for _, (_, name) in equalities)
             node = Node(Join("inner", *on, residual).bounded(*schemas), nodes, "join")
         else:
-            node = Node(MultiwayJoin(len(blocks), equalities, residual).bounded(*schemas), nodes, "multiway_join")
+            join = MultiwayJoin(len(blocks), equalities, residual, region.purge).bounded(*schemas)
+            node = Node(join, nodes, "multiway_join")
     except QueryError:
         return None
     return _judged(node, blocks, equalities)

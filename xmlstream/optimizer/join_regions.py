@@ -16,7 +16,10 @@ from operators.expressions.conjuncts import conjuncts
 from operators.expressions.dialect import expression, render
 from operators.expressions.references import named
 from operators.expressions.throwable import throwable
+from operators.join import Join
 from operators.joins.punctuation_graph import PunctuationGraph
+from operators.joins.purge_strategy import EAGER, PurgeStrategy
+from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from xmlstream.plan.nodes import Node
@@ -36,6 +39,7 @@ class JoinRegion:
         equalities: Which of their attributes are equal, by the numbers of the inputs.
         residual: All other conditions on combinations, Spark SQL, taken apart at their ANDs.
         output: For each attribute of the root that of an input.
+        purge: How one of the joins is asked to purge, the topmost first.
     """
 
     root: Node
@@ -44,6 +48,7 @@ class JoinRegion:
     equalities: tuple[tuple[InputAttribute, InputAttribute], ...]
     residual: tuple[str, ...]
     output: Mapping[str, str]
+    purge: PurgeStrategy = EAGER
 
     @property
     def classes(self) -> tuple[Mapping[int, str], ...] | None:
@@ -83,6 +88,7 @@ def region(root: Node, inner: Collection[Node]) -> JoinRegion:
         tuple(walk.equalities),
         tuple(walk.residual),
         {name: output[name][1] for name in root.schema.names},
+        walk.purge,
     )
 
 
@@ -96,9 +102,12 @@ class _Walk:
         self.inputs: list[Node] = []
         self.equalities: list[tuple[InputAttribute, InputAttribute]] = []
         self.residual: list[str] = []
+        self.purge = EAGER
 
     def of_join(self, node: Node) -> dict[str, InputAttribute]:
         """Where the attributes of a join are those of the region's inputs."""
+        if not self.purge.asked and isinstance(node.operator, Join | MultiwayJoin):
+            self.purge = node.operator.purge
         places = [self._of_input(below) for below in node.inputs]
         for (i, one), (j, other) in node.operator.combines or ():
             mine, theirs = (node.inputs[k].schema.attribute(name).name for k, name in ((i, one), (j, other)))

@@ -16,7 +16,9 @@ from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
 from xmlstream.optimizer.insert_describe import describe_keys
 from xmlstream.optimizer.punctuate_selects import punctuate_selects
+from xmlstream.optimizer.purge_costs import PurgeChoice, choose_purges, purge_choices
 from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.plan.loads import Loads
 from xmlstream.plan.nodes import Node
 
 RULES: tuple[Callable[[Node], Node], ...] = (
@@ -32,11 +34,11 @@ RULES: tuple[Callable[[Node], Node], ...] = (
 )
 
 
-def optimized(root: Node) -> Node:
-    """The plan after all rules."""
+def optimized(root: Node, measured: Callable[[], Loads] = dict) -> Node:
+    """The plan after all rules; joins of many purge as costs least, by what a former run of it has measured."""
     for rule in RULES:
         root = rule(root)
-    return root
+    return choose_purges(root, measured)
 
 
 def join_choices(root: Node) -> list[Choice]:
@@ -44,3 +46,8 @@ def join_choices(root: Node) -> list[Choice]:
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
     return list(choices(root))
+
+
+def purges(root: Node, loads: Loads) -> list[PurgeChoice]:
+    """How the joins of many of a plan purge, after all rules."""
+    return list(purge_choices(optimized(root), loads))

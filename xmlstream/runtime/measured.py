@@ -1,6 +1,7 @@
 """Measured rates: how many tuples the sources of a former run sent in a slice, and how long its operators kept tuples.
 
-By them ways to join are compared (`xmlstream explain --plans`), where sources do not say their rates themselves.
+By them ways to join are compared (`xmlstream explain --plans`), where sources do not say their rates themselves; and
+a run that goes on from its checkpoint chooses by them how joins of many purge.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from punct_ns.errors import UsageError
+from punct_ns.errors import StateError, UsageError
+from xmlstream.plan.loads import Load, Loads
 from xmlstream.runtime.commit_log import CommitLog
-
-MORE = 0.1
-"""What a lazy purge may keep more than an eager one, of what that keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +24,12 @@ class Measured:
     Attributes:
         slices: In how many slices.
         rates: Of each source, and each operator, the tuples that it put out in a slice, by name.
-        kept: Of each operator the tuples that it kept after a slice.
-        came: Of each operator the tuples that came to it in a slice.
+        loads: Of each operator the tuples that it kept after a slice, and that came to it in one.
     """
 
     slices: int
     rates: Mapping[str, float]
-    kept: Mapping[str, float]
-    came: Mapping[str, float]
-
-    def lazy(self, operator: str) -> int:
-        """In every how many slices a purge of an operator keeps little more than one in each does; 1 for each.
-
-        Between two purges all that comes is kept, half of it more in the mean. What is saved are the looks through all
-        that is kept, in the slices between.
-        """
-        came = self.came.get(operator, 0)
-        return 1 if not came else max(1, int(2 * MORE * self.kept.get(operator, 0) / came) + 1)
+    loads: Loads
 
 
 def measured(path: Path) -> Measured:
@@ -55,12 +43,19 @@ def measured(path: Path) -> Measured:
     reports = [report for report in reports if report["items_in"]]
     if not reports:
         raise UsageError(f"{path} tells of no slice in which anything came", hint="name a file that --metrics wrote")
-    return Measured(
-        len(reports),
-        _means(reports, "tuples_out"),
-        _means(reports, "kept"),
-        _means(reports, "tuples_in"),
-    )
+    kept, came = _means(reports, "kept"), _means(reports, "tuples_in")
+    loads = {name: Load(kept[name], came[name]) for name in kept}
+    return Measured(len(reports), _means(reports, "tuples_out"), loads)
+
+
+def loads_of(checkpoint: str | Path | None) -> Loads:
+    """What the run before has measured of a query with this checkpoint; nothing where there was none."""
+    if checkpoint is None or not (Path(checkpoint) / "commits").is_dir():
+        return {}
+    try:
+        return measured(Path(checkpoint)).loads
+    except (UsageError, StateError):
+        return {}  # nothing came yet; whether it is damaged, the run itself looks at
 
 
 def _means(reports: list[Mapping[str, Any]], what: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ from operators.expressions.literals import whole_number
 from operators.top_n import Rank
 from xmlstream.sql.functions import AGGREGATES
 from xmlstream.sql.ordered_collections import is_collected_in_order
+from xmlstream.sql.purge_hints import is_purge_hint
 from xmlstream.sql.refusals import A_BOUND, AS_A_VALUE, IN_A_SUBQUERY, LAST_ROWS, called
 from xmlstream.sql.row_functions import OF_ALL, function_of, looks_around
 
@@ -171,6 +172,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         "a window in time is not supported here",
         "SELECT window(…) AS w in a subquery, and use w.start and w.end",
     ),
+    (exp.Hint, lambda node, parent: not is_purge_hint(node), *called("hint")),
     (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),
     (exp.Select, lambda node, parent: not node.expressions, "SELECT without anything to select", None),
     (

@@ -56,7 +56,7 @@ _NAMES = {
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
     "method": ("NATURAL JOIN", "name the attributes with USING"),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
-    "hint": ("a hint in /*+ … */", "leave it out"),
+    "hint": ("a hint in /*+ … */ other than of a purge", "leave it out, or write /*+ LAZY_PURGE(10) */"),
     "windows": ("WINDOW", "write it out behind OVER"),
     "window": ("OVER", _OVER),
     "sample": ("TABLESAMPLE", "take part of the stream with WHERE, for instance by pmod(hash(…), 100) < 10"),
@@ -114,8 +114,8 @@ def place_of(part: exp.Expr | str, node: exp.Expr, text: QueryText) -> int:
     if isinstance(part, exp.SetOperation) or (isinstance(node, exp.SetOperation) and part == "by_name"):
         # The keyword stands between the sides.
         return _after(node.this, keyword, text)
-    if part == "hint":
-        inner = node.expressions[0]  # a hint is parsed by itself, and its places are within it
+    if isinstance(part, exp.Hint) and node.parent is not None:
+        inner = node.parent.expressions[0]  # a hint is parsed by itself, and its places are within it
     at = offset(inner) if isinstance(inner, exp.Expr) else offset(node)
     if at is not None:
         before = list(keyword.finditer(text.text[: at + 1])) if keyword else []

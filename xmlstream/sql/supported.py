@@ -14,7 +14,7 @@ from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 
 _QUERIES: dict[type[exp.Expr], str] = {
-    exp.Select: "expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
+    exp.Select: "hint expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
     exp.Union: "this expression distinct with_ order limit",
     exp.Intersect: "this expression distinct with_ order limit",
     exp.Except: "this expression distinct with_ order limit",
@@ -40,7 +40,7 @@ _QUERIES: dict[type[exp.Expr], str] = {
     exp.Alias: "this alias",
     exp.Star: "except_",
     exp.Distinct: "expressions",
-    # Refused where it stands, as an argument of SELECT.
+    # Refused where it stands, unless it says how to purge.
     exp.Hint: "expressions",
 }
 

@@ -31,6 +31,7 @@ from xmlstream.sql.plan_builder import (
     project,
     where,
 )
+from xmlstream.sql.purge_hints import hinted
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.ranking import Ranking, qualified, ranked, settled
 from xmlstream.sql.relation import Field, Relation, resolve, window_of
@@ -154,6 +155,7 @@ class Translation:
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
         relation = self._from(begin, pairs, tree.args.get("laterals") or (), rest)
+        relation = hinted(relation, tree, sources, self._text)
         if of_time is not None:
             relation = self._as_of(relation, of_time)
         tree, relation = stamped(tree, relation)

@@ -1,0 +1,77 @@
+"""Purge strategy: in which slices a join of many inputs looks for what can be purged.
+
+An eager purge looks in each slice in which anything is new; a lazy one in every so-manieth alone, and when all inputs
+have ended. Both put out the same tuples. What a lazy purge has not purged yet holds back the result's punctuations, for
+no more slices than lie between two looks; so a query may go on under another strategy than it began with.
+
+Source: Li et al. 2006, §5.2 (Plan Parameter II); Ding et al., Joining Punctuated Streams, EDBT 2004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from punct_ns.errors import QueryError
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeStrategy:
+    """In every how many slices is looked, and why so, in a few words; `asked` says that the query asks for it.
+
+    >>> str(PurgeStrategy()), str(PurgeStrategy(4, "as asked", asked=True))
+    ('eager', 'lazy, in every 4th slice, as asked')
+
+    Raises:
+        QueryError: `every` is less than 1.
+    """
+
+    every: int = 1
+    why: str = ""
+    asked: bool = False
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise QueryError(f"a lazy purge in every {self.every}th slice never comes", hint="1 or more, as in 10")
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether each slice is one of them."""
+        return self.every == 1
+
+    def __str__(self) -> str:
+        known = "eager" if self.is_eager else f"lazy, in every {ordinal(self.every)} slice"
+        return f"{known}, {self.why}" if self.why else known
+
+
+EAGER = PurgeStrategy()
+"""What nobody has chosen."""
+
+EVERY = 10
+"""The slices from one look of a lazy purge to the next, where nothing else is said."""
+
+
+def ordinal(number: int) -> str:
+    """The number as an ordinal.
+
+    >>> [ordinal(number) for number in (2, 3, 4, 11, 12, 21)]
+    ['2nd', '3rd', '4th', '11th', '12th', '21st']
+    """
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
+
+
+def asked(strategy: str, every: int | None = None) -> PurgeStrategy:
+    """The strategy of a name, as a query asks for it.
+
+    >>> str(asked("lazy")), str(asked("eager"))
+    ('lazy, in every 10th slice, as asked', 'eager, as asked')
+
+    Raises:
+        QueryError: There is none of that name.
+    """
+    match strategy:
+        case "eager":
+            return PurgeStrategy(1, "as asked", asked=True)
+        case "lazy":
+            return PurgeStrategy(EVERY if every is None else every, "as asked", asked=True)
+    raise QueryError(f"there is no purge '{strategy}'", hint="it is eager or lazy")
