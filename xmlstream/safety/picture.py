@@ -104,7 +104,7 @@ def _card(
         lines.append(Line(answering(one.answers, node, known), tone=tone, rows=3))
     lines += [Line(f"keeps {kept_words(kept, node, known)}", tone=_tone(kept), rows=4) for kept in one.keeps]
     if isinstance(node.operator, Scan) and (scheme := asked.get(node.operator.name)) is not None:
-        lines.append(Line(f"promise schemes '{scheme}'", tone="mend", rows=2))
+        lines.append(Line(f"lacks schemes '{scheme}'", tone="mend", rows=2))
     for label in _live(one) if live is not None else ():
         key = f"{one.name} {label}"
         lines.append(Line((live or {}).get(key, "nothing yet · nothing yet"), label=label, key=key))

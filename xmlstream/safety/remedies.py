@@ -8,14 +8,14 @@ end leaves out what does not fit together, such as different attributes of two s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, product
 from typing import TypeVar
 
 from punct_ns.numeric_type import NumericType
-from punct_ns.scheme import Kind, Scheme, Term, is_finite
+from punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from punct_ns.temporal_type import TemporalType
 from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.safety.promises import Additions
@@ -29,12 +29,33 @@ TRIED = 200
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Promises, by the sources' names, with which the query would be enabled and safe."""
+    """Promises, by the sources' names, with which the query would be enabled and safe.
+
+    `declared` is what these sources promise already.
+    """
 
     promises: tuple[tuple[str, Scheme], ...]
+    declared: Mapping[str, Sequence[Scheme]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
-        return " and ".join(f"schemes '{scheme}' on {source}" for source, scheme in self.promises)
+        """What a source must be able to say, and the option to write then, with what it has already."""
+        sources: dict[tuple[str, str], list[str]] = {}
+        for source, scheme in self.promises:
+            option = format_schemes(dict.fromkeys((*self.declared.get(source, ()), scheme)))
+            sources.setdefault((_said(scheme), option), []).append(source)
+        able = [f"{' and '.join(names)} can say {said}" for (said, _), names in sources.items()]
+        options = [
+            f"schemes '{option}' in the options of {' and '.join(names)}" for (_, option), names in sources.items()
+        ]
+        return f"if {' and '.join(able)}, declare {' and '.join(options)}"
+
+
+def _said(scheme: Scheme) -> str:
+    """What punctuations of a scheme say, to who may not call them so."""
+    (term,) = scheme.terms
+    if term.kind == "prefix":
+        return f"up to which {term.attribute} all tuples have come"
+    return f"of each {term.attribute} when its last tuple has come"
 
 
 def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind] = ("each", "prefix")) -> list[Remedy]:
@@ -68,7 +89,12 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         choices.append([(name, scheme) for scheme in helpful])
     # What all sources say of one attribute comes first: that is what is merged or joined most often.
     combined = sorted(islice(product(*choices), TRIED), key=lambda chosen: len({str(scheme) for _, scheme in chosen}))
-    found = (Remedy(chosen) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen}))
+    declared = {
+        name: node.operator.options.schemes for name, node in sources.items() if isinstance(node.operator, Scan)
+    }
+    found = (
+        Remedy(chosen, declared) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen})
+    )
     return list(islice(found, most))
 
 

@@ -42,9 +42,8 @@ def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
     verdict = judged(root, follow=True)
     if not verdict.troubled():
         return None
-    promises = [" or ".join(map(str, found))] if (found := remedies(root, follow=True)) else []
-    mending = [f"promise {each}" for each in promises] + [str(change) for change in changes(root, follow=True)]
-    hint = ", or ".join(mending) or "no promise of one attribute of each source mends it: bound what is asked"
+    mending = [*map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
+    hint = "; or ".join(mending) or "no promise of one attribute of each source mends it: bound what is asked"
     what = "over inputs without an end this query would wait or grow for ever"
     return UnsafeQuery(
         what,

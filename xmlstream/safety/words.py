@@ -145,7 +145,7 @@ def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
     if not verdict.troubled():
         return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
-    mending = [f"promise {remedy}" for remedy in remedies] + list(map(str, changes))
+    mending = [*map(str, remedies), *map(str, changes)]
     lines += [f"Or {one}." if i else f"{one[0].upper()}{one[1:]}." for i, one in enumerate(mending)]
     if not mending:
         lines.append("No promise of one attribute of each source mends it.")

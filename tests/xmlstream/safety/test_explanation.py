@@ -75,9 +75,12 @@ SELECT * FROM loan JOIN visit ON reader = visitor AND came BETWEEN since - INTER
             "",
             "for ever, since nothing closes visitor, came of visit",
             "join keeps tuples of the left side for ever, since nothing closes visitor, came of visit.\n"
-            "Promise schemes 'visitor' on visit.\n"
-            "Or promise schemes 'visitor prefix' on visit.\n"
-            "Or promise schemes 'came prefix' on visit.\n"
+            "If visit can say of each visitor when its last tuple has come, declare schemes 'visitor' in the options of"
+            " visit.\n"
+            "Or if visit can say up to which visitor all tuples have come, declare schemes 'visitor prefix' in the"
+            " options of visit.\n"
+            "Or if visit can say up to which came all tuples have come, declare schemes 'came prefix' in the options of"
+            " visit.\n"
             "Or declare punctuate 'order of came' on visit, where tuples come in that order.",
         ),
     ],
@@ -92,14 +95,13 @@ def test_a_join_within_ends_is_told_to_be_bounded_by_time_alone(visits: str, kee
 
 def test_what_is_wrong_is_said_with_what_would_mend_it() -> None:
     assert (
-        explain("bidder", "--follow").partition("\n\n")[2]
-        == """\
-group_by never answers, since nothing closes auction.
-group_by keeps groups for ever, since nothing closes auction.
-Promise schemes 'auction' on bid.
-Or promise schemes 'auction prefix' on bid.
-Or declare punctuate 'order of auction' on bid, where tuples come in that order.
-"""
+        explain("bidder", "--follow").partition("\n\n")[2] == "group_by never answers, since nothing closes auction.\n"
+        "group_by keeps groups for ever, since nothing closes auction.\n"
+        "If bid can say of each auction when its last tuple has come, declare schemes 'bidder; auction' in the options"
+        " of bid.\n"
+        "Or if bid can say up to which auction all tuples have come, declare schemes 'bidder; auction prefix' in the"
+        " options of bid.\n"
+        "Or declare punctuate 'order of auction' on bid, where tuples come in that order.\n"
     )
 
 

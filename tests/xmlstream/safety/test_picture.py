@@ -85,9 +85,13 @@ def test_each_operator_of_each_query_is_a_card_and_no_two_lie_over_each_other(pa
 def test_verdicts_and_remedies_are_words_in_it() -> None:
     drawn = explained(without_bidder(), follow=True, format_="svg")
     said = " ".join("".join(text.itertext()) for text in ET.fromstring(drawn).iter(f"{SVG}text"))
-    for words in ("keeps tuples of the right side for", "answers at once", "Promise schemes 'bidder' on bid."):
+    for words in (
+        "keeps tuples of the right side for",
+        "answers at once",
+        "If bid can say of each bidder when its last",
+    ):
         assert words in said
-    assert said.count("promise schemes 'bidder'") == 1
+    assert said.count("lacks schemes 'bidder'") == 1
     assert "tuples of person are kept for ever: nothing leads to bid" in said
 
 
@@ -128,7 +132,10 @@ def test_a_browser_shows_the_page_with_names_verdicts_and_remedies(
     seen = page.locator("body").inner_text()
     for one in judged(without_bidder(), follow=True).operators:
         assert one.name in seen
-    assert "Promise schemes 'bidder' on bid." in page.locator("li.mend").first.inner_text()
+    assert (
+        "declare schemes 'auction; dateTime prefix; bidder' in the options of bid."
+        in page.locator("li.mend").first.inner_text()
+    )
     assert page.locator("text.bad").count() >= 2
     colour = page.evaluate("getComputedStyle(document.querySelector('svg rect.paper')).fill")
     assert colour == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 23, 29)")

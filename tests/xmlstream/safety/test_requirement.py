@@ -31,8 +31,9 @@ def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
     assert found.where == "group_by never answers, since nothing closes auction\n" \
         "  group_by keeps groups for ever, since nothing closes auction"  # fmt: skip
     assert (found.hint or "").startswith(
-        "promise schemes 'auction' on bid or schemes 'auction prefix' on bid,"
-        " or declare punctuate 'order of auction' on bid, where tuples come in that order; "
+        "if bid can say of each auction when its last tuple has come, declare schemes 'bidder; auction' in the options"
+        " of bid; or if bid can say up to which auction all tuples have come, declare schemes 'bidder; auction prefix'"
+        " in the options of bid; or declare punctuate 'order of auction' on bid, where tuples come in that order; "
     )
     assert unsafe(read(BIDS.format(path="bid.xml", schemes="auction")).sketch()) is None
 
