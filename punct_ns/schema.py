@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from punct_ns.domain import BLANKS, TYPES, Domain
 from punct_ns.errors import UsageError
-from punct_ns.sql_type import ALIASES, split_outside
+from punct_ns.type_name import ALIASES, split_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

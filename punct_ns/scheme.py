@@ -17,8 +17,9 @@ from punct_ns.domain import BLANKS, Domain, Value
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import DecimalType, FloatType, IntegerType, number
 from punct_ns.schema import Attribute, Schema, bounds_between, split_name
-from punct_ns.sql_type import BooleanType, DiscreteType, split_outside
+from punct_ns.sql_type import BooleanType, DiscreteType
 from punct_ns.temporal_type import DateType
+from punct_ns.type_name import split_outside
 
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]
 """Which patterns a term promises."""

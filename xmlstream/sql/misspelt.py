@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from punct_ns.domain import TYPES
-from punct_ns.sql_type import ALIASES
+from punct_ns.type_name import ALIASES
 from xmlstream.sql.functions import TIME_WINDOWS, WINDOW_HINT
 
 _KEYWORDS = (

@@ -28,8 +28,8 @@ from punct_ns.notation import parse_pattern
 from punct_ns.numeric_type import DecimalType, FloatType
 from punct_ns.pattern import Constant
 from punct_ns.schema import Schema, split_name
-from punct_ns.sql_type import split_outside
 from punct_ns.temporal_type import TimestampType
+from punct_ns.type_name import split_outside
 from sources.xml.options.values import seconds
 from xmlstream.plan.nodes import Node, Scan
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import split_name
-from punct_ns.sql_type import split_outside
+from punct_ns.type_name import split_outside
 from xmlstream.plan.nodes import Node
 from xmlstream.secret.operator import secret_window
 from xmlstream.secret.profile import PROFILES, Windows, profile

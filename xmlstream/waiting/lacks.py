@@ -167,13 +167,13 @@ def remainder_of(p: Punctuation, missing: PunctuationSet) -> list[Punctuation]:
 
 
 def _burden(lacks: Sequence[Lack]) -> tuple[int, int, int, int]:
-    """How much is asked: first of all how wide, since a wide punctuation closes what nobody waits for."""
+    """How much is asked: first of all on how many sides without a bound, which closes what nobody waits for."""
     missing = [lack for lack in lacks if lack.missing]
     parts = [p for lack in missing for p in lack.missing]
-    return max(map(_width, parts), default=0), len(missing), len(parts), len(lacks)
+    return max(map(_unbounded_sides, parts), default=0), len(missing), len(parts), len(lacks)
 
 
-def _width(p: Punctuation) -> int:
+def _unbounded_sides(p: Punctuation) -> int:
     """On how many sides a punctuation has no bound: two for each attribute that it does not restrict."""
     return sum(_open_sides(pattern) for pattern in p.patterns)
 
