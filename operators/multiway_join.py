@@ -252,7 +252,8 @@ class MultiwayJoin(Operator):
         if self.purge.is_eager:
             return True
         state.notes["slices"] = (state.notes.get("slices", 0) + 1) % self.purge.every
-        return state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
+        is_quiet = all(new is None for new in state.scratch(_InHand).new.values())
+        return is_quiet or state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no kept tuple matches, in the output's terms."""
