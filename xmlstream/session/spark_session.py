@@ -68,6 +68,8 @@ def open_session(
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    from xmlstream.session.java_names import look_up
+
     submitted = _submitted()
     if not submitted and class_archive.java_home() is None:
         raise UsageError("there is no Java", hint=JAVA_HINT)
@@ -92,6 +94,7 @@ def open_session(
             ) from error
         raise
     _quiet_accumulators(session)
+    look_up(session)
     if here and not submitted:
         spare_the_search(session)
     return session
