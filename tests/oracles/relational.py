@@ -152,6 +152,7 @@ def _asof(left: DataFrame, right: DataFrame, operator: AsofJoin) -> DataFrame:
 
 def answers(frames: Sequence[DataFrame]) -> list[Counter[tuple[Any, ...]]]:
     """The tuples of several frames, of any types, from one Spark job; each value as JSON has it."""
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
     if not frames:
@@ -162,6 +163,9 @@ def answers(frames: Sequence[DataFrame]) -> list[Counter[tuple[Any, ...]]]:
         json = F.to_json(F.struct(*plain.columns), {"ignoreNullFields": "false"})
         told.append(plain.select(F.lit(number).alias("number"), json.alias("tuple")))
     found: list[Counter[tuple[Any, ...]]] = [Counter() for _ in frames]
-    for number, text in reduce(lambda one, other: one.unionAll(other), told).collect():
+    # Halves, since Spark looks through all of a union whenever one more comes to it; one task reads all answers.
+    while len(told) > 1:
+        told = [reduce(DataFrame.unionAll, told[at : at + 2]) for at in range(0, len(told), 2)]
+    for number, text in told[0].coalesce(1).collect():
         found[number][tuple(loads(text).values())] += 1
     return found
