@@ -48,7 +48,7 @@ class Term:
     step: Value | None = None
     finite: bool = field(default=False, compare=False)
     null: bool = True
-    counted: bool | None = field(default=None, compare=False)
+    counted: bool | None = None
 
     def __post_init__(self) -> None:
         if self.kind == "tiles":

@@ -82,7 +82,8 @@ def computed(term: Term, choice: Mapping[str, Column]) -> Term:
     if column is None or term.kind != "each":
         return term
     if column.monotone is not None:
-        return replace(term, counted=term.fills(counted=column.monotone.counted))
+        fills = term.fills(counted=column.monotone.counted)
+        return replace(term, counted=None if fills == column.attribute.domain.counted else fills)
     return term if column.copy_of and column.expression == quoted(column.copy_of) else replace(term, counted=None)
 
 

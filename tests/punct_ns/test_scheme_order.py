@@ -202,3 +202,15 @@ def test_hours_of_each_bidder_close_hours_only_if_the_bidders_are_few_and_never_
     few = Schema.parse("auctionid INT, bidderid INT, hour INT, min INT NOT NULL", domains="bidderid 1..100")
     assert is_compact(["hour"], scheme, few)
     assert not is_compact(["bidderid"], scheme, few)
+
+
+def test_of_constants_those_that_close_stretches_imply_the_others() -> None:
+    """As those of moments that are computed from whole numbers do, and those of a TIMESTAMP do not."""
+    moments = Schema.parse("ts TIMESTAMP")
+    said, counted = Scheme((Term("ts"),)), Scheme((Term("ts", counted=True),))
+    assert strongest([said, counted], moments) == (counted,)
+    assert strongest([counted, said], moments) == (counted,)
+    assert meets([[said], [counted]], moments) == (said,)
+    assert meets([[counted], [Scheme((Term("ts", "prefix"),))]], moments) == (counted,)
+    numbers = Schema.parse("n BIGINT")
+    assert len(strongest([Scheme((Term("n"),)), Scheme((Term("n", counted=True),))], numbers)) == 1
