@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute
+from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import UsageError
 
-pc: Any = pyarrow.compute
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _FIELDS = {
     "yyyy": ("year", r"\d{4}"),
@@ -57,6 +55,7 @@ class IsoRewriting:
         Raises:
             UsageError: A letter that is not known, or no year, month and day in it.
 
+        >>> import pyarrow as pa
         >>> IsoRewriting.of("MM/dd/yyyy").rewrite(pa.array(["07/05/2000", "2000-07-05", None])).to_pylist()
         ['2000-07-05', '2000-07-05 is not MM/dd/yyyy', None]
         >>> mail = IsoRewriting.of("EEE, d MMM yyyy HH:mm:ss z")
@@ -92,6 +91,7 @@ class IsoRewriting:
 
     def rewrite(self, texts: Any) -> pa.StringArray:
         """The texts in ISO 8601; blank ones and nulls as they are."""
+        pc = _compute()
         fits = pc.or_(pc.match_substring_regex(texts, self.regex), pc.equal(texts, ""))
         refused = pc.binary_join_element_wise(texts, f"is not {self.pattern}", " ")
         iso = pc.replace_substring_regex(texts, self.regex, self.iso)
@@ -101,6 +101,7 @@ class IsoRewriting:
 
 def _without_names(iso: Any) -> Any:
     """Dates with the names of months and of zones, and days of one digit, as ISO 8601 has them."""
+    pc = _compute()
     for name, number in _MONTHS.items():
         iso = pc.replace_substring(iso, name, number, max_replacements=1)
     for name, offset in _ZONES.items():
@@ -118,9 +119,11 @@ class PrefixRewriting:
     def rewrite(self, texts: Any) -> pa.StringArray:
         """The texts without it; blank ones and nulls as they are.
 
+        >>> import pyarrow as pa
         >>> PrefixRewriting("person").rewrite(pa.array(["person17", "17", "person", "", None])).to_pylist()
         ['17', '17 does not begin with person', 'person ends behind person', '', None]
         """
+        pc = _compute()
         bare = pc.utf8_slice_codeunits(texts, len(self.prefix))
         fits = pc.starts_with(texts, self.prefix)
         refused = pc.binary_join_element_wise(texts, f"does not begin with {self.prefix}", " ")
@@ -147,3 +150,10 @@ class PrefixRewriting:
 
 
 _HINT = "yyyy, MM, MMM, dd, d, EEE, HH, mm, ss, S…, XXX, Z, z and text in between, as in EEE, dd MMM yyyy HH:mm:ss Z"
+
+
+def _compute() -> Any:
+    """Arrow's functions, imported where texts are rewritten: the process that plans slices does without."""
+    import pyarrow.compute
+
+    return pyarrow.compute

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 PUNCTUATIONS = b"punctuations"
 """Where a Parquet document has its punctuations: a JSON list of them in their notation."""
 
@@ -32,6 +29,10 @@ class ParquetFooter:
 
 def parquet_footer(path: str) -> ParquetFooter | None:
     """What is said at the end of a document; None where it is no Parquet, or not there as a whole."""
+    # Of XML nobody asks, and to import it takes the process that plans slices a while.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path) as file:
             metadata = file.schema_arrow.metadata or {}
