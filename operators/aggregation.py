@@ -40,15 +40,24 @@ class Aggregation:
 
         Where partial aggregates of the tuples are there already, beside their attributes, these are merged.
         """
+        if (known := self.partials(tuples)) is not None:
+            return self.combined(known)
         if (merges := self.merges) is not None:
-            known = {column for p in merges for column in p.columns}
-            if known and known <= set(tuples.columns):
-                return self.combined(tuples)
             return self._aggregated(tuples, [column for p in merges for column in p.first])
         keys = {key.lower() for key in self.keys}
         others = [name for name in attributes_of(self.aggregates) if name.lower() not in keys]
         needed = tuples.select(*map(quoted, [*self.keys, *others]))
         return needed.dropDuplicates() if self.ignores_duplicates else needed
+
+    def partials(self, tuples: DataFrame) -> DataFrame | None:
+        """Tuples as they are kept but for those of a group, which may be several, where they have partial aggregates.
+
+        These stand beside their attributes; None where they have none.
+        """
+        columns = list(dict.fromkeys(column for p in self.merges or () for column in p.columns))
+        if not columns or not set(columns) <= set(tuples.columns):
+            return None
+        return tuples.select(*map(quoted, (*self.keys, *columns)))
 
     def combined(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
         """Kept rows of several slices as one; they bear these columns of their ages."""

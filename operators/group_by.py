@@ -120,7 +120,9 @@ class GroupBy(Operator):
         """Nothing goes out; new tuples join their groups."""
         new = inputs[0].tuples
         if new is not None:
-            state.log("groups").add(Tuples(self._aggregation.kept_form(new.frame), new.at_most, exact=False))
+            known = self._aggregation.partials(new.frame)
+            kept = self._aggregation.kept_form(new.frame) if known is None else known
+            state.log("groups").add(Tuples(kept, new.at_most, exact=False), is_combined=known is None)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -28,15 +28,17 @@ class MergingLog(TupleLog):
         """Make it, empty or as a commit recorded it."""
         super().__init__(store, declared, committed)
         assert declared.touching is not None
+        assert declared.combine is not None
+        self._merging = declared.combine
         self._touching, self._names = declared.touching, [quoted(name) for name in declared.purging.names]
 
-    def add(self, tuples: Tuples) -> None:
+    def add(self, tuples: Tuples, *, is_combined: bool = False) -> None:
         """Adds rows that nobody else reads; among many kept ones they are merged at once, else with `take`."""
         if self.rows + tuples.at_most <= tuple_log.SMALL:
-            super().add(tuples)
+            super().add(tuples, is_combined=is_combined)
             return
         self._require_computed("added to")
-        new = self._store.write(self._combined(self._aged(tuples.frame)), tuples.at_most)
+        new = self._store.write(self._merging(self._aged(tuples.frame), self._ages), tuples.at_most)
         if new.rows == 0:
             return
         if not self._parts:
@@ -56,7 +58,7 @@ class MergingLog(TupleLog):
             number = touched.rows + sum(removed.rows for removed in base.removed)
             base = replace(base, removed=(self._store.write(gone, number),))
             frame, at_most = frame.unionByName(before), at_most + touched.rows
-        merged = self._store.write(self._combined(frame), at_most)
+        merged = self._store.write(self._merging(frame, self._ages), at_most)
         self.rows += new.rows + merged.rows - at_most
         self._oldest = self._oldest or self._now
         self._parts = [base, Part(merged, since=len(self._purging))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +41,15 @@ _LEAVING = own("leaving")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Computed rows: where they lie below the store's directory, how many, and their Spark schema as JSON."""
+    """Computed rows: where they lie below the store's directory, how many, and their Spark schema as JSON.
+
+    Those that are `leaving` lie among others, and are marked; none of that kind outlives its slice.
+    """
 
     name: str
     rows: int
     struct: str
+    leaving: bool = False
 
 
 class SegmentStore:
@@ -121,7 +125,7 @@ class SegmentStore:
         return self._spark.createDataFrame([], ddl)
 
     def split(self, frame: DataFrame, condition: str, at_most: int) -> tuple[Segment, Segment]:
-        """Computes the rows that satisfy a two-valued condition, and the others, in one job."""
+        """Computes the rows that satisfy a two-valued condition, and the others, once."""
         from pyspark.sql import functions as F
 
         marked = frame.withColumn(_LEAVING, F.expr(condition))
@@ -130,9 +134,14 @@ class SegmentStore:
             leaves = table[_LEAVING]
             table = table.drop_columns([_LEAVING])
             return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
-        whole = self.frame(self.write(marked, at_most))
-        leaving = self.write(whole.where(_LEAVING).drop(_LEAVING), at_most)
-        return leaving, self.write(whole.where(f"NOT {_LEAVING}").drop(_LEAVING), at_most)
+        whole = self.write(marked, at_most)
+        leaving = sum(pc.sum(batch[_LEAVING]).as_py() for batch in self.batches(whole, [_LEAVING]))
+        # They are read once, where they lie; what stays is read by later slices.
+        staying = Segment("", 0, frame.schema.json())
+        if whole.rows > leaving:
+            rest = self.frame(whole).where(f"NOT {_LEAVING}").drop(_LEAVING)
+            staying = self.write(rest, whole.rows - leaving)
+        return replace(whole, rows=leaving, leaving=True), staying
 
     def _hold(self, table: pa.Table, frame: DataFrame) -> Segment:
         segment = Segment(self._name(), table.num_rows, frame.schema.json())
@@ -141,6 +150,8 @@ class SegmentStore:
 
     def frame(self, segment: Segment) -> DataFrame:
         """The segment's rows."""
+        if segment.leaving:
+            return self.frame(replace(segment, leaving=False)).where(_LEAVING).drop(_LEAVING)
         if segment.name not in self._frames:
             from pyspark.sql.types import StructType
 
@@ -160,7 +171,8 @@ class SegmentStore:
             return
         for part in data_files(self._directory / segment.name) if segment.rows else ():
             with pq.ParquetFile(part) as file:
-                yield from file.iter_batches(columns=None if columns is None else list(columns))
+                read = file.iter_batches(columns=None if columns is None else list(columns))
+                yield from (_leaving(batch) for batch in read) if segment.leaving else read
 
     def record(self, segment: Segment) -> dict[str, Any]:
         """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
@@ -215,6 +227,10 @@ class SegmentStore:
         for path in self._directory.glob("*"):
             if path.name not in names and path.stem not in drafts:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(batch[_LEAVING]).drop_columns([_LEAVING])
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class TupleLog:
         committed = committed or {"rows": 0, "segments": [], "purging": []}
         self._store, self._combine = store, declared.combine
         self._fresh: Tuples | None = None
+        self._is_combined = True
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
         self._parts = [self._restored(part) for part in committed["segments"]]
         self.rows: int = committed["rows"]
@@ -88,7 +89,7 @@ class TupleLog:
         assert self._now is not None
         if self._oldest is None or not limit.is_due(self._oldest, self._now, self.rows):
             return None
-        whole = self._combined(self._frame())
+        whole = self._combined()
         leaving, staying = self._store.split(whole, limit.condition(self._now), self.at_most)
         self._replace(staying)
         self.purged += leaving.rows
@@ -115,10 +116,11 @@ class TupleLog:
     def _rewritable(self) -> bool:
         """Whether to compute all rows anew costs less than to look after what became of them."""
         fresh = self._fresh
-        if self._combine is not None and fresh is not None and self._store.collects(fresh.frame, fresh.at_most):
-            # Partial aggregates are far fewer than the tuples that bound their number.
-            return self.rows <= SMALL
-        return self.at_most <= SMALL
+        if self._combine is None or fresh is None:
+            return self.at_most <= SMALL
+        # Partial aggregates are far fewer than the tuples that bound their number.
+        few = not self._is_combined or self._store.collects(fresh.frame, fresh.at_most)
+        return (self.rows if few else self.at_most) <= SMALL
 
     def whole(self) -> Tuples | None:
         """All kept rows, not combined across segments; None for none."""
@@ -128,16 +130,19 @@ class TupleLog:
         """All kept rows of a log that is not empty."""
         frames = [self._left_of(part) for part in self._parts]
         if self._fresh is not None:
-            frames.append(self._fresh.frame)
+            frames.append(self._aged(self._fresh.frame))
         whole = frames[0]
         for part in frames[1:]:
             whole = whole.unionAll(part)
         return whole
 
-    def add(self, tuples: Tuples) -> None:
-        """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them."""
+    def add(self, tuples: Tuples, *, is_combined: bool = True) -> None:
+        """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them.
+
+        Where they are not combined with each other, this is done then, at once with the rows that are there.
+        """
         self._require_computed("added to")
-        self._fresh = replace(tuples, frame=self._aged(tuples.frame))
+        self._fresh, self._is_combined = tuples, is_combined
         self._oldest = self._oldest or self._now
 
     def append(self, tuples: Tuples) -> Tuples:
@@ -165,7 +170,7 @@ class TupleLog:
         return Tuples(_seen(self._store.frame(leaving)), leaving.rows, computed=True) if leaving.rows else None
 
     def _take_rewriting(self, punctuations: Sequence[Punctuation]) -> Segment:
-        whole = self._combined(self._frame())
+        whole = self._combined()
         if is_inline(punctuations):
             leaving, staying = self._store.split(whole, condition(punctuations), self.at_most)
         else:
@@ -230,8 +235,12 @@ class TupleLog:
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
+        if self._combine is None or len(self._parts) == 1:
+            segment = self._store.write(leaving, self.rows)
+            self._forget(punctuations, segment.rows)
+            return segment
         gone = leaving.count()
-        segment = self._store.write(self._combined(leaving), gone)
+        segment = self._store.write(self._combine(leaving, self._ages), gone)
         self._forget(punctuations, gone)
         return segment
 
@@ -263,15 +272,24 @@ class TupleLog:
             self._rewrite()
             return
         fresh, self._fresh = self._fresh, None
-        segment = self._store.write(fresh.frame, fresh.at_most)
+        segment = self._store.write(self._as_kept(fresh), fresh.at_most)
         if segment.rows:
             self._add(segment)
 
-    def _combined(self, frame: DataFrame) -> DataFrame:
-        return self._combine(frame, self._ages) if self._combine is not None else frame
+    def _as_kept(self, fresh: Tuples) -> DataFrame:
+        """Rows that were added, combined with each other."""
+        combine = None if self._is_combined else self._combine
+        return self._aged(fresh.frame if combine is None else combine(fresh.frame, ()))
+
+    def _combined(self) -> DataFrame:
+        """All kept rows of a log that is not empty, combined."""
+        if self._fresh is not None and not self._parts:
+            return self._as_kept(self._fresh)
+        whole = self._frame()
+        return whole if self._combine is None else self._combine(whole, self._ages)
 
     def _rewrite(self) -> None:
-        self._replace(self._store.write(self._combined(self._frame()), self.at_most))
+        self._replace(self._store.write(self._combined(), self.at_most))
 
     def _replace(self, segment: Segment | None) -> None:
         self._parts = [Part(segment)] if segment is not None and segment.rows else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.state import tuple_log
+from operators.state import segments, tuple_log
 from operators.state.behaviour import Tuples
 from operators.state.segments import SegmentStore
 from operators.state.state_schema import LogSchema
@@ -53,10 +53,12 @@ def said(text: str) -> list[Punctuation]:
     return [Punctuation.parse(text, NUMBER)]
 
 
-@pytest.fixture(params=[True, False], ids=["rewritten", "filtered"])
+@pytest.fixture(params=["rewritten", "filtered", "on disk"])
 def case(request: Any, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
-    if not request.param:
+    if request.param == "filtered":
         monkeypatch.setattr(tuple_log, "SMALL", 0)
+    if request.param == "on disk":
+        monkeypatch.setattr(segments, "COLLECTED", 0)
     return Case(spark, tmp_path)
 
 
@@ -108,6 +110,19 @@ def test_purges_follow_each_other_in_any_order(case: Case) -> None:
     assert (case.kept(), case.log.rows, case.log.purged) == ([6, 7, 8], 3, 5)
     case.again()
     assert (case.kept(), case.log.rows, case.log.purged) == ([6, 7, 8], 3, 0)
+
+
+def test_rows_that_are_added_are_combined_with_each_other_and_with_those_there(case: Case) -> None:
+    case.log = TupleLog(case.store, LogSchema(NUMBER, lambda rows, _ages: rows.dropDuplicates()))
+    case.log.add(case.of(2, 2, 6), is_combined=False)
+    assert numbers(case.log.take(said("<2>"))) == [2]
+    assert (case.kept(), case.log.rows, case.log.purged) == ([6], 1, 1)
+    case.log.add(case.of(3, 3, 4, 6), is_combined=False)
+    assert numbers(case.log.take(said("<{3,6}>"))) == [3, 6]
+    case.log.add(case.of(4, 5, 5, 7), is_combined=False)
+    case.log.settle()
+    assert numbers(case.log.take(said("<[1,5]>"))) == [4, 5]
+    assert (case.kept(), case.log.rows) == ([7], 1)
 
 
 def test_rows_that_come_in_after_a_purge_are_not_touched_by_it(case: Case) -> None:
