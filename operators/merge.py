@@ -90,7 +90,8 @@ class Merge(Operator):
             for new in (slice_.tuples for slice_ in inputs)
             if new is not None
         ]
-        return bag_union(parts)
+        whole = bag_union(parts)
+        return whole and replace(whole, of_each=1)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: merge does not block."""

@@ -184,7 +184,7 @@ class Project(Operator):
         if POSITION in new.frame.columns:
             columns.append(POSITION)
         computed = new.computed and all(column.copy_of for column in self.columns)
-        return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact, computed)
+        return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact, computed, of_each=1)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: project does not block."""

@@ -93,7 +93,7 @@ class Stamp(Operator):
         names = [quoted(name) for name in state.inputs[0].names]
         position = [POSITION] if POSITION in new.frame.columns else []
         time = f"timestamp_micros({passed(microseconds(_now(state)))}) AS {quoted(self.attribute.name)}"
-        return replace(new, frame=new.frame.selectExpr(*names, time, *position))
+        return replace(new, frame=new.frame.selectExpr(*names, time, *position), of_each=1)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: stamp does not block."""

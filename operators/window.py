@@ -168,9 +168,10 @@ class Window(Operator):
         names += filter(is_own, new.frame.columns)
         moment = given.attribute(self.of).domain
         has_zone = isinstance(moment.sql, TimestampType) and moment.sql.zoned
-        in_windows = self._counted if has_zone else self._cut
-        is_exact = new.exact and self.size % self.slide == 0 and not moment.nullable
-        return Tuples(in_windows(new.frame, names), new.at_most * self.overlapping, is_exact)
+        in_windows = partial(self._counted, may_be_null=moment.nullable) if has_zone else self._cut
+        of_each = self.overlapping if self.size % self.slide == 0 and not moment.nullable else None
+        is_exact = new.exact and of_each is not None
+        return Tuples(in_windows(new.frame, names), new.at_most * self.overlapping, is_exact, of_each=of_each)
 
     def _cut(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
         """The tuples with their windows, by Spark's own `window`."""
@@ -178,19 +179,16 @@ class Window(Operator):
         cut = frame.selectExpr(*names, f"window({quoted(self.of)}, {lengths}) AS {own('window')}")
         return cut.selectExpr(*names, *(f"{own('window')}{end} AS {quoted(self.name + end)}" for end in (START, END)))
 
-    def _counted(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _counted(self, frame: DataFrame, names: Sequence[str], *, may_be_null: bool) -> DataFrame:
         """The same, by whole numbers: Spark's `window` makes a structure of each, which takes three times as long."""
         micros = f"unix_micros({quoted(self.of)})"
         last, back = own("last"), own("back")
-        known = frame.where(f"{quoted(self.of)} IS NOT NULL")
-        start = f"{micros} - pmod({micros} - {self.offset}L, {self.slide}L)"
-        kept = list(dict.fromkeys((*names, quoted(self.of))))
-        if self.overlapping == 1:
-            cut, begin = known.selectExpr(*kept, f"{start} AS {last}"), last
-        else:
+        cut = frame.where(f"{quoted(self.of)} IS NOT NULL") if may_be_null else frame
+        begin = f"{micros} - pmod({micros} - {self.offset}L, {self.slide}L)"
+        if self.overlapping > 1:
             farthest = (self.overlapping - 1) * self.slide
             backs = f"explode(sequence(0L, {farthest}L, {self.slide}L)) AS {back}"
-            cut = known.selectExpr(*kept, f"{start} AS {last}", backs)
+            cut = cut.selectExpr(*dict.fromkeys((*names, quoted(self.of))), f"{begin} AS {last}", backs)
             begin = f"{last} - {back}"
         if self.size % self.slide:
             cut = cut.where(f"{micros} < {begin} + {self.size}L")

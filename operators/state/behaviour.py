@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 class Tuples:
     """Tuples of one slice: a lazy frame, one column per attribute, and how many there are at the most.
 
-    `exact` says that `at_most` is the number itself, `computed` that reading the frame twice computes nothing twice.
+    `exact` says that `at_most` is the number itself, `computed` that reading the frame twice computes nothing twice,
+    `of_each` how many there are for each tuple that the operator's inputs brought, where it makes as many of each.
     """
 
     frame: DataFrame
     at_most: int
     exact: bool = True
     computed: bool = False
+    of_each: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

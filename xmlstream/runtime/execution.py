@@ -36,14 +36,14 @@ from xmlstream.runtime.metrics import OperatorReport, SliceReport, lately
 from xmlstream.runtime.plan_state import PlanState
 from xmlstream.runtime.silence import Patience
 from xmlstream.runtime.source_inputs import SourceInputs
-from xmlstream.runtime.tuple_counts import counted_later, tuple_count
+from xmlstream.runtime.tuple_counts import TupleCounts
 from xmlstream.session.memory import MemoryGauge
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.part_writer import PartWriter
 from xmlstream.sink.sink import ComputedSlice, Draft, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,16 +209,15 @@ class Execution:
 
         `writers` write large results within tasks.
         """
-        slices: dict[Node, Slice] = {}
-        observed: dict[Node, Observation] = {}
+        counts = TupleCounts()
+        slices = counts.slices
         for node in self._states:
-            slice_ = came[node] if node in came else self._advanced(node, slices)
-            slices[node] = counted_later(slice_, node, observed)
+            counts.hand_on(node, came[node] if node in came else self._advanced(node, slices))
         computed = [
             ComputedResult.of(slices[node], node, writer) for node, writer in zip(self._results, writers, strict=True)
         ]
-        answers = dict(zip(self._results, computed, strict=True))
-        return _Part(slices, computed, {node: tuple_count(slices[node], node, observed, answers) for node in slices})
+        counts.results.update((node, one.rows) for node, one in zip(self._results, computed, strict=True))
+        return _Part(slices, computed, {node: counts.of(node) for node in slices})
 
     def _part_writers(self, slice_id: int) -> list[PartWriter | None]:
         """What writes large results within tasks, where all tuples of the slice come before all its punctuations."""
