@@ -33,6 +33,8 @@ while [ -n "$rest" ]; do
     esac
 done
 export PYTHONPATH
+# NumPy starts a thread for each core as it is imported; what plans slices has no use for them.
+case " $* " in *" pyspark.sql.streaming."*) export OPENBLAS_NUM_THREADS="${{OPENBLAS_NUM_THREADS:-1}}" ;; esac
 exec {python} -P "$@"
 """
 
