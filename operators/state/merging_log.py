@@ -12,9 +12,10 @@ from typing import Any
 
 from operators.state import tuple_log
 from operators.state.behaviour import Tuples
+from operators.state.log_part import Part
 from operators.state.segments import SegmentStore
 from operators.state.state_schema import LogSchema
-from operators.state.tuple_log import Part, TupleLog
+from operators.state.tuple_log import TupleLog
 from punct_ns.slices import quoted
 
 LARGEST = 0.2

@@ -8,7 +8,7 @@ with them), and what it did is listed by `record` for its commit. Each row bears
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute
 
 from operators.state.ages import AGES, FIRST, SINCE, Since
 from operators.state.behaviour import Tuples
+from operators.state.log_part import Part
 from operators.state.purge_after import PurgeAfter
 from operators.state.row_joins import anti_join, semi_join
 from operators.state.segments import Segment, SegmentStore
@@ -33,15 +34,6 @@ SMALL = 100_000
 
 MOST_SEGMENTS = 12
 """Segments of one log, or removals from one, beyond which they are rewritten as one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A segment of the log, and what happened to it since: rows removed, and purges by punctuations from `since` on."""
-
-    segment: Segment
-    removed: tuple[Segment, ...] = ()
-    since: int = 0
 
 
 class TupleLog:
@@ -62,7 +54,7 @@ class TupleLog:
         self._fresh: Tuples | None = None
         self._is_combined = True
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
-        self._parts = [self._restored(part) for part in committed["segments"]]
+        self._parts = [Part.restored(part, store) for part in committed["segments"]]
         self.rows: int = committed["rows"]
         self.purged = 0
         self._now: Since | None = None
@@ -97,10 +89,6 @@ class TupleLog:
             (_first(batch) for batch in self._store.batches(staying, [SINCE]) if len(batch)), default=None
         )
         return leaving if leaving.rows else None
-
-    def _restored(self, part: dict[str, Any]) -> Part:
-        removed = tuple(self._store.restore(segment) for segment in part["removed"])
-        return Part(self._store.restore(part), removed, part.get("since", 0))
 
     @property
     def is_empty(self) -> bool:
@@ -211,11 +199,7 @@ class TupleLog:
             self._gone(gone)
 
     def _left_of(self, part: Part) -> DataFrame:
-        left = self._store.frame(part.segment)
-        for removed in part.removed:
-            others = self._store.frame(removed)
-            left = anti_join(left, others, others.columns, removed.rows)
-        left = not_matching(left, self._purging[part.since :])
+        left = part.left(self._store, self._purging)
         borne = tuple(name for name in AGES if name in part.segment.struct)
         return left if borne == self._ages else self._bearing(left, borne)
 
@@ -304,14 +288,7 @@ class TupleLog:
         self.purged = 0
         return {
             "rows": self.rows,
-            "segments": [
-                {
-                    **self._store.record(part.segment),
-                    "removed": [self._store.record(removed) for removed in part.removed],
-                    "since": part.since,
-                }
-                for part in self._parts
-            ],
+            "segments": [part.record(self._store) for part in self._parts],
             "purging": [str(p) for p in self._purging],
             **({"oldest": self._oldest} if SINCE in self._ages and self._oldest is not None else {}),
         }
