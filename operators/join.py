@@ -6,7 +6,8 @@ Step:       (new₁ ⋈ (kept₂ ∪ new₂)) ∪ (kept₁ ⋈ new₂)
 Pass:       inner: –. Outer: {(r, nulls) | r preserved, without partner, r.A null or covered by S}.
 Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
             attributes of the other side. The preserved side's as inner, moved without null; the null-supplying side's
-            never moved, and spoken of its partners alone (its key is not null).
+            never moved, and spoken of its partners alone (its key is not null). Full outer: null keys of both sides
+            together, once both have closed them.
 Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key},
             of a preserved side apart whether a partner came; null keys never. Where θ bounds an attribute of the other
             side by a value of t's own, p may also be described on that: t goes once all is closed that it bounds.
@@ -25,6 +26,7 @@ from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.groupings import Condition, Every, StateModel
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
+from operators.joins.full_keys import FullKeys
 from operators.joins.join_sides import JoinKind, JoinSides
 from operators.joins.predicate_terms import equal_terms_of_two
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
@@ -141,6 +143,8 @@ class Join(Operator):
         """Either side's, as far as it is the output's, and what purges the side's tuples."""
         ways = [self._wanted_of(side, p, held, inputs) for side in range(2)]
         found = [way for way in ways if way is not None]
+        if not found and self.kind == "full" and (both := FullKeys(self.equi_join).wanted(p, inputs)):
+            return [both]
         return found or [whole(*inputs)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
@@ -220,10 +224,13 @@ class Join(Operator):
             given, logs = slice_.punctuations, self._logs(side, state)
             for p in emittable(f"waiting-{side}", given, logs, state, state.inputs[side], self.equi_join.on[side]):
                 found += self.sides.of_output(p, side, output, state.inputs)
-        if self.kind == "full" and self._is_over(state):
+        if self.kind == "full":
             # Neither side could say so: of what is null on its own side it does not speak.
-            ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
-            found = [Punctuation.all(output).lasting(shortest(ends))]
+            keys = FullKeys(self.equi_join)
+            found += (*keys.never(output, state.inputs), *keys.null(output, state))
+            if self._is_over(state):
+                ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
+                found = [Punctuation.all(output).lasting(shortest(ends))]
         out = state.punctuations("sent").absorb(found)
         forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, output)
         return out

@@ -17,12 +17,15 @@ from dataclasses import dataclass, replace
 
 from operators.logical_properties import Terms, by_position
 from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.state.completion import without_null
+from operators.state.meeting import meeting_sets, met
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
-from punct_ns.lifespan import shortest
 from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.recast import recast
+from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import meets
@@ -75,12 +78,14 @@ class Merge(Operator):
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of every input."""
-        return [tuple((i, recast(p, schema)) for i, schema in enumerate(inputs))]
+        """The same of every input; of null only those that have it."""
+        known = (PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs)
+        lefts = [remainder(p, never) for never in known]
+        return [tuple((i, recast(left, inputs[i])) for i, parts in enumerate(lefts) for left in parts)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What each input has said, and what all of them."""
-        return StateSchema(sets=dict.fromkeys([*(f"input-{i}" for i in range(len(inputs))), "sent"], self.attributes))
+        return StateSchema(sets=meeting_sets(_streams(len(inputs)), self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""
@@ -98,29 +103,19 @@ class Merge(Operator):
         return None
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The meets of the new punctuations of each input with all that the others have said."""
-        said = [state.punctuations(f"input-{i}") for i in range(len(inputs))]
-        new = [
-            held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
-            for held, slice_ in zip(said, inputs, strict=True)
+        """The meets of what each input newly says with all that the others have said.
+
+        Null waits for no input that has none.
+        """
+        said = [
+            [*without_null(self.attributes, given), *(recast(p, self.attributes) for p in slice_.punctuations)]
+            for given, slice_ in zip(state.inputs, inputs, strict=True)
         ]
-        found: list[Punctuation] = []
-        for i, met in enumerate(new):
-            for j, held in enumerate(said):
-                if i != j and met:
-                    met = held.set.meets(met)  # noqa: PLW2901  narrowed by one input after the other
-            found += met
-        if any(held.passes for held in said):
-            found = [p.lasting(None) for p in found]
-            for held in said:
-                parts = [(p.lifespan, part) for p in found for part in held.for_its_time([p])]
-                found = [part.lasting(shortest((lifespan, part.lifespan))) for lifespan, part in parts]
-        sent = state.punctuations("sent")
-        out = sent.absorb(found)
-        for held in (*said, sent):
-            # All inputs have closed it, and it goes out: there is nothing left to meet it.
-            held.forget(p for p in found if p.lifespan is None)
-        return out
+        return met(_streams(len(inputs)), said, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""
+
+
+def _streams(count: int) -> list[str]:
+    return [f"input-{i}" for i in range(count)]

@@ -147,12 +147,12 @@ def parse_schemes(text: str, schema: Schema) -> tuple[Scheme, ...]:
 
 
 def format_schemes(schemes: Iterable[Scheme]) -> str:
-    """The text of schemes; `parse_schemes` gives them back.
+    """The text of schemes, without those that differ in what no text says; `parse_schemes` gives them back.
 
     >>> format_schemes([Scheme((Term("hour"),)), Scheme((Term("ts", "prefix"),))])
     'hour; ts prefix'
     """
-    return "; ".join(map(str, schemes))
+    return "; ".join(dict.fromkeys(map(str, schemes)))
 
 
 def implied(schema: Schema, schemes: Iterable[Scheme]) -> Schema:

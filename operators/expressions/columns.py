@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
+from operators.expressions.coalesced import coalesced, instead
 from operators.expressions.dependence import Monotone
 from operators.expressions.monotone import monotone
 from punct_ns.pattern import WILDCARD, Pattern
@@ -28,18 +29,27 @@ class Column:
     """One attribute of the output: Spark SQL over the input's attributes.
 
     `copy_of` names the input attribute that it is, unchanged or widened without loss; None where it is computed.
-    `monotone` is how it is computed from one attribute; None where that does not matter, or is not known.
+    `monotone` is how it is computed from one attribute; None where that does not matter, or is not known. `either` are
+    what it is where the first of several attributes that is not null is this one or that; none where it is anything
+    else.
     """
 
     attribute: Attribute
     expression: str
     copy_of: str | None = None
     monotone: Monotone | None = None
+    either: tuple[Column, ...] = ()
 
     @staticmethod
     def computed(attribute: Attribute, expression: str, schema: Schema) -> Column:
         """What is computed from attributes of the schema, with what is known of how."""
-        return Column(attribute, expression, None, monotone(expression, schema))
+        copies = coalesced(expression, schema, attribute.domain)
+        either = [
+            Column(attribute, text, name) if name in copies else Column(attribute, text, None, monotone(text, schema))
+            for name, text in instead(expression, schema, attribute.domain).items()
+        ]
+        known = tuple(either) if all(column.source for column in either) else ()
+        return Column(attribute, expression, None, monotone(expression, schema), known)
 
     @property
     def source(self) -> str | None:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
+from operators.joins.full_keys import FullKeys
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -57,8 +58,11 @@ class JoinSides:
                 found += [
                     self._of_partners(scheme, i, own) for scheme in moved if scheme.terms or not self.is_padded(i)
                 ]
-        if self.kind == "full" and all(Scheme(()) in side for side in inputs):
-            found.append(Scheme(()))
+        if self.kind == "full":
+            if all(self.equi_join.is_described(side, schemes) for side, schemes in enumerate(inputs)):
+                found += FullKeys(self.equi_join).schemes(inputs)
+            if all(Scheme(()) in side for side in inputs):
+                found.append(Scheme(()))
         return tuple(dict.fromkeys(found))
 
     def _of_partners(self, scheme: Scheme, side: int, own: AbstractSet[str]) -> Scheme:

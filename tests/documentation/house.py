@@ -36,6 +36,7 @@ CAPTIONS = {
     },
     "operators": {
         "aggregation": "partial and whole",
+        "views": "coalesced columns",
         "punctuators": "its rules",
         "joins": "equality, purge",
         "windows": "rows, contents",

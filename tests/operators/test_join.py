@@ -111,7 +111,8 @@ def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
 ) -> None:
     """`reserve null` alone would close the bids without an auction; with an id it speaks of auctions.
 
-    A tuple of either side may yet be alone; where both are over, there is none.
+    A tuple of either side may yet be alone; what is null on both sides is over once both say so, and where both are
+    over, there is none.
     """
     join = running(spark, tmp_path, on_id("full"))
     join.shows(
@@ -122,8 +123,32 @@ def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
     join.shows(
         "<*, *>               |             ",
         "                     | <*, *>      ",
-        out="<(,), *, *, *>   | <*, *, *, *>",
+        out="<(,), *, *, *> <null, *, null, *> | <*, *, *, *>",
     )  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_full_join_says_of_keys_of_both_sides_what_neither_says_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """A tuple has keys of one side alone, or all keys of both; null keys on both sides are either's."""
+    left, right = Schema.parse("a INT, b INT NOT NULL"), Schema.parse("c INT, d INT NOT NULL")
+    join = Running(spark, tmp_path, Join("full", ("a", "b"), ("c", "d")), left, right)
+    never = "<(,), null, *, *> <null, (,), (,), *> <*, *, (,), null> <(,), *, null, (,)>"
+    join.shows("<null, 1>", "", out=f"{never} <*, null, *, null> <null, 1, *, *>")
+    join.restart()
+    join.shows(
+        "                       | <null, *>                                        ",
+        "<null, *>              | <1, *>                                           ",
+        out="<*, null, null, *> | <null, *, null, *> <null, *, *, null> <*, *, 1, *>",
+        kept="0                 | 0                                                ",
+    )  # fmt: skip
+
+
+def test_a_full_join_promises_null_of_the_keys_of_both_sides() -> None:
+    auction_schemes, bid_schemes = parse_schemes("id; reserve", AUCTION), parse_schemes("auction; price", BID)
+    promised = on_id("full").schemes(auction_schemes, bid_schemes)
+    assert format_schemes(promised) == "id; reserve; auction; price; id, auction"
+    assert [[term.null for term in scheme.terms] for scheme in promised[-1:]] == [[True, True]]
+    assert format_schemes(on_id("full").schemes(auction_schemes, parse_schemes("price", BID))) == "price"
 
 
 def test_schemes_are_promised_where_the_other_side_is_purged() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from operators.merge import Merge
+from operators.wants import Held
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import Running
 
@@ -40,3 +42,15 @@ def test_a_punctuation_waits_for_its_fellow_and_is_said_once(spark: SparkSession
 def test_a_bounded_input_closes_the_wider_outputs_values(spark: SparkSession, tmp_path: Path) -> None:
     narrow, wide = Schema.parse("min INT NOT NULL", "min 0..59"), Schema.parse("min INT")
     Running(spark, tmp_path, Merge(wide), narrow, wide).shows("<*>", "<{7,null}>", out="<{7,null}>")
+
+
+def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("hour INT NOT NULL, temp DOUBLE")
+    merge = Merge(HOURS)
+    Running(spark, tmp_path, merge, HOURS, present).shows(
+        "<{1,null}, *> |              ",
+        "              | <*, *>       ",
+        out="<null, *> | <{1,null}, *>",
+    )  # fmt: skip
+    (way,) = merge.wanted(Punctuation.of(HOURS, hour="null"), cast(Held, None), HOURS, present)
+    assert [(i, str(p)) for i, p in way] == [(0, "<null, *>")]

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from operators.expressions.columns import Column
 from operators.project import Project
+from operators.wants import Held
+from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import format_schemes, parse_schemes
+from punct_ns.scheme import Scheme, format_schemes, parse_schemes
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 REPORTS = Schema.parse("hour INT, min INT NOT NULL, temp DOUBLE", "min 0..59")
+NOTHING_HELD = cast(Held, None)
+SENSED = Schema.parse("x INT, y INT, z INT, sid STRING")
 HOUR = Column(REPORTS.attribute("hour"), "hour", "hour")
 
 
@@ -115,6 +121,87 @@ def test_local_days_are_closed_in_the_session_s_time_zone_but_not_where_clocks_g
             Running(spark, tmp_path / zone, project, MINUTES).shows("<*, *, (,2003-05-15T22:00:00Z]>", out=day)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def first_of(text: str, schema: Schema = SENSED, type_: str = "INT") -> Column:
+    return Column.computed(Attribute("hour", Domain(type_)), text, schema)
+
+
+def test_the_first_of_several_attributes_is_closed_once_each_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Of x and y null is closed where both are null, and nothing of y says that x does not come."""
+    project = Project((first_of("coalesce(x, nvl(y, z))"), Column(SENSED.attribute("sid"), "sid", "sid")))
+    running = Running(spark, tmp_path, project, SENSED)
+    running.shows(
+        "(1, 2, 3, a) (null, 2, 3, a) (null, null, null, a) <1, *, *, *> <*, [0,2], *, *> | <null, *, {1,2}, *>",
+        out="(1, a) (2, a) (null, a)                                                     | <1, *>             ",
+        kept="0                                                                          | 0                  ",
+    )  # fmt: skip
+    running.restart()
+    running.shows(
+        "<[2,4], *, *, b> | <null, null, null, *> | <null, *, *, *> | <[0,9], *, *, *>",
+        out="<2, b>      | <null, *>             | <[2,4], b>      | <[0,9], *>      ",
+    )  # fmt: skip
+
+
+def test_a_function_of_the_first_of_several_attributes_is_closed_once_each_closes_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project((first_of("1 + nvl(x, y) DIV 2", type_="BIGINT"), Column(SENSED.attribute("sid"), "sid", "sid")))
+    assert format_schemes(project.schemes(parse_schemes("x prefix; y prefix", SENSED))) == "hour prefix"
+    running = Running(spark, tmp_path, project, SENSED)
+    running.shows("(3, 9, 9, a) (null, 5, 9, a) (null, null, 9, a) <(,4], *, *, *>", out="(2, a) (3, a) (null, a)")
+    running.restart()
+    running.shows(
+        "<*, (,2], *, *> | <*, 3, *, *> | <null, null, *, *>",
+        out="<(,1], *>   | <(,2], *>    | <null, *>         ",
+    )  # fmt: skip
+
+
+def test_attributes_that_are_shown_beside_the_first_of_them_are_null_behind_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project((Column(SENSED.attribute("x"), "x", "x"), first_of("coalesce(x, y)")))
+    Running(spark, tmp_path, project, SENSED).shows(
+        "<[1,3], *, *, *>                         | <null, 2, *, *>",
+        out="<[1,3], *> <(,), [1,3]> <(,), null>  | <null, 2>      ",
+    )
+
+
+def test_closed_strings_are_forgotten_once_each_of_the_attributes_has_been_closed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    ids = Schema.parse("x STRING, y STRING")
+    running = Running(spark, tmp_path, Project((first_of("coalesce(x, y)", ids, "STRING"),)), ids)
+    held: list[int] = []
+    for i in range(2 * EXACT_PUNCTUATIONS):
+        running.shows(f'<"{i}", *> | <*, "{i}">', out=f'| <"{i}">')
+        held.append(running.punctuations_held)
+    assert max(held) <= EXACT_PUNCTUATIONS + 4
+
+
+def test_what_is_promised_of_the_first_of_several_attributes_is_what_is_promised_of_each() -> None:
+    def promised(text: str, schemes: str, *, null: bool = False, schema: Schema = SENSED) -> str:
+        given = parse_schemes(schemes, schema)
+        alone = [Scheme(tuple(replace(term, null=null) for term in scheme.terms)) for scheme in given]
+        return format_schemes(Project((first_of(text, schema),)).schemes(tuple(alone)))
+
+    assert promised("coalesce(x, y)", "x; y prefix") == "hour"
+    assert promised("coalesce(x, y)", "x prefix; y prefix") == "hour prefix"
+    assert promised("coalesce(x, y, z)", "x; y") == promised("coalesce(x, y)", "x") == promised("x + y", "x; y") == ""
+    assert promised("coalesce(x, y)", "x, y", null=True) == ""
+    # Where the null of x is closed, or there is none, what comes has an x.
+    assert promised("coalesce(x, y)", "x", null=True) == "hour"
+    assert promised("coalesce(x, y)", "x", schema=Schema.parse("x INT NOT NULL, y INT")) == "hour"
+
+
+def test_what_is_wanted_of_the_first_of_several_attributes_is_wanted_of_each() -> None:
+    project = Project((first_of("coalesce(x, y)"),))
+    (way,) = project.wanted(Punctuation.parse("<5>", project.schema()), NOTHING_HELD, SENSED)
+    assert [str(p) for _, p in way] == ["<5, *, *, *>", "<null, 5, *, *>"]
+    (way,) = project.wanted(Punctuation.parse("<null>", project.schema()), NOTHING_HELD, SENSED)
+    assert [str(p) for _, p in way] == ["<null, null, *, *>"]
+    (way,) = project.wanted(Punctuation.all(project.schema()), NOTHING_HELD, SENSED)
+    assert [str(p) for _, p in way] == ["<*, *, *, *>"]
 
 
 def test_a_rename_carries_punctuations_and_schemes(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from operators.distinct import Distinct
+from operators.expressions.coalesced import coalesced_domain
 from operators.expressions.columns import Column
 from operators.expressions.decomposition import Aggregate
 from operators.group_by import GroupBy
@@ -16,7 +17,7 @@ from operators.select import Select
 from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
-from punct_ns.schema import Attribute
+from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import literal
 from tests.oracles import invariants, oracle
 from tests.oracles.invariants import Invariants
@@ -60,6 +61,27 @@ def projecting(space: SmallSchema) -> Case:
     specified = Invariants(whole.cpass, closed, whole.ckeep, whole.relation)
     outputs = [(*t, absent) for t in product(*(s.universe for s in space.smalls[1:])) for absent in (False, True)]
     return Case(Project(tuple(columns)), one(space), specified, outputs)
+
+
+def coalescing(space: SmallSchema) -> Case:
+    """The first value that is not null of those attributes that are of the first one's type, and the others."""
+    one_, *rest = space.schema.attributes
+    alike = [a for a in rest if a.domain.type == one_.domain.type]
+    others = [a for a in rest if a not in alike]
+    places = [0, *(space.schema.index(a.name) for a in alike)]
+    text = f"coalesce({', '.join(f'`{space.schema[at].name}`' for at in places)})"
+    given = Schema((STREAM, *space.schema.attributes))
+    columns = [Column(attribute, f"`{attribute.name}`", attribute.name) for attribute in (STREAM, *others)]
+    domain = coalesced_domain(text, given)
+    assert domain is not None
+    columns.append(Column.computed(Attribute("either", domain), text, given))
+
+    def project(t: Tuple) -> Tuple:
+        first = next((t[at] for at in places if t[at] is not None), None)
+        return (*(t[space.schema.index(a.name)] for a in others), first)
+
+    outputs = oracle.distinct([project(t) for t in space.universe])
+    return Case(Project(tuple(columns)), one(space), invariants.projecting(project, space.universe), outputs)
 
 
 def deduplicating(space: SmallSchema) -> Case:
@@ -160,6 +182,7 @@ def topping_with_ties(space: SmallSchema) -> Case:
 CATALOGUE: dict[str, Callable[[SmallSchema], Case]] = {
     "select": selecting,
     "project": projecting,
+    "project, coalesced": coalescing,
     "distinct": deduplicating,
     "merge": merging,
     "group_by": grouping,

@@ -190,6 +190,15 @@ def says_what_one_input_says(patch: Patch) -> None:
     patch.setattr(Merge, "propagate", propagate)
 
 
+def trusts_one_view_alone(patch: Patch) -> None:
+    """What is closed of x closes nothing of coalesce(x, y) where x is null."""
+
+    def every(streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState) -> list[Punctuation]:
+        return state.punctuations("sent").absorb([p for each in said for p in each])
+
+    patch.setattr("operators.project.met", every)
+
+
 def never_purges(patch: Patch) -> None:
     patch.setattr(Distinct, "keep", lambda self, inputs, state: None)
 
@@ -250,9 +259,9 @@ def selects_what_is_unknown(patch: Patch) -> None:
     patch.setattr(Select, "step", step)
 
 
-def of_minutes(*slices_: str) -> Run:
-    """One stream of hours and minutes, both 0 to 4 and never null."""
-    small = Small(Domain("INT", nullable=False, low=0, high=4), (0, 4), tuple(range(5)))
+def of_minutes(*slices_: str, nullable: bool = False) -> Run:
+    """One stream of hours and minutes, both 0 to 4."""
+    small = Small(Domain("INT", nullable, low=0, high=4), (0, 4), (*range(5), *((None,) if nullable else ())))
     space = SmallSchema(Schema(tuple(Attribute(name, small.domain) for name in "ab")), (small, small))
     return Run(space, [[notation.slices(" | ".join(slices_), space.schema)]], restart=9)
 
@@ -282,6 +291,7 @@ FAULTS = [
     ),
     Fault("look_ahead", says_what_kept_tuples_still_match),
     Fault("merge", says_what_one_input_says),
+    Fault("project, coalesced", trusts_one_view_alone, example=of_minutes("<0, *>", "(null,0)", nullable=True)),
     Fault("join, left", lets_a_tuple_without_partner_go_at_once),
     Fault("join, full, with a condition", forgets_a_bound_one_step_too_early),
     Fault("join, left, with a condition", keeps_what_its_bounds_leave_no_partner),

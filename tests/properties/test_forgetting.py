@@ -54,7 +54,7 @@ def forgets_what_is_not_complete(patch: Patch) -> None:
         state.punctuations(f"input-{input_}").forget(punctuations)
         return found
 
-    for module in ("group_by", "top_n", "project"):
+    for module in ("group_by", "top_n", "views"):
         patch.setattr(f"operators.{module}.completed", early)
 
 
@@ -175,6 +175,8 @@ def test_of_closed_sessions_nothing_is_held(spark: SparkSession, name: str, tmp_
         told = (Punctuation.of(small, {small[key].name: f"u{n}"}) for n in range(first, last))
         return [said_of(0, p, schema) for p in told]
 
+    running.slice(*(([], []) for _ in case.inputs))
+    said_at_first = running.punctuations_held  # of a full join, which keys never stand together
     # The second input closes each session a slice later than the first.
     for first in range(0, SESSIONS + 100, 100):
         running.slice(
@@ -185,4 +187,5 @@ def test_of_closed_sessions_nothing_is_held(spark: SparkSession, name: str, tmp_
         )
         if first == 100:
             running.restart()
-    assert running.punctuations_held == 0
+    assert running.punctuations_held == said_at_first
+    assert said_at_first == 0 or name == "join, full"

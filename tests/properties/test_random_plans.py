@@ -69,6 +69,7 @@ ABOVE_ONE = [
     "SELECT max(a) AS a, b FROM ({}) AS p GROUP BY b",
     "SELECT min(a) AS a, CAST(count(DISTINCT b) AS INT) AS b FROM ({}) AS p GROUP BY b DIV 2",
     "SELECT b AS a, a + 1 AS b FROM ({}) AS p",
+    "SELECT coalesce(a, b) AS a, a AS b FROM ({}) AS p",
     "SELECT a, CAST(sum(b) OVER (PARTITION BY a ORDER BY b ROWS 1 PRECEDING) AS INT) AS b FROM ({}) AS p",
     "SELECT lag(a, 2, b) OVER (ORDER BY b, a) AS a, b FROM ({}) AS p",
     "SELECT a, CAST(count(a) OVER (PARTITION BY b ORDER BY a NULLS LAST) AS INT) AS b FROM ({}) AS p",

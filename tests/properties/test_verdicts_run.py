@@ -130,6 +130,14 @@ BEHIND_THE_LAST_ROWS = Judged(
 )
 """The last rows hold back the end of what the join waits for, until others come behind them, which never do here."""
 
+WITHOUT_NULL_ON_ONE_SIDE = Judged(
+    "SELECT c AS a, b FROM s UNION SELECT a, x AS b FROM s LATERAL VIEW explode(array(b, c)) AS x",
+    ("", "a; b"),
+    ([], [(1, 3, None), (2, 0, 3)]),
+    as_written=False,
+)
+"""Null is closed of the second query alone: in the first one there is none."""
+
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
@@ -149,6 +157,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @example(HELD_BACK_BY_NOTHING)
     @example(OF_ONE_SIDE_OF_A_FULL_JOIN)
     @example(BEHIND_THE_LAST_ROWS)
+    @example(WITHOUT_NULL_ON_ONE_SIDE)
     def holds(drawn: Judged) -> None:
         tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
         written = read(tables + drawn.query).plan(spark)

@@ -16,7 +16,7 @@ Origin: TypeAlias = tuple[Node, str]
 
 
 def origins(node: Node, name: str) -> tuple[Origin, ...]:
-    """What an attribute comes from, once each: several of what is merged, none of what an operator makes.
+    """What an attribute comes from, once each: several of what is merged or coalesced, none of what an operator makes.
 
     Of what is computed it is the one attribute whose closing closes it, where there is one.
     """
@@ -32,7 +32,9 @@ def origins(node: Node, name: str) -> tuple[Origin, ...]:
             return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
         case Project(columns=columns):
             (column,) = (column for column in columns if column.attribute.name.lower() == name.lower())
-            return origins(node.inputs[0], column.source) if column.source else ()
+            sources = [each.source for each in column.either or (column,) if each.source]
+            found = [origins(node.inputs[0], source) for source in sources]
+            return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
     if len(node.inputs) == 1 and (line := operator.lineage([name], node.inputs[0].schema)) and len(line[0]) == 1:
         return origins(node.inputs[0], line[0][0])
     having = [below for below in node.inputs if name.lower() in map(str.lower, below.schema.names)]

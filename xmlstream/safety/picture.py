@@ -130,7 +130,7 @@ def _live(one: OperatorVerdict) -> Sequence[str]:
 
 def promised(schemes: Sequence[Scheme]) -> str:
     """Schemes in words, as sources declare them."""
-    return "; ".join(str(scheme) or "its end" for scheme in schemes) or "nothing"
+    return "; ".join(dict.fromkeys(str(scheme) or "its end" for scheme in schemes)) or "nothing"
 
 
 def _tone(kept: Kept) -> Tone:

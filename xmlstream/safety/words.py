@@ -40,7 +40,7 @@ def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator
     """What an operator promises; when it answers and what it keeps, where it waits or keeps anything."""
     if isinstance(one.node.operator, Results):
         return
-    promised = "; ".join(str(scheme) or "its end" for scheme in one.promises.running)
+    promised = "; ".join(dict.fromkeys(str(scheme) or "its end" for scheme in one.promises.running))
     ends = isinstance(one.node.operator, Scan) and END in one.promises.ended
     yield f"promises {promised or 'nothing'}{', and ends' if ends else ''}"
     if one.answers.when > When.AT_ONCE or one.keeps:

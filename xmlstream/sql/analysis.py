@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+from operators.expressions.coalesced import coalesced_domain
 from operators.expressions.dialect import as_read, expression
 from operators.expressions.nullability import never_null
 from punct_ns.domain import Domain
@@ -46,8 +47,10 @@ class NamesOnly:
     """Knows no types, and needs no Spark: enough to find misspelt names in a query before Spark is started."""
 
     def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
-        """Each by its own text; as if they were strings."""
-        return [(text, Domain("STRING", nullable=not never_null(expression(text), schema))) for text in expressions]
+        """Each by its own text; as if they were strings, but for what is the first of several attributes."""
+        strings = (Domain("STRING", nullable=not never_null(expression(text), schema)) for text in expressions)
+        known = (coalesced_domain(text, schema) for text in expressions)
+        return [(text, found or other) for text, found, other in zip(expressions, known, strings, strict=True)]
 
     def require_condition(self, schema: Schema, expression: str) -> None:
         """Takes anything for a condition."""
@@ -84,7 +87,10 @@ class SparkAnalyst:
                 fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
             for text, field in zip(unknown, fields, strict=True):
                 nullable = field.nullable and not never_null(expression(text), schema)
-                known[text] = field.name, replace(_domain(field), nullable=nullable)
+                domain, coalesced = _domain(field), coalesced_domain(text, schema)
+                if coalesced is not None and coalesced.type == domain.type:
+                    domain = coalesced
+                known[text] = field.name, replace(domain, nullable=nullable)
         return [known[expression] for expression in expressions]
 
     def require_condition(self, schema: Schema, expression: str) -> None:

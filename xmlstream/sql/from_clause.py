@@ -52,7 +52,9 @@ class From:
         else:
             whole = tables[0]
             for (join, _), table in zip(joins, tables[1:], strict=True):
-                whole = self._join(whole, table, join)
+                # A key of FULL JOIN … USING has a name of its own.
+                apart = with_unique_names(table, whole.node.schema.names, self._analyst)
+                whole = self._join(whole, apart, join)
             rest = self._resolved(condition, [whole])
         remaining = conjoined(rest)
         return whole if remaining is None else where(whole, remaining, self._analyst)
