@@ -57,7 +57,7 @@ def test_a_left_tuple_comes_with_its_last_partner_once_that_is_certain(
     spark: SparkSession, kind: AsofKind, strict: bool, tolerance: int | None
 ) -> None:
     @FEW
-    @given(series(50))
+    @given(series(50 if AT_NIGHT else 24))
     def holds(example: Run) -> None:
         run(spark, joining_asof(kind, strict=strict, tolerance=tolerance), example)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # What is drawn is a run of many streams: where it fails, the assertion says of which stream it speaks.
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
-STREAMS = 100 if AT_NIGHT else 60
+STREAMS = 100 if AT_NIGHT else 30
 """Streams in one run."""
 
 Sliced = list[list[Any]]
@@ -226,9 +226,9 @@ def test_the_same_holds_for_state_too_large_to_rewrite(
 ) -> None:
     force_large_state(monkeypatch)
 
-    # The first example is the simplest there is, and no large state. Pairs of streams take longer.
+    # The first example is the simplest there is, and no large state.
     @settings(FEW, max_examples=2)
-    @given(runs(12 if name in PAIRS and not AT_NIGHT else 25))
+    @given(runs(25 if AT_NIGHT else 12))
     def holds(example: Run) -> None:
         run(spark, CATALOGUE[name], example, count_kept=name not in ("group_by", "top_n", "row_window", "look_ahead"))
 

@@ -18,6 +18,7 @@ from operators.session import Session
 from operators.window import Window
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
+from tests.harness.nights import AT_NIGHT
 from tests.oracles import invariants, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
@@ -108,7 +109,7 @@ def test_the_same_holds_for_large_state_and_where_nothing_comes(
     force_large_state(monkeypatch)
 
     @settings(FEW, max_examples=2)
-    @given(runs(25))
+    @given(runs(25 if AT_NIGHT else 12))
     def holds(example: Run) -> None:
         run(spark, CASES[name], example, bounded=True)
 
