@@ -28,7 +28,7 @@ from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast
+from punct_ns.recast import asked_of, recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching
@@ -84,10 +84,18 @@ class Difference(Operator):
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The first input's, and what decides its tuples."""
         undecided = held.rows("undecided", self.attributes.names, recast(p, self.attributes), "waiting")
-        return [without((0, recast(p, inputs[0])), undecided, lambda row: self._same(row, 1, inputs), *inputs)]
+        return [
+            without(
+                (0, asked_of(p, inputs[0]) or Punctuation.all(inputs[0])),
+                undecided,
+                lambda row: self._same(row, 1, inputs),
+                *inputs,
+            )
+        ]
 
     def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
-        return side, constants(self.attributes.names, row, inputs[side], inputs[side].names)
+        same = constants(self.attributes.names, row, self.attributes)
+        return side, asked_of(same, inputs[side]) or Punctuation.all(inputs[side])
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Three logs of tuples, what each input has said, what went out of it, and what waits."""
@@ -128,7 +136,7 @@ class Difference(Operator):
         leaving = []
         if hand.said[1] and (taken := state.log("undecided").take(hand.said[1])) is not None:
             leaving.append(taken)
-        if (new := hand.undecided) is not None and (covering := self._covering(state)):
+        if (new := hand.undecided) is not None and (covering := self._covering(1, state)):
             leaving.append(Tuples(matching(new.frame, covering), new.at_most, exact=False))
         passed = bag_union(leaving)
         hand.emitted = passed and state.computed(passed)
@@ -137,7 +145,7 @@ class Difference(Operator):
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """The undecided, and what the first input may send again."""
         hand = state.scratch(_InHand)
-        first, second = list(self._said(0, state).set), self._covering(state)
+        first, second = (self._covering(side, state) for side in range(2))
         if (new := hand.undecided) is not None:
             state.log("undecided").append(Tuples(not_matching(new.frame, second), new.at_most, exact=False))
         for log, new in ((state.log("second"), hand.second), (state.log("emitted"), hand.emitted)):
@@ -153,9 +161,9 @@ class Difference(Operator):
         sent.forget(out)  # the first input alone would say it again, and does not
         return out
 
-    def _covering(self, state: OperatorState) -> list[Punctuation]:
-        """What the second input does not have any more, or never had."""
-        return [*self._said(1, state).set, *without_null(self.attributes, state.inputs[1])]
+    def _covering(self, side: int, state: OperatorState) -> list[Punctuation]:
+        """What an input does not have any more, or never had."""
+        return [*self._said(side, state).set, *without_null(self.attributes, state.inputs[side])]
 
     def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
         return state.punctuations(f"input-{side}")

@@ -27,7 +27,7 @@ from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast
+from punct_ns.recast import asked_of, recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import strongest
@@ -90,10 +90,16 @@ class Intersect(Operator):
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
         said = recast(p, self.attributes)
         kept = held.rows(f"side-{side}", self.attributes.names, said, f"waiting-{side}")
-        return without((side, recast(p, inputs[side])), kept, lambda row: self._same(row, 1 - side, inputs), *inputs)
+        return without(
+            (side, asked_of(p, inputs[side]) or Punctuation.all(inputs[side])),
+            kept,
+            lambda row: self._same(row, 1 - side, inputs),
+            *inputs,
+        )
 
     def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
-        return side, constants(self.attributes.names, row, inputs[side], inputs[side].names)
+        same = constants(self.attributes.names, row, self.attributes)
+        return side, asked_of(same, inputs[side]) or Punctuation.all(inputs[side])
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of one input alone, and those that went out; what each input has said, and what waits."""

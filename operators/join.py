@@ -7,7 +7,8 @@ Pass:       inner: –. Outer: {(r, nulls) | r preserved, without partner, r.A n
 Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
             attributes of the other side. The preserved side's as inner, moved without null; the null-supplying side's
             never moved, and spoken of its partners alone (its key is not null). Full outer: null keys of both sides
-            together, once both have closed them.
+            together, once both have closed them. On request also that a side's nulls come together, once: so that what
+            it closes by its key is closed for whoever looks at others of its attributes.
 Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key},
             of a preserved side apart whether a partner came; null keys never. Where θ bounds an attribute of the other
             side by a value of t's own, p may also be described on that: t goes once all is closed that it bounds.
@@ -52,6 +53,8 @@ class Join(Operator):
     `left_on` and `right_on` are equal pairwise, of equal types; `residual` is Spark SQL over the attributes of both
     sides, which a pair must satisfy beside. `bounds` is what follows from it for the tuples of each side (`bounded`).
     `purge` is what is asked of the join of many inputs that it may become part of: one of two purges eagerly.
+    `punctuates` says that what an outer join never puts out is to be punctuated: a null key of a side for which nulls
+    may stand, beside values of that side.
     """
 
     kind: JoinKind
@@ -60,6 +63,7 @@ class Join(Operator):
     residual: str | None = None
     bounds: Bounds = field(default=NO_BOUNDS, compare=False)
     purge: PurgeStrategy = field(default=EAGER, compare=False)
+    punctuates: bool = False
 
     def bounded(self, *inputs: Schema) -> Join:
         """The join that knows how its residual condition bounds what tuples wait for."""
@@ -107,6 +111,18 @@ class Join(Operator):
         """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
+    def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """Nulls that stand for a tuple, beside values of it."""
+        return self.sides.never_out(inputs)
+
+    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """On request, that these never come."""
+        return self.excludes(*inputs) if self.punctuates else ()
+
+    def punctuating(self) -> Join:
+        """With punctuations for what is excluded."""
+        return replace(self, punctuates=True) if self.kind != "inner" else self
+
     @property
     def combines(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
         """Of an inner join its equalities."""
@@ -149,7 +165,7 @@ class Join(Operator):
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way | None:
         """The way by what one side says; None where that is not said of the output."""
-        said = self.sides.of_side(p, side, inputs)
+        said = self.sides.of_side(p, side, inputs, punctuates=self.punctuates)
         if said is None:
             return None
         rows: list[Row] = []
@@ -231,8 +247,10 @@ class Join(Operator):
             if self._is_over(state):
                 ends = (state.punctuations(f"input-{i}").lifespan(Punctuation.all(state.inputs[i])) for i in range(2))
                 found = [Punctuation.all(output).lasting(shortest(ends))]
-        out = state.punctuations("sent").absorb(found)
+        sent, excluded = state.punctuations("sent"), self.says(*state.inputs)
+        out = sent.absorb((*excluded, *found))
         forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, output)
+        sent.absorb(excluded)  # which is said in each slice, and goes out in one
         return out
 
     def _is_over(self, state: OperatorState) -> bool:

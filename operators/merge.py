@@ -24,7 +24,7 @@ from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import recast
+from punct_ns.recast import asked_of, recast
 from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -78,10 +78,10 @@ class Merge(Operator):
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of every input; of null only those that have it."""
-        known = (PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs)
-        lefts = [remainder(p, never) for never in known]
-        return [tuple((i, recast(left, inputs[i])) for i, parts in enumerate(lefts) for left in parts)]
+        """The same of every input, but of null of one that has none."""
+        never = [PunctuationSet(self.attributes, without_null(self.attributes, schema)) for schema in inputs]
+        left = [(i, part) for i, known in enumerate(never) for part in remainder(p, known)]
+        return [tuple((i, asked_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What each input has said, and what all of them."""

@@ -142,6 +142,7 @@ class MultiwayJoin(Operator):
         sets = {"sent": self.schema(*inputs)}
         for i, schema in enumerate(inputs):
             sets |= completion_sets(schema, self._complete(i, schema), i)
+            sets[f"parted-{i}"] = self._complete(i, schema)
         sets |= self.bounds.punctuation_sets({i: self._classes(i, schema) for i, schema in enumerate(inputs)})
         logs = {f"input-{i}": LogSchema(schema, of=i) for i, schema in enumerate(inputs)}
         waiting = {f"waiting-{i}": schema for i, schema in enumerate(inputs)} | due_sets(self.graph, inputs)
@@ -202,7 +203,7 @@ class MultiwayJoin(Operator):
             return
         classes = {i: self._classes(i, schema) for i, schema in enumerate(state.inputs)}
         terms = {i: self.bounds.terms(i, own) for i, own in classes.items()}
-        answers = {i: self.bounds.answers(i, self.graph, state) for i in closed}
+        answers = {i: [*self.bounds.answers(i, self.graph, state), *self._parted(i, state)] for i in closed}
         seen = {i: self._shapes(i, said, state) for i, said in closed.items()}
         for i in sorted(pending):
             steps = self.graph.chain(i, seen)
@@ -220,18 +221,24 @@ class MultiwayJoin(Operator):
         """The shapes of what an input has said: by the classes, and by the links of the bounds that it is asked in."""
         numbers = list(self.graph.keys(i))
         if not self.bounds.bounded(i):
-            return shapes(closed, numbers)
+            return shapes(closed, numbers) | shapes(state.punctuations(f"parted-{i}").set, numbers)
         numbers += (len(self.graph.classes) + number for number in self.bounds.asked_of(i).values())
         said = state.punctuations(f"bounded-{i}").set
         never = PunctuationSet(said.schema, self.bounds.never(i, self.graph, state))
         return shapes(said, numbers) | shapes(never, numbers)
+
+    def _parted(self, i: int, state: OperatorState) -> list[Punctuation]:
+        """What an input has said of some classes alone, by several punctuations together; bounds are told of it."""
+        return [] if self.bounds.bounded(i) else list(state.punctuations(f"parted-{i}").set)
 
     def _completed(self, i: int, slice_: Slice, state: OperatorState) -> list[Punctuation]:
         """What newly holds for the classes of an input, and for what others bound of it."""
         names = [*self.graph.keys(i).values(), *self.bounds.bounded(i)]
         new = completed(slice_.punctuations, names, state, i)
         held = closed_so_far(state, i)
-        new = [*new, *held.absorb(held.for_its_time(partial_projections(held.set, new)))]
+        # Apart from what they follow from, which says it, too, but in no punctuation alone.
+        parted = state.punctuations(f"parted-{i}")
+        new = [*new, *parted.absorb(held.for_its_time(partial_projections(held.set, new)))]
         self.bounds.told(i, new, self.graph, state)
         return new
 

@@ -34,7 +34,7 @@ from operators.state.state_schema import StateSchema
 from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast
+from punct_ns.recast import asked_of, recast
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -138,10 +138,11 @@ class SemiJoin(Operator):
         ways = [without((0, p), undecided, lambda row: left.awaited(row, inputs, held), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
         if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
-            theirs = recast(keys, equi_join.keys(1, inputs))
-            kept = held.rows("right", right.told_by, theirs, "waiting-1", right.beside)
-            first = 1, on(self.right_on, theirs, inputs[1])
-            ways.append(without(first, kept, lambda row: right.awaited(row, inputs, held), *inputs))
+            asked = asked_of(keys, theirs := equi_join.keys(1, inputs))
+            if asked is not None:
+                kept = held.rows("right", right.told_by, Punctuation(theirs, keys.patterns), "waiting-1", right.beside)
+                first = 1, on(self.right_on, asked, inputs[1])
+                ways.append(without(first, kept, lambda row: right.awaited(row, inputs, held), *inputs))
         return ways
 
     def state_schema(self, *inputs: Schema) -> StateSchema:

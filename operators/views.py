@@ -27,7 +27,7 @@ from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, patterns
 from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import narrowed
+from punct_ns.recast import asked_pattern
 from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -101,13 +101,16 @@ class View:
             at = schema.index(column.source)
             of = schema[at].domain
             if column.monotone is None:
-                found: ValueSet | None = values(narrowed(p.patterns[i], p.schema[i].domain, of), of)
+                pattern = asked_pattern(p.patterns[i], p.schema[i].domain, of)
+                found: ValueSet | None = None if pattern is None else values(pattern, of)
             else:
                 f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
                 closed = values(p.patterns[i], p.schema[i].domain)
                 found = f and preimage(closed, of, f, falling=column.monotone.falling)
             if found is not None and not found.is_empty:  # of what no value gives, nothing is said either
-                own[at] = found.intersection(own.get(at, found))
+                # Each of several copies bears what is said; of two that are asked differently, one will do.
+                both = found.intersection(before := own.get(at, found))
+                own[at] = both if both == found else before
         each = product(*(patterns(found) for found in own.values()))
         asked = [Punctuation.at(schema, dict(zip(own, chosen, strict=True))) for chosen in each]
         if not (outside := self.outside(schema)):

@@ -6,13 +6,26 @@ stands, and only its values change their type.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from punct_ns.domain import Domain, Value
 from punct_ns.notation import format_pattern, parse_pattern
-from punct_ns.pattern import WILDCARD, Constant, List, Pattern, Range, canonical
+from punct_ns.pattern import (
+    EMPTY,
+    WILDCARD,
+    Constant,
+    List,
+    Pattern,
+    Range,
+    canonical,
+    covers,
+    pattern_of,
+    values,
+)
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.value_set import ValueSet
 
 
 def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
@@ -53,11 +66,52 @@ def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         return WILDCARD
 
 
+def asked_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
+    """What must be said over `schema`, of which the punctuation's is wider, that recast it says all of the punctuation.
+
+    None where no punctuation does but that of all.
+
+    >>> wide, narrow = Schema.of(a="INT", b="INT"), Schema.parse("a INT NOT NULL, b INT")
+    >>> str(asked_of(Punctuation.parse("<[1,5], 1>", wide), narrow))
+    '<[1,5], 1>'
+    >>> asked_of(Punctuation.parse("<null, 1>", wide), narrow)
+    """
+    pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
+    found = [asked_pattern(p, wide.domain, own.domain) for p, wide, own in pairs]
+    return None if None in found else Punctuation(schema, tuple(p for p in found if p is not None))
+
+
+def asked_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | None:
+    """The same of one attribute: what is asked of its values, and of those that lie beyond its bounds the last one.
+
+    >>> wide, few = Domain("INT"), Domain("INT", low=0, high=4)
+    >>> asked_pattern(Range(2, None), wide, few), asked_pattern(Constant(7), wide, few)
+    (Range(low=3, high=None, low_closed=True, high_closed=False), Constant(value=4))
+    """
+    found = narrowed(pattern, wide, narrow)
+    if not covers(recast_pattern(found, narrow, wide), pattern, wide):
+        with_ends = values(found, narrow).union(ValueSet.of(narrow, _ends_beyond(pattern, wide, narrow)))
+        found = pattern_of(with_ends) or WILDCARD
+    return found if covers(recast_pattern(found, narrow, wide), pattern, wide) and found != EMPTY else None
+
+
+def _ends_beyond(pattern: Pattern, wide: Domain, narrow: Domain) -> Iterator[Value]:
+    """The bounds of a narrower domain that a pattern has values beyond."""
+    for end, above in ((narrow.low, False), (narrow.high, True)):
+        if end is not None:
+            cut = wide.cut(wide.normal(end), after=above)
+            beyond = ValueSet.of_intervals(wide, [(cut, wide.top) if above else (wide.bottom, cut)])
+            if not values(pattern, wide).intersection(beyond).is_empty:
+                yield end
+
+
 def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
     """The pattern over a domain that holds the old one's values; of values that cannot come it may say more.
 
     >>> recast_pattern(Constant(5), Domain("INT"), Domain("DOUBLE"))
     Constant(value=5.0)
+    >>> recast_pattern(Constant(4), Domain("INT", low=0, high=4), Domain("INT"))
+    Range(low=4, high=None, low_closed=True, high_closed=False)
     """
     if old == new:
         return pattern
@@ -66,10 +120,13 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         return None if value is None else new.normal(value)
 
     match pattern:
-        case Constant(value=value):
-            pattern = Constant(moved(value))
+        case Constant(value=value) if value is not None and not old.opaque:
+            # As of ranges, the first and the last value stand for all that would lie beyond.
+            low = None if old.cut(value, after=False) == old.bottom else moved(value)
+            high = None if old.cut(value, after=True) == old.top else moved(value)
+            pattern = Range(low, high, low is not None, high is not None)
         case Range():
             pattern = Range(moved(pattern.low), moved(pattern.high), pattern.low_closed, pattern.high_closed)
-        case List(values=values):
-            pattern = List(tuple(map(moved, values)))
+        case List(values=listed):
+            pattern = List(tuple(map(moved, listed)))
     return canonical(pattern, new)

@@ -13,7 +13,7 @@ from itertools import product
 from punct_ns.domain import Domain
 from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_pattern
+from punct_ns.recast import asked_pattern, recast_pattern
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 
@@ -46,13 +46,15 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
         yield Punctuation.at(output, dict(choice), p.lifespan)
 
 
-def narrower(own: Pattern, other: Pattern, domain: Domain) -> Pattern:
+def narrower(own: Pattern, other: Pattern, domain: Domain, others: Domain) -> Pattern:
     """What is to be said of an attribute, that patterns on it and on one that is equal to it hold: of one of them.
 
     Moved to the other place it does not speak of null.
     """
-    both = meet(own, other, domain)
-    return both if both == own or (both == other and not matches(other, None)) else own
+    if matches(other, None):
+        return own
+    moved = asked_pattern(other, others, domain)
+    return moved if moved is not None and meet(own, moved, domain) == moved else own
 
 
 def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[int, Pattern], ...]]:

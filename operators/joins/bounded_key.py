@@ -19,13 +19,14 @@ from operators.groupings import Condition, Grouping, Within
 from operators.state.behaviour import Tuples
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.wants import Held, Row, Want, constants
+from operators.wants import Held, Row, Want, constants, on
 from punct_ns.containment import End, Relation, beyond, contained
 from punct_ns.domain import Domain, Value
 from punct_ns.image import Function
 from punct_ns.pattern import pattern_of
 from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import asked_of
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import matching, not_matching, own, quoted
@@ -96,9 +97,16 @@ class BoundedKey:
             x = theirs.attribute(bound.attribute)
             if (value := row[name]) is not None and (found := _within(bound, value, x, held)) is not None:
                 within[x.name] = found.intersection(within.get(x.name, found))
-        said = constants(self.on, row, theirs, self.others)
+        said = self._same_key(row, inputs)
         patterns_ = {theirs.index(name): p for name, found in within.items() if (p := pattern_of(found)) is not None}
         return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
+
+    def _same_key(self, row: Row, inputs: Sequence[Schema]) -> Punctuation:
+        """The tuples of the other side that have a row's key."""
+        mine, theirs = Schema(tuple(map(inputs[self.side].attribute, self.on))), inputs[1 - self.side]
+        keys = Schema(tuple(map(theirs.attribute, self.others)))
+        asked = asked_of(constants(self.on, row, mine), keys)
+        return Punctuation.all(theirs) if asked is None else on(self.others, asked, theirs)
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
         """What purges a side's tuples is over: the join attributes, and the values of the bounds."""

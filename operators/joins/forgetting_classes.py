@@ -67,6 +67,8 @@ def forget_classes(
             forget_completed(
                 [_over(p, classes) for p in found], [*graph.keys(i).values(), *bounds.bounded(i)], state, i
             )
+            parted = state.punctuations(f"parted-{i}")
+            parted.forget([_over(p, parted.set.schema) for p in found])
             if bounds.bounded(i):
                 asked = state.punctuations(f"bounded-{i}")
                 asked.forget([_over(p, asked.set.schema) for p in found])

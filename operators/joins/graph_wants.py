@@ -55,7 +55,8 @@ def ways_to(p: Punctuation, graph: PunctuationGraph, held: Held, inputs: Sequenc
         for name, others in graph.equal_to(i).items():
             at = schema.index(name)
             for other in others:
-                own[at] = narrower(own[at], p.patterns[p.schema.index(other)], schema[at].domain)
+                there = p.schema.index(other)
+                own[at] = narrower(own[at], p.patterns[there], schema[at].domain, p.schema[there].domain)
         said = Punctuation.at(schema, own)
         rows = held.rows(f"input-{i}", tuple(graph.keys(i).values()), said, f"waiting-{i}")
         if rows is not None:

@@ -15,8 +15,9 @@ from typing import Literal
 from operators.joins.attribute_equivalence import narrower, rewritten, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.full_keys import FullKeys
-from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, WILDCARD, matches, meet
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import asked_pattern
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 
@@ -86,16 +87,44 @@ class JoinSides:
         patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
         return [] if present == EMPTY else [Punctuation(output, tuple(patterns), p.lifespan)]
 
-    def of_side(self, p: Punctuation, side: int, inputs: Sequence[Schema]) -> Punctuation | None:
-        """What a side must say for a punctuation over the output to come; None where it is not the side's to say."""
+    def never_out(self, inputs: Sequence[Schema]) -> list[Punctuation]:
+        """What never comes out: of a side for which nulls stand, a null key beside values. They stand for it whole."""
+        output, found = self.schema(inputs), list[Punctuation]()
+        for side, begin in enumerate((0, len(inputs[0]))):
+            if self._is_whole(side, inputs):
+                key = inputs[side].index(self.equi_join.on[side][0])
+                others = (begin + at for at in range(len(inputs[side])) if at != key)
+                found += [Punctuation.at(output, {begin + key: NULL, other: NOT_NULL}) for other in others]
+        return found
+
+    def _is_whole(self, side: int, inputs: Sequence[Schema]) -> bool:
+        """Whether all attributes of a side are null where its key is: its own tuples do not come with a null key."""
+        domain = inputs[side].attribute(self.equi_join.on[side][0]).domain
+        return self.is_padded(side) and not (side in self.preserved and domain.nullable)
+
+    def of_side(
+        self, p: Punctuation, side: int, inputs: Sequence[Schema], *, punctuates: bool = False
+    ) -> Punctuation | None:
+        """What a side must say for a punctuation over the output to come; None where it is not the side's to say.
+
+        Of nulls that stand for its tuples a side does not speak. What it closes is told from them by its key; or, where
+        the join punctuates what never comes out, by any attribute.
+        """
         begin = 0 if side == 0 else len(inputs[0])
-        own = dict(enumerate(p.patterns[begin : begin + len(inputs[side])]))
-        if self.is_padded(side) and all(matches(pattern, None) for pattern in own.values()):
-            return None  # of a tuple of nulls it does not speak
+        if self.is_padded(side):
+            told = range(len(inputs[side]))
+            if not (punctuates and self._is_whole(side, inputs)):
+                told = range(key := inputs[side].index(self.equi_join.on[side][0]), key + 1)
+            if all(matches(p.patterns[begin + at], None) for at in told):
+                return None
+        own = {
+            at: asked_pattern(p.patterns[begin + at], p.schema[begin + at].domain, attribute.domain) or WILDCARD
+            for at, attribute in enumerate(inputs[side])
+        }
         if not self.is_padded(side):
             for mine, theirs in zip(*(self.equi_join.on[i] for i in (side, 1 - side)), strict=True):
-                at, other = inputs[side].index(mine), p.patterns[p.schema.index(theirs)]
-                own[at] = narrower(own[at], other, inputs[side][at].domain)
+                at, other = inputs[side].index(mine), p.schema.index(theirs)
+                own[at] = narrower(own[at], p.patterns[other], inputs[side][at].domain, p.schema[other].domain)
         return Punctuation.at(inputs[side], own)
 
 

@@ -64,3 +64,9 @@ def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_
     present = Schema.parse("n INT NOT NULL")
     running = Running(spark, tmp_path, Difference(NUMBERS), NUMBERS, present)
     running.shows("(null) (1) | (null) (2)", "(3) | <1>", out="(null) | (1)")
+
+
+def test_null_is_not_kept_for_a_first_input_that_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("n INT NOT NULL")
+    running = Running(spark, tmp_path, Difference(NUMBERS), present, NUMBERS)
+    running.shows("(1) | (2)", "(null) (3) | (null) <1>", out="| (1)", kept="2 | 3")

@@ -151,6 +151,19 @@ def test_a_full_join_promises_null_of_the_keys_of_both_sides() -> None:
     assert format_schemes(on_id("full").schemes(auction_schemes, parse_schemes("price", BID))) == "price"
 
 
+def test_on_request_it_is_said_that_nulls_which_stand_for_a_tuple_come_together(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Once, so that bids closed by their auctions are closed by their prices; nothing where bids of no auction come."""
+    join = running(spark, tmp_path, on_id("left").punctuating())
+    join.shows("", "<1, *>", out="<*, *, 1, *> <*, *, null, (,)>")
+    join.restart()
+    join.shows("", "<2, *>", out="<*, *, 2, *>")
+    assert on_id("full").punctuating().says(AUCTION, BID) == []
+    sold = Schema.parse("auction INT NOT NULL, price INT")
+    assert [str(p) for p in on_id("full").punctuating().says(AUCTION, sold)] == ["<*, *, null, (,)>"]
+
+
 def test_schemes_are_promised_where_the_other_side_is_purged() -> None:
     auction_schemes, bid_schemes = parse_schemes("id; reserve", AUCTION), parse_schemes("auction; price", BID)
     assert format_schemes(on_id("inner").schemes(auction_schemes, bid_schemes)) == "id; auction; reserve; price"

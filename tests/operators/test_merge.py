@@ -54,3 +54,11 @@ def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_
     )  # fmt: skip
     (way,) = merge.wanted(Punctuation.of(HOURS, hour="null"), cast(Held, None), HOURS, present)
     assert [(i, str(p)) for i, p in way] == [(0, "<null, *>")]
+
+
+def test_all_values_piece_by_piece_are_all_beside_an_input_with_null_and_more_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    narrow, wide = Schema.parse("min INT NOT NULL", "min 0..59"), Schema.parse("min INT")
+    running = Running(spark, tmp_path, Merge(wide), narrow, wide)
+    running.shows("| <0> | <[1,58]> | <59>", "<*> | | |", out="<null> | <(,0]> | <[1,58]> | <[59,)>")

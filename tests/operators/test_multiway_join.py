@@ -187,3 +187,14 @@ def test_what_cannot_be_joined_is_refused() -> None:
         MultiwayJoin(2, (B,)).schema(S1, Schema.parse("b2 BIGINT"))
     with pytest.raises(QueryError, match="never comes"):
         MultiwayJoin(3, (B, C), None, asked("lazy", 0))
+
+
+@pytest.mark.spark
+def test_a_key_closed_by_several_punctuations_together_is_closed_for_what_tells_no_more_than_the_key(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of (1, 1) of S₁ nothing is known but b: that c is closed by two pieces, one after the other, is all of it."""
+    present = [Schema.parse(text) for text in ("a1 INT, b1 INT", "b2 INT, c2 INT NOT NULL", "c3 INT, a3 INT")]
+    running = Running(spark, tmp_path, PATH, *present)
+    running.shows("(1, 1)", "<*, (,0]>", "", out="<*, *, *, (,0], *, *> <*, *, *, *, (,0], *>", kept="1")
+    running.shows("", "<1, [1,)>", "", kept="0", tuples_alone=True, out="")

@@ -50,6 +50,18 @@ NO_WINDOW = Stall.pinned(
 )
 """A tuple that waits for a window where none begins waits for the end of what windows are made of."""
 
+BEYOND = Stall.pinned(
+    SPACE.schema,
+    "SELECT a, b FROM (SELECT a, b FROM (SELECT a, b FROM (SELECT x AS a, b FROM r LATERAL VIEW OUTER explode(IF(a = c,"
+    " array(), array(a, b))) p AS x) AS p LEFT SEMI JOIN (SELECT a, b DIV 2 AS b FROM r WHERE c IS NULL OR c > 1) AS q"
+    " ON p.a = q.a) AS p LEFT ANTI JOIN (SELECT a, x AS b FROM r LATERAL VIEW explode(array(b, c)) AS x"
+    " WHERE c IS NULL OR x < 3) AS q ON p.b = q.b AND p.a > q.a) AS p WHERE (a + b > 1)",
+    {"r": [(1, 1, 2), (0, 2, 1), (2, 1, 1), (3, 0, 2), (2, 3, 0)], "s": [(4, 3, None), (4, 0, 0), (3, 2, 1)]},
+    {"r": ["<4, *, *>"], "s": ["<*, *, *>"]},
+    {"r": ["<(,1], *, *>", "<{2,3,null}, *, *>"]},
+)
+"""A tuple waits for keys of which some are none of those that a side has: it never says that they are over."""
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> Stall:
@@ -83,6 +95,7 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     @given(stalls())
     @example(WITHIN)
     @example(NO_WINDOW)
+    @example(BEYOND)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             asked.append(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall))

@@ -15,7 +15,7 @@ from xmlstream.optimizer.column_pruning import prune_columns
 from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
 from xmlstream.optimizer.insert_describe import describe_keys
-from xmlstream.optimizer.punctuate_selects import punctuate_selects
+from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
 from xmlstream.optimizer.purge_costs import PurgeChoice, choose_purges, purge_choices
 from xmlstream.optimizer.push_down_predicates import push_predicates
 from xmlstream.plan.loads import Loads
@@ -29,7 +29,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (
     choose_joins,
     prune_columns,
     aggregate_panes,
-    punctuate_selects,
+    punctuate_excluded,
     describe_keys,
 )
 

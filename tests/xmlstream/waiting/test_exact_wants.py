@@ -68,3 +68,31 @@ def test_of_a_window_over_a_join_within_a_range_no_more_is_told_to_be_missing_th
         assert first[0] in groups(), f"it went without {parts[number:]}"
         stalled.say({name: [Punctuation.parse(text, SPACE.schema)]})
     assert list(groups()) == [second[0]]
+
+
+BY_VALUE = "SELECT n FROM (SELECT s.v AS n FROM r LEFT JOIN s ON r.k = s.k) AS p GROUP BY n"
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        (["<*, *, 0>"], ["<*, *, 1>"]),
+        (["<0, *, *>", "<[2,), *, *>"], ["<(,-1], *, 1>", "<1, *, 1>"]),
+        (["<*, *, 0>", "<0, *, 1>"], ["<(,-1], *, 1>", "<[1,), *, 1>"]),
+    ],
+)
+def test_of_a_side_that_nulls_stand_for_it_is_told_what_it_lacks_by_whatever_it_has_said_so_far(
+    spark: SparkSession, tmp_path: Path, said: list[str], missing: list[str]
+) -> None:
+    """Also by its keys, which the groups are not of: so the group goes out while the other side goes on."""
+    tuples = {"r": [(0, MOMENTS[1], 0)], "s": [(0, MOMENTS[2], 1)], "u": []}
+    stall = Stall.pinned(SPACE.schema, BY_VALUE, tuples, {"s": said, "r": ["<0, *, *>"]}, {})
+    stalled = Stalled(spark, tmp_path, TABLES.format_map({"r": "k", "s": "k; v", "u": "t"}), stall)
+    (asked,) = [each for each in stalled.waiting() if each[1].what == "groups"]
+    assert [(stalled.name(lack.node), [*map(str, lack.missing)]) for lack in stalled.lacking(*asked)] == [
+        ("s", missing)
+    ]
+    for text in missing:
+        assert asked in stalled.waiting()
+        stalled.say({"s": [Punctuation.parse(text, SPACE.schema)]})
+    assert asked not in stalled.waiting()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import xmlstream as xs
+from operators.join import Join
 from operators.select import Select
 from punct_ns.xml_form import PUNCT_NS
-from xmlstream.optimizer.punctuate_selects import punctuate_selects
+from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, topological
 from xmlstream.sql.script import read
@@ -54,7 +55,26 @@ def punctuating(node: Node) -> list[str]:
 )
 def test_a_select_punctuates_where_what_it_excludes_closes_groups(query: str, schemes: str, which: list[str]) -> None:
     root = read(TABLE.format(path="s", schemes=schemes) + query + ";").sketch()
-    assert punctuating(punctuate_selects(root)) == which
+    assert punctuating(punctuate_excluded(root)) == which
+
+
+@pytest.mark.parametrize(
+    ("query", "schemes", "punctuates"),
+    [
+        ("SELECT DISTINCT a.sid, b.t FROM s a LEFT JOIN s b ON a.sid = b.sid", "sid", True),
+        ("SELECT b.t, count(*) AS n FROM s a LEFT JOIN s b ON a.sid = b.sid GROUP BY b.t", "t; sid", True),
+        ("SELECT DISTINCT b.sid, b.t FROM s a LEFT JOIN s b ON a.sid = b.sid", "sid", False),
+        ("SELECT a.t, count(*) AS n FROM s a LEFT JOIN s b ON a.sid = b.sid GROUP BY a.t", "sid", False),
+        ("SELECT a.sid, b.t FROM s a LEFT JOIN s b ON a.sid = b.sid", "sid", False),
+        ("SELECT DISTINCT a.sid, b.t FROM s a JOIN s b ON a.sid = b.sid", "sid", False),
+    ],
+)
+def test_an_outer_join_punctuates_where_groups_are_of_others_of_its_attributes_than_the_key(
+    query: str, schemes: str, punctuates: bool
+) -> None:
+    root = optimized(read(TABLE.format(path="s", schemes=schemes) + query + ";").sketch())
+    joins = [one.operator for one in topological(root) if isinstance(one.operator, Join)]
+    assert [join.punctuates for join in joins] == [punctuates]
 
 
 @pytest.mark.spark

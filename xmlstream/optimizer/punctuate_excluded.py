@@ -1,9 +1,12 @@
-"""Selects that punctuate what their predicates exclude, where groups above are closed by it.
+"""Selects and outer joins that punctuate what they never put out, where groups above are closed by it.
 
 `WHERE hour < 5 GROUP BY sid`: once the hours up to 4 are closed, so is every group, since later hours are not selected.
 That needs a punctuation on hours from 5 on, which the select says of itself (Tucker et al. 2003, §6.2). It is asked for
 where a scheme promises punctuations on an attribute that the predicate restricts, and that the groups above are not of:
 those of a group_by, of a distinct, or of the keys that another input of a join asks for.
+
+`r LEFT JOIN s … GROUP BY s.v`: what s closes by its key is told from the nulls that stand for a tuple of s by that key
+alone. That a null key has nulls beside it, the join says of itself where groups are of others of these attributes.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ Groups: TypeAlias = tuple[tuple[str, ...], ...]
 """Groupings that are waited for above a node, in its terms."""
 
 
-def punctuate_selects(root: Node) -> Node:
-    """Each select beneath what is closed sooner by what the select excludes punctuates it."""
+def punctuate_excluded(root: Node) -> Node:
+    """Each select, and each outer join, beneath what is closed sooner by what it excludes punctuates that."""
     uses = readers(root)
     nothing: Groups = ()
     asked = top_down(
@@ -59,10 +62,11 @@ def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _closes_more(node: Node, groups: Groups) -> bool:
-    """Whether what a node excludes restricts an attribute that a scheme speaks of, and that is not grouped by."""
+    """Whether what a node excludes restricts attributes that schemes speak of, or groupings, and one not grouped by."""
     if not groups:
         return False
     excluded = node.operator.excludes(*(below.schema for below in node.inputs))
-    restricted = {node.schema.names[i].lower() for p in excluded for i in p.restricted}
     promised = {name.lower() for scheme in node.schemes for name in scheme.attributes}
-    return any(restricted & promised - {name.lower() for name in names} for names in groups)
+    restricted = [{node.schema.names[i].lower() for i in p.restricted} for p in excluded]
+    grouped = [{name.lower() for name in names} for names in groups]
+    return any(at - by and (at & by or at <= promised) for at in restricted for by in grouped)
