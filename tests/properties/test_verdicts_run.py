@@ -138,6 +138,16 @@ WITHOUT_NULL_ON_ONE_SIDE = Judged(
 )
 """Null is closed of the second query alone: in the first one there is none."""
 
+NEVER_WITHIN = Judged(
+    "SELECT a, b FROM (SELECT q.a, p.b FROM (SELECT x AS a, b FROM s LATERAL VIEW OUTER explode(IF(a = c, array(),"
+    " array(a, b))) p AS x) AS p RIGHT JOIN (SELECT a, b FROM r) AS q ON p.b = q.b AND p.a < q.a) AS p"
+    " WHERE (a IS NULL) AND (a <= b)",
+    ("a, b", "a, b"),
+    ([(2, 1, 0), (None, 0, 3)], [(0, 0, 0), (1, 1, 1)]),
+    as_written=False,
+)
+"""Partners have no `a`, as the predicate says: none is within the bound, and nothing waits for one."""
+
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
@@ -155,6 +165,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @example(HALF_UNDECIDED)
     @example(OF_ITSELF)
     @example(HELD_BACK_BY_NOTHING)
+    @example(NEVER_WITHIN)
     @example(OF_ONE_SIDE_OF_A_FULL_JOIN)
     @example(BEHIND_THE_LAST_ROWS)
     @example(WITHOUT_NULL_ON_ONE_SIDE)
@@ -207,18 +218,30 @@ def told_so_far(said: Counter[str]) -> str:
 
 
 def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) -> bool:
-    """Whether anything that it would keep comes to an operator from one side; what has no key joins nothing.
+    """Whether anything comes from one side that an operator would keep, and from the other what it would wait for.
 
-    Of a semi join of a source with itself nobody knows: both sides come together, so that each tuple has a partner.
+    What has no key, or is bounded by null, joins nothing; where all partners are so, their predicates say at once that
+    none comes. Of a semi join of a source with itself nobody knows: both sides come together, so that each tuple has a
+    partner.
     """
-    part, operator = node.inputs[side], node.operator
+    operator = node.operator
     scans = [{each for each in topological(below) if isinstance(each.operator, Scan)} for below in node.inputs]
     if isinstance(operator, SemiJoin) and scans[0] == scans[1]:
         return False
-    keys = operator.equi_join.on[side] if isinstance(operator, Join | SemiJoin) else ()
-    if isinstance(operator, MultiwayJoin):
-        keys = tuple(operator.graph.keys(side).values())
-    places = [part.schema.index(key) for key in keys]
+    if isinstance(operator, Join | SemiJoin):
+        key = operator.equi_join.bounded_keys[side]
+        ends = [bound.plain for bound in key.bounds if bound.plain is not None]
+        own, others = (*operator.equi_join.on[side], *ends), (*key.others, *key.bounded)
+        return any_has(spark, node.inputs[side], own, schemes) and any_has(
+            spark, node.inputs[1 - side], others, schemes
+        )
+    keys = tuple(operator.graph.keys(side).values()) if isinstance(operator, MultiwayJoin) else ()
+    return any_has(spark, node.inputs[side], keys, schemes)
+
+
+def any_has(spark: SparkSession, part: Node, names: Sequence[str], schemes: tuple[str, str]) -> bool:
+    """Whether a tuple that a part of a plan puts out has values of all these attributes."""
+    places = [part.schema.index(name) for name in names]
     out = (whole for tuples in grown(schemes) for whole in ran(spark, part, tuples)[2])
     return any(all(whole[at] is not None for at in places) for whole in out)
 
