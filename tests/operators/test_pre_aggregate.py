@@ -41,7 +41,7 @@ def test_what_was_said_of_groups_that_do_not_coalesce_is_forgotten() -> None:
 
 def test_it_promises_what_its_input_promises_of_the_keys() -> None:
     schemes = parse_schemes("sid; hour prefix; sid, v; hour, v 0..9 by 5", READINGS)
-    assert format_schemes(HOURLY.schemes(schemes)) == "sid; hour prefix; sid; hour"
+    assert format_schemes(HOURLY.schemes(schemes)) == "sid; hour prefix; hour"
 
 
 @pytest.mark.spark

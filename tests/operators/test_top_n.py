@@ -99,7 +99,7 @@ def test_it_promises_what_closes_groups() -> None:
     schemes = parse_schemes("hour; min 0..59 by 10; temp; hour, min 0..59 by 10; hour prefix", schema)
     by_hour = TopN(1, (SortKey("temp"),), ("hour",))
     hour, end, *others = by_hour.schemes(schemes)
-    assert format_schemes((hour, *others)) == "hour; hour; hour prefix"
+    assert format_schemes((hour, *others)) == "hour; hour prefix"
     assert end == Scheme(()), "all tiles of the minute are all tuples"
 
 
