@@ -122,7 +122,7 @@ class GroupBy(Operator):
         if new is not None:
             known = self._aggregation.partials(new.frame)
             kept = self._aggregation.kept_form(new.frame) if known is None else known
-            state.log("groups").add(Tuples(kept, new.at_most, exact=False), is_combined=known is None)
+            state.log("groups").add(Tuples(kept, new.at_most, exact=False), partial=known is not None)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -33,10 +33,10 @@ class MergingLog(TupleLog):
         self._merging = declared.combine
         self._touching, self._names = declared.touching, [quoted(name) for name in declared.purging.names]
 
-    def add(self, tuples: Tuples, *, is_combined: bool = False) -> None:
+    def add(self, tuples: Tuples, *, partial: bool = False) -> None:
         """Adds rows that nobody else reads; among many kept ones they are merged at once, else with `take`."""
         if self.rows + tuples.at_most <= tuple_log.SMALL:
-            super().add(tuples, is_combined=is_combined)
+            super().add(tuples, partial=partial)
             return
         self._require_computed("added to")
         new = self._store.write(self._merging(self._aged(tuples.frame), self._ages), tuples.at_most)

@@ -52,7 +52,7 @@ class TupleLog:
         committed = committed or {"rows": 0, "segments": [], "purging": []}
         self._store, self._combine = store, declared.combine
         self._fresh: Tuples | None = None
-        self._is_combined = True
+        self._partial = False
         self._purging = [Punctuation.parse(text, declared.purging) for text in committed["purging"]]
         self._parts = [Part.restored(part, store) for part in committed["segments"]]
         self.rows: int = committed["rows"]
@@ -107,7 +107,7 @@ class TupleLog:
         if self._combine is None or fresh is None:
             return self.at_most <= SMALL
         # Partial aggregates are far fewer than the tuples that bound their number.
-        few = not self._is_combined or self._store.collects(fresh.frame, fresh.at_most)
+        few = self._partial or self._store.collects(fresh.frame, fresh.at_most)
         return (self.rows if few else self.at_most) <= SMALL
 
     def whole(self) -> Tuples | None:
@@ -124,13 +124,13 @@ class TupleLog:
             whole = whole.unionAll(part)
         return whole
 
-    def add(self, tuples: Tuples, *, is_combined: bool = True) -> None:
+    def add(self, tuples: Tuples, *, partial: bool = False) -> None:
         """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them.
 
-        Where they are not combined with each other, this is done then, at once with the rows that are there.
+        Of `partial` ones few are left when they are combined: they are so before they are kept, or leave.
         """
         self._require_computed("added to")
-        self._fresh, self._is_combined = tuples, is_combined
+        self._fresh, self._partial = tuples, partial
         self._oldest = self._oldest or self._now
 
     def append(self, tuples: Tuples) -> Tuples:
@@ -219,7 +219,7 @@ class TupleLog:
 
     def _take_logically(self, punctuations: Sequence[Punctuation]) -> Segment:
         leaving = matching(self._frame(), punctuations)
-        if self._combine is None or len(self._parts) == 1:
+        if self._combine is None:
             segment = self._store.write(leaving, self.rows)
             self._forget(punctuations, segment.rows)
             return segment
@@ -261,16 +261,16 @@ class TupleLog:
             self._add(segment)
 
     def _as_kept(self, fresh: Tuples) -> DataFrame:
-        """Rows that were added, combined with each other."""
-        combine = None if self._is_combined else self._combine
-        return self._aged(fresh.frame if combine is None else combine(fresh.frame, ()))
+        """Rows that were added, combined with each other where they must be."""
+        return self._aged(self._combine(fresh.frame, ()) if self._combine and self._partial else fresh.frame)
 
     def _combined(self) -> DataFrame:
         """All kept rows of a log that is not empty, combined."""
+        if self._combine is None:
+            return self._frame()
         if self._fresh is not None and not self._parts:
-            return self._as_kept(self._fresh)
-        whole = self._frame()
-        return whole if self._combine is None else self._combine(whole, self._ages)
+            return self._aged(self._combine(self._fresh.frame, ()))
+        return self._combine(self._frame(), self._ages)
 
     def _rewrite(self) -> None:
         self._replace(self._store.write(self._combined(), self.at_most))
