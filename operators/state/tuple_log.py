@@ -224,7 +224,7 @@ class TupleLog:
             self._forget(punctuations, segment.rows)
             return segment
         gone = leaving.count()
-        segment = self._store.write(self._combine(leaving, self._ages), gone)
+        segment = self._store.write(self._merged(leaving), gone)
         self._forget(punctuations, gone)
         return segment
 
@@ -266,11 +266,12 @@ class TupleLog:
 
     def _combined(self) -> DataFrame:
         """All kept rows of a log that is not empty, combined."""
-        if self._combine is None:
-            return self._frame()
-        if self._fresh is not None and not self._parts:
+        if self._combine is not None and self._fresh is not None and not self._parts:
             return self._aged(self._combine(self._fresh.frame, ()))
-        return self._combine(self._frame(), self._ages)
+        return self._merged(self._frame())
+
+    def _merged(self, rows: DataFrame) -> DataFrame:
+        return rows if self._combine is None else self._combine(rows, self._ages)
 
     def _rewrite(self) -> None:
         self._replace(self._store.write(self._combined(), self.at_most))
