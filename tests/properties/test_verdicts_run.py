@@ -25,6 +25,7 @@ from operators.join import Join
 from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
 from operators.semi_join import SemiJoin
+from operators.session import Session
 from punct_ns.pattern import Constant, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -148,6 +149,15 @@ NEVER_WITHIN = Judged(
 )
 """Partners have no `a`, as the predicate says: none is within the bound, and nothing waits for one."""
 
+NO_MOMENT = Judged(
+    "SELECT b, CAST(unix_seconds(session_window.end) AS INT) AS a FROM (SELECT a, b FROM s WHERE a IS NULL) AS p"
+    " GROUP BY b, session_window(timestamp_seconds(a), '1 second')",
+    ("a", "c"),
+    ([], [(2, 1, 3), (None, 0, 2)]),
+    as_written=False,
+)
+"""What is null, as the predicate says, is in no session, and nothing is kept of it."""
+
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
@@ -166,6 +176,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @example(OF_ITSELF)
     @example(HELD_BACK_BY_NOTHING)
     @example(NEVER_WITHIN)
+    @example(NO_MOMENT)
     @example(OF_ONE_SIDE_OF_A_FULL_JOIN)
     @example(BEHIND_THE_LAST_ROWS)
     @example(WITHOUT_NULL_ON_ONE_SIDE)
@@ -220,9 +231,9 @@ def told_so_far(said: Counter[str]) -> str:
 def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) -> bool:
     """Whether anything comes from one side that an operator would keep, and from the other what it would wait for.
 
-    What has no key, or is bounded by null, joins nothing; where all partners are so, their predicates say at once that
-    none comes. Of a semi join of a source with itself nobody knows: both sides come together, so that each tuple has a
-    partner.
+    What has no moment is in no session; what has no key, or is bounded by null, joins nothing; where all partners are
+    so, their predicates say at once that none comes. Of a semi join of a source with itself nobody knows: both sides
+    come together, so that each tuple has a partner.
     """
     operator = node.operator
     scans = [{each for each in topological(below) if isinstance(each.operator, Scan)} for below in node.inputs]
@@ -236,6 +247,8 @@ def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) 
             spark, node.inputs[1 - side], others, schemes
         )
     keys = tuple(operator.graph.keys(side).values()) if isinstance(operator, MultiwayJoin) else ()
+    if isinstance(operator, Session):
+        keys = (operator.of,)
     return any_has(spark, node.inputs[side], keys, schemes)
 
 
