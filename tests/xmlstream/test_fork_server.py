@@ -17,15 +17,16 @@ from xmlstream.session import forked
 
 PROGRAM = """
 import os, sys, time
-print(os.getppid(), os.environ["SAYS"], os.getcwd(), __name__, os.getpid(), flush=True)
-print("complains", file=sys.stderr)
-time.sleep(float(os.environ.get("SLEEPS", 0)))
-sys.exit(7)
+if __name__ == "__main__":
+    print(os.getppid(), os.environ["SAYS"], os.getcwd(), __name__, os.getpid(), flush=True)
+    print("complains", file=sys.stderr)
+    time.sleep(float(os.environ.get("SLEEPS", 0)))
+    sys.exit(7)
 """
 SERVER = """
 import sys
 from xmlstream.session import fork_server
-fork_server.MODULE, fork_server.PRELOADED = "program", ("program_needs_this",)
+fork_server.MODULE, fork_server.PRELOADED = "planning.program", ("planning.program",)
 fork_server.serve(sys.argv[1])
 """
 
@@ -45,7 +46,7 @@ class Served:
         return {**os.environ, "PYTHONPATH": f"/opt/spark-core.jar:{self.directory}", "SAYS": "a b", **more}
 
     def command(self, address: str | None = None) -> list[str]:
-        return [sys.executable, "-I", "-S", forked.__file__, address or self.address, "-m", "program"]
+        return [sys.executable, "-I", "-S", forked.__file__, address or self.address, "-m", "planning.program"]
 
     def run(self, address: str | None = None, **more: str) -> list[str]:
         """What the program says of itself; its status and its complaint are looked at here."""
@@ -57,8 +58,9 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "program_needs_this.py").write_text("")
+    (tmp_path / "planning").mkdir()
+    (tmp_path / "planning" / "__init__.py").touch()
+    (tmp_path / "planning" / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", SERVER, str(tmp_path / "forks")]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)

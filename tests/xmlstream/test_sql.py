@@ -113,6 +113,7 @@ REFUSALS = [
     ),
     ("SELECT window(ts, '1 month') FROM n", "'1 month' is not a constant length of time", "'1 month"),
     ("SELECT window(ts, '1 hour', '2 hours') FROM n", "a window that is shorter than its slide", "window"),
+    ("SELECT window(ts, '1 hour', '0 hours') FROM n", "a window whose size or slide is no time", "window"),
     (
         "SELECT window(ts, '1 hour', '1 hour', '1 hour') FROM n",
         "a window's start that is no less than its slide",

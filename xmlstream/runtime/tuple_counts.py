@@ -6,6 +6,7 @@ operator's inputs is not counted: what hands on its input, or so many tuples for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,15 +30,17 @@ class TupleCounts:
     slices: dict[Node, Slice] = field(default_factory=dict)
     results: dict[Node, int] = field(default_factory=dict)
     _observed: dict[Node, Observation] = field(default_factory=dict)
-    _of_each: dict[Node, int] = field(default_factory=dict)
+    _follows: dict[Node, tuple[int, Sequence[Node]]] = field(default_factory=dict)
 
     def hand_on(self, node: Node, slice_: Slice) -> None:
         """Notes what a node hands on; its tuples are counted while they are computed if nothing else tells of them."""
         tuples = slice_.tuples
         if tuples is not None and not tuples.exact:
-            of_each = 1 if any(tuples is self.slices[below].tuples for below in node.inputs) else tuples.of_each
-            if of_each is not None:
-                self._of_each[node] = of_each
+            same = next((below for below in node.inputs if self.slices[below].tuples is tuples), None)
+            if same is not None:
+                self._follows[node] = 1, [same]
+            elif tuples.of_each is not None:
+                self._follows[node] = tuples.of_each, node.inputs
             else:
                 tuples = replace(tuples, frame=self._observing(node, tuples.frame), computed=False)
         self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
@@ -58,7 +61,8 @@ class TupleCounts:
             return self.results[node]
         if tuples.exact:
             return tuples.at_most
-        if node in self._of_each:
-            return self._of_each[node] * sum(map(self.of, node.inputs))
+        if node in self._follows:
+            of_each, below = self._follows[node]
+            return of_each * sum(map(self.of, below))
         # Where Spark saw that nothing would come of them, it has not counted them.
         return int(metrics_of(self._observed[node]).get("tuples", 0))

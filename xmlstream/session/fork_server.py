@@ -85,6 +85,7 @@ def _run(request: dict[str, Any], outputs: list[int], connection: socket.socket)
         os.environ.update(request["environment"])
         os.chdir(request["directory"])
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        del sys.modules[MODULE]  # else runpy warns that it runs it once more
         runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
         status = 0
     except SystemExit as end:

@@ -167,7 +167,9 @@ def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
             raise text.error(f"{render(tree)} is not a constant length of time", offset(tree), hint)
         found.append(length)
     size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
-    if not 0 < slide <= size:
+    if min(size, slide) <= 0:
+        raise text.error("a window whose size or slide is no time", offset(call), "both are longer than zero")
+    if slide > size:
         hint = "a window lasts for some time, and the next one begins no later than it ends"
         raise text.error("a window that is shorter than its slide", offset(call), hint)
     if abs(start) >= slide:
