@@ -41,8 +41,8 @@ class Difference(Operator):
     attributes: Schema
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The declared one."""
-        return self.attributes
+        """The declared one; NOT NULL where it is so of the first input."""
+        return self.attributes.never_null_of(*inputs[:1])
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """The first input's, if the second has any: whatever it says in the end, decides each tuple."""
@@ -100,7 +100,7 @@ class Difference(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Three logs of tuples, what each input has said, what went out of it, and what waits."""
         logs = {name: LogSchema(self.attributes, of=i) for name, i in (("undecided", 0), ("second", 1), ("emitted", 0))}
-        sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
+        sets = dict.fromkeys(["input-0", "input-1"], self.attributes) | {"sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting": self.attributes})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -156,7 +156,8 @@ class Difference(Operator):
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no undecided tuple matches."""
         said, logs, sent = state.scratch(_InHand).said, [state.log("undecided")], state.punctuations("sent")
-        out = sent.absorb(emittable("waiting", said[0], logs, state, self.attributes))
+        free, output = emittable("waiting", said[0], logs, state, self.attributes), self.schema(*state.inputs)
+        out = sent.absorb(recast(p, output) for p in free)
         forget_closed([self._said(side, state) for side in range(2)], said)
         sent.forget(out)  # the first input alone would say it again, and does not
         return out

@@ -41,8 +41,8 @@ class Intersect(Operator):
     attributes: Schema
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The declared one."""
-        return self.attributes
+        """The declared one; NOT NULL where it is so of either input."""
+        return self.attributes.never_null_of(*inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
         """Those of both inputs, if both have any: whatever an input says in the end, purges the other's tuples.
@@ -104,7 +104,7 @@ class Intersect(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples of one input alone, and those that went out; what each input has said, and what waits."""
         logs = {name: LogSchema(self.attributes, of=i) for name, i in (("side-0", 0), ("side-1", 1), ("emitted", 0))}
-        sets = dict.fromkeys(["input-0", "input-1", "sent"], self.attributes)
+        sets = dict.fromkeys(["input-0", "input-1"], self.attributes) | {"sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting=dict.fromkeys(["waiting-0", "waiting-1"], self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -173,14 +173,13 @@ class Intersect(Operator):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """What no tuple that may yet be emitted matches."""
-        found: list[Punctuation] = []
+        found, output = list[Punctuation](), self.schema(*state.inputs)
         for side, said in enumerate(state.scratch(_InHand).said):
             found += emittable(f"waiting-{side}", said, [self._kept(side, state)], state, self.attributes)
         sent = state.punctuations("sent")
-        out = sent.absorb(found)
-        sent.forget(
-            forget_closed([state.punctuations(f"input-{side}") for side in range(2)], state.scratch(_InHand).said)
-        )
+        out = sent.absorb(recast(p, output) for p in found)
+        closed = forget_closed([state.punctuations(f"input-{side}") for side in range(2)], state.scratch(_InHand).said)
+        sent.forget(recast(p, output) for p in closed)
         return out
 
     def _kept(self, side: int, state: OperatorState) -> TupleLog:

@@ -13,6 +13,7 @@ from punct_ns.domain import Domain, Value
 from punct_ns.notation import format_pattern, parse_pattern
 from punct_ns.pattern import (
     EMPTY,
+    NOT_NULL,
     WILDCARD,
     Constant,
     List,
@@ -20,6 +21,7 @@ from punct_ns.pattern import (
     Range,
     canonical,
     covers,
+    meet,
     pattern_of,
     values,
 )
@@ -84,11 +86,17 @@ def asked_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
 def asked_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | None:
     """The same of one attribute: what is asked of its values, and of those that lie beyond its bounds the last one.
 
+    Where the wide one has no null, none is asked for.
+
     >>> wide, few = Domain("INT"), Domain("INT", low=0, high=4)
     >>> asked_pattern(Range(2, None), wide, few), asked_pattern(Constant(7), wide, few)
     (Range(low=3, high=None, low_closed=True, high_closed=False), Constant(value=4))
+    >>> format_pattern(asked_pattern(WILDCARD, Domain("INT", nullable=False), wide), wide)
+    '(,)'
     """
     found = narrowed(pattern, wide, narrow)
+    if narrow.nullable and not wide.nullable:
+        found = meet(found, NOT_NULL, narrow)
     if not covers(recast_pattern(found, narrow, wide), pattern, wide):
         with_ends = values(found, narrow).union(ValueSet.of(narrow, _ends_beyond(pattern, wide, narrow)))
         found = pattern_of(with_ends) or WILDCARD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -134,6 +134,16 @@ class Schema:
         'INT'
         """
         return self.attributes[self.index(name)]
+
+    def never_null_of(self, *others: Schema) -> Schema:
+        """This schema with each attribute NOT NULL that is so in one of the others, by position.
+
+        >>> Schema.of(a="INT", b="INT").never_null_of(Schema.parse("x INT NOT NULL, y INT")).ddl()
+        '`a` INT NOT NULL, `b` INT'
+        """
+        never = [any(not other[i].domain.nullable for other in others) for i in range(len(self))]
+        pairs = zip(self, never, strict=True)
+        return Schema(tuple(Attribute(a.name, replace(a.domain, nullable=False)) if no else a for a, no in pairs))
 
     def ddl(self) -> str:
         """The schema as Spark DDL, names quoted; declared bounds are not Spark's to know.

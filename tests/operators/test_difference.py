@@ -70,3 +70,11 @@ def test_null_is_not_kept_for_a_first_input_that_has_none(spark: SparkSession, t
     present = Schema.parse("n INT NOT NULL")
     running = Running(spark, tmp_path, Difference(NUMBERS), present, NUMBERS)
     running.shows("(1) | (2)", "(null) (3) | (null) <1>", out="| (1)", kept="2 | 3")
+
+
+def test_what_the_first_input_has_no_null_of_is_never_null(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("n INT NOT NULL")
+    running = Running(spark, tmp_path, Difference(NUMBERS), present, NUMBERS)
+    assert Difference(NUMBERS).schema(NUMBERS, present).ddl() == "`n` INT"
+    assert Difference(NUMBERS).schema(present, NUMBERS).ddl() == "`n` INT NOT NULL"
+    running.shows("(1) <*> | ", "(null) | <(,)>", out="| (1) <*>")

@@ -55,3 +55,10 @@ def test_null_does_not_wait_for_an_input_that_has_none(spark: SparkSession, tmp_
     present = Schema.parse("n INT NOT NULL")
     running = Running(spark, tmp_path, Intersect(NUMBERS), NUMBERS, present)
     running.shows("(null) (1) | (null) (2)", "(3) | (1)", out="| (1)", kept="2 | 3")
+
+
+def test_what_one_input_has_no_null_of_is_never_null(spark: SparkSession, tmp_path: Path) -> None:
+    present = Schema.parse("n INT NOT NULL")
+    running = Running(spark, tmp_path, Intersect(NUMBERS), NUMBERS, present)
+    assert Intersect(NUMBERS).schema(NUMBERS, present).ddl() == "`n` INT NOT NULL"
+    running.shows("(1) <{2,null}> | <null>", "(1) | <(,)>", out="(1) <2> | <*>")

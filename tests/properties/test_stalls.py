@@ -62,6 +62,16 @@ BEYOND = Stall.pinned(
 )
 """A tuple waits for keys of which some are none of those that a side has: it never says that they are over."""
 
+NEVER_NULL = Stall.pinned(
+    SPACE.schema,
+    "SELECT p.a, q.b FROM (SELECT c AS a, b FROM r INTERSECT SELECT a, x AS b FROM r LATERAL VIEW explode(array(b, c))"
+    " AS x WHERE c IS NULL OR x < 3) AS p JOIN (SELECT a, b FROM s) AS q ON p.a = q.a",
+    {"r": [(None, 2, 2), (2, 1, None), (3, 2, 1)], "s": [(3, 1, 2), (1, 2, None)]},
+    {"r": ["<*, {1,3}, *>", "<*, 2, *>"], "s": ["<(,2], *, *>", "<[3,), *, *>", "<null, *, *>"]},
+    {"r": ["<*, 0, *>"]},
+)
+"""A tuple waits for keys of which an input of an intersection has none with null: they are over without it."""
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> Stall:
@@ -96,6 +106,7 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     @example(WITHIN)
     @example(NO_WINDOW)
     @example(BEYOND)
+    @example(NEVER_NULL)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             asked.append(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall))
