@@ -104,6 +104,16 @@ class Scheme:
         """
         return tuple(term.attribute for term in self.terms)
 
+    def is_told_by_text(self, schema: Schema) -> bool:
+        """Whether its text says no more than it promises: not null, nor stretches between constants, that it does not.
+
+        >>> schema = Schema.parse("a INT, b INT NOT NULL")
+        >>> [Scheme((Term(name, null=False),)).is_told_by_text(schema) for name in schema.names]
+        [False, True]
+        """
+        pairs = [(term, schema.attribute(term.attribute).domain) for term in self.terms]
+        return all((t.null or not d.nullable) and (t.fills(counted=d.counted) or not d.counted) for t, d in pairs)
+
     def renamed(self, names: Mapping[str, str]) -> Scheme | None:
         """The promise in new names, given by the old names in lower case; None if it is lost.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -198,20 +198,20 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         growing = {one.node: one for one in verdict.operators if not one.is_cleansed}
         left = {node for node, left in kept.items() if left and node not in growing}
         assert not {node.label for node in left if unended.isdisjoint(topological(node))}, told
-        if growing and not any(kept[node] for node in growing):
-            for tuples in grown(drawn.schemes):
-                _, after, _ = ran(spark, root, tuples)
-                if any(after[node] for node in growing):
-                    said["keep something"] += 1
-                    return
-            # What is asked can be contradictory, so that nothing ever comes to be kept; nor to hold back promises of
-            # what is above.
-            idle: set[Node] = set()
-            for node, one in growing.items():
-                if idle.isdisjoint(topological(node)):
-                    sides = [log.model.input for log in one.keeps if log.until.when is When.NEVER]
-                    assert not any(comes(spark, node, side, drawn.schemes) for side in sides), f"{one.name} in {told}"
-                idle.add(node)
+        if not growing:
+            return
+        if any(kept[node] for node in growing) or any(keeps_any(spark, root, growing, drawn.schemes)):
+            said["keep something"] += 1
+            return
+        # What is asked can be contradictory, so that nothing ever comes to be kept; nor to hold back promises of what
+        # is above.
+        said["keep nothing, since nothing comes"] += 1
+        idle: set[Node] = set()
+        for node, one in growing.items():
+            if idle.isdisjoint(topological(node)):
+                sides = [log.model.input for log in one.keeps if log.until.when is When.NEVER]
+                assert not any(comes(spark, node, side, drawn.schemes) for side in sides), f"{one.name} in {told}"
+            idle.add(node)
 
     holds()
     print(told_so_far(said))
@@ -226,6 +226,13 @@ def waits_for_more(verdict: OperatorVerdict) -> bool:
 def told_so_far(said: Counter[str]) -> str:
     """How many plans there were, and what was said of them."""
     return ", ".join(f"{count} {what}" for what, count in said.items())
+
+
+def keeps_any(spark: SparkSession, root: Node, growing: Collection[Node], schemes: tuple[str, str]) -> Iterator[bool]:
+    """Of one fuller input after the other, whether one of these operators keeps anything of it."""
+    for tuples in grown(schemes):
+        _, after, _ = ran(spark, root, tuples)
+        yield any(after[node] for node in growing)
 
 
 def comes(spark: SparkSession, node: Node, side: int, schemes: tuple[str, str]) -> bool:

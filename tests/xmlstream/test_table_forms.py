@@ -19,7 +19,9 @@ import xmlstream as xs
 from punct_ns.errors import QueryError, StateError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
 from punct_ns.xml_form import PUNCT_NS
+from sources.xml.splits.parquet_footer import SCHEMES
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.exactness import Exactness
 from xmlstream.sink.json_text import objects_text
@@ -120,6 +122,14 @@ def test_sinks_of_these_forms_have_a_path_and_no_tags() -> None:
         script.read(f"{tables} CREATE TABLE t USING csv OPTIONS (path 'out', rowTag 'x'); {insert}")
     with pytest.raises(QueryError, match="a sink USING orc is not supported"):
         script.read(f"{tables} CREATE TABLE t USING orc OPTIONS (path 'out'); {insert}")
+
+
+def test_parquet_declares_only_schemes_that_a_text_can_tell() -> None:
+    """`a` would say that null is closed in the end: of a side for which an outer join puts nulls it never is."""
+    schema = Schema.parse("a INT, b INT NOT NULL")
+    schemes = [Scheme((Term("a", null=False),)), Scheme((Term("b", null=False),)), Scheme((Term("a"), Term("b")))]
+    written = _bytes(ParquetForm(schema, schemes).closings((), Exactness.EXACT))
+    assert pq.read_metadata(pa.BufferReader(written)).metadata[SCHEMES] == b"b; a, b"
 
 
 ROWS = [

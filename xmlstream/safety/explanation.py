@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from punct_ns.scheme import format_schemes
 from xmlstream.plan.nodes import Node
 from xmlstream.plan.plan_text import described
 from xmlstream.safety.changes import Change, changes
@@ -17,7 +16,7 @@ from xmlstream.safety.picture import picture
 from xmlstream.safety.promises import END
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import OperatorVerdict, QueryVerdict, Waiting, judged
-from xmlstream.safety.words import summary, tree
+from xmlstream.safety.words import promised, summary, tree
 
 Format: TypeAlias = Literal["text", "json", "svg", "html"]
 """How an explanation is written: for people, for programs, as a picture, as a page of its own with the query's text."""
@@ -86,12 +85,12 @@ def as_json(verdict: QueryVerdict, mending: Sequence[Remedy], other: Sequence[Ch
 
 
 def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
-    promised = [scheme for scheme in one.promises.running if scheme.terms]
+    lasting = [scheme for scheme in one.promises.running if scheme.terms]
     return {
         "name": one.name,
         "parameters": described(one.node),
         "inputs": [called[below] for below in one.node.inputs],
-        "promises": format_schemes(promised),
+        "promises": promised(lasting, one.node.schema) if lasting else "",
         "ends": END in one.promises.ended,
         "answers": _waiting(one.answers, one.node, called),
         "keeps": [

@@ -15,7 +15,7 @@ from xmlstream.safety.changes import Change
 from xmlstream.safety.join_figure import join_figure
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
-from xmlstream.safety.words import answering, kept_words, summary, troubles
+from xmlstream.safety.words import answering, kept_words, promised, summary, troubles
 
 _MARGIN = 20.0
 
@@ -116,9 +116,9 @@ def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterat
     inputs = one.node.inputs
     for below in inputs:
         of = f"{known[below].name}: " if len(inputs) > 1 else ""
-        yield Line(f"{of}{promised(known[below].promises.running)}", label="in")
+        yield Line(f"{of}{promised(known[below].promises.running, below.schema)}", label="in")
     ends = isinstance(one.node.operator, Scan) and one.promises.ended != one.promises.running
-    yield Line(f"{promised(one.promises.running)}{', and ends' if ends else ''}", label="out", rows=2)
+    yield Line(f"{promised(one.promises.running, one.node.schema)}{', and ends' if ends else ''}", label="out", rows=2)
 
 
 def _live(one: OperatorVerdict) -> Sequence[str]:
@@ -126,11 +126,6 @@ def _live(one: OperatorVerdict) -> Sequence[str]:
     if isinstance(one.node.operator, Scan | Static):
         return ("tuples", "said")
     return ("tuples", "kept", "held") if one.keeps or one.answers.when > When.AT_ONCE else ("tuples",)
-
-
-def promised(schemes: Sequence[Scheme]) -> str:
-    """Schemes in words, as sources declare them."""
-    return "; ".join(dict.fromkeys(str(scheme) or "its end" for scheme in schemes)) or "nothing"
 
 
 def _tone(kept: Kept) -> Tone:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from operators.groupings import Grouping
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
 from punct_ns.scheme_order import is_compact
 from xmlstream.plan.nodes import Node, Results, Scan
 from xmlstream.plan.plan_text import brief, described
@@ -40,13 +42,28 @@ def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator
     """What an operator promises; when it answers and what it keeps, where it waits or keeps anything."""
     if isinstance(one.node.operator, Results):
         return
-    promised = "; ".join(dict.fromkeys(str(scheme) or "its end" for scheme in one.promises.running))
     ends = isinstance(one.node.operator, Scan) and END in one.promises.ended
-    yield f"promises {promised or 'nothing'}{', and ends' if ends else ''}"
+    yield f"promises {promised(one.promises.running, one.node.schema)}{', and ends' if ends else ''}"
     if one.answers.when > When.AT_ONCE or one.keeps:
         yield answering(one.answers, one.node, known)
     for kept in one.keeps:
         yield f"keeps {kept_words(kept, one.node, known)}"
+
+
+def promised(schemes: Iterable[Scheme], schema: Schema) -> str:
+    """Schemes as sources declare them, and where null may be and is not promised, that.
+
+    >>> here = Schema.parse("a INT, b INT NOT NULL")
+    >>> promised([Scheme((Term("a", null=False), Term("b", null=False))), Scheme((Term("a"),))], here)
+    'a (not null), b; a'
+    """
+
+    def text(term: Term) -> str:
+        no_null = not term.null and schema.attribute(term.attribute).domain.nullable
+        return f"{term} (not null)" if no_null else str(term)
+
+    found = (", ".join(map(text, scheme.terms)) or "its end" for scheme in schemes)
+    return "; ".join(dict.fromkeys(found)) or "nothing"
 
 
 def answering(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:

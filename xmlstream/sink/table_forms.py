@@ -34,7 +34,8 @@ class ParquetForm:
 
     def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         self._schema = schema
-        self._told = {SCHEMA: schema.ddl(), SCHEMES: format_schemes(scheme for scheme in schemes if scheme.terms)}
+        told = format_schemes(scheme for scheme in schemes if scheme.terms and scheme.is_told_by_text(schema))
+        self._told = {SCHEMA: schema.ddl(), SCHEMES: told}
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
         """A file; one without rows where there are punctuations only."""
