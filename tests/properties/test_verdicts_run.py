@@ -158,6 +158,15 @@ NO_MOMENT = Judged(
 )
 """What is null, as the predicate says, is in no session, and nothing is kept of it."""
 
+WITHOUT_ITS_LIKE = Judged(
+    "SELECT x AS a, b FROM r LATERAL VIEW OUTER explode(IF(a = c, array(), array(a, b))) p AS x INTERSECT"
+    " SELECT a, b FROM r",
+    ("a, b", ""),
+    ([(0, 3, 3), (0, 1, 3)], []),
+    as_written=True,
+)
+"""Only a tuple of equal `a` and `c` has no like in the first query, unless another one of its `a` and `b` comes."""
+
 PLANS = max(10, settings().max_examples // 5)
 """How many are drawn: a thousand by the long profile."""
 
@@ -180,6 +189,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
     @example(OF_ONE_SIDE_OF_A_FULL_JOIN)
     @example(BEHIND_THE_LAST_ROWS)
     @example(WITHOUT_NULL_ON_ONE_SIDE)
+    @example(WITHOUT_ITS_LIKE)
     def holds(drawn: Judged) -> None:
         tables = "".join(TABLE.format(name, name, said) for name, said in zip("rs", drawn.schemes, strict=True))
         written = read(tables + drawn.query).plan(spark)
@@ -273,6 +283,8 @@ SOME: Sequence[Callable[[tuple[Any, ...]], bool]] = (
     lambda whole: whole[2] == 2,
     lambda whole: whole[1] == 1,
     lambda whole: whole[0] == 0,
+    lambda whole: whole[0] == whole[2],
+    lambda whole: (3 * (whole[0] or 0) + whole[1] + (whole[2] or 1)) % 4 == 0,
 )
 
 
