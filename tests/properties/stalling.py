@@ -6,6 +6,7 @@ before.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from punct_ns.schema import Attribute, Schema
 from tests.harness.walking import Walk
 from tests.oracles.oracle import Tuple
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.sql.script import read
 from xmlstream.waiting.kept_rows import attributes_of
 from xmlstream.waiting.lacks import Lack, Lacks
@@ -117,24 +118,37 @@ class Stalled:
         return evaluated(expression, x, y, self.walk.spark, local=local)
 
 
-def assert_told(stalled: Stalled, stall: Stall) -> int:
-    """Asks of all that is kept, and lets come what is told; how many questions there were."""
-    asked = list(stalled.waiting())[:MOST]
-    parts: dict[tuple[str, Punctuation], None] = {}
-    for node, waiting, row in asked:
-        lacks = stalled.lacking(node, waiting, row)
-        told = [(stalled.name(lack.node), p) for lack in lacks for p in lack.missing]
-        assert told, (stall, node.label, row)
-        for name, p in told:
-            withheld = PunctuationSet(p.schema, stall.withheld[name])
-            assert withheld.covers(p), (stall, node.label, waiting.log, row, name, str(p))
-        parts |= dict.fromkeys(told)
-        if len(told) > 1 and len(asked) == 1:
-            stalled.say({told[0][0]: [told[0][1]]})
-            assert asked[0] in list(stalled.waiting()), (stall, node.label, waiting.log, row)
-    if asked:
+def assert_told(stalled: Stalled, stall: Stall) -> Counter[str]:
+    """Asks of all that is kept, and lets come what is told; how many questions there were, and how often anew.
+
+    What comes lets other rows out, a group's answer for one, which an operator above may keep, and which hold back what
+    it says: then that is what the row waits for next.
+    """
+    kept = list(stalled.waiting())
+    asked = kept[:MOST]
+    said = Counter(questions=len(asked))
+    while asked:
+        parts: dict[tuple[str, Punctuation], None] = {}
+        for node, waiting, row in asked:
+            told = [(stalled.name(lack.node), p) for lack in stalled.lacking(node, waiting, row) for p in lack.missing]
+            assert told, (stall, node.label, row)
+            for name, p in told:
+                withheld = PunctuationSet(p.schema, stall.withheld[name])
+                assert withheld.covers(p), (stall, node.label, waiting.log, row, name, str(p))
+            parts |= dict.fromkeys(told)
+            if len(told) > 1 and len(asked) == 1:
+                stalled.say({told[0][0]: [told[0][1]]})
+                assert asked[0] in list(stalled.waiting()), (stall, node.label, waiting.log, row)
         stalled.say({name: [p for of, p in parts if of == name] for name in stall.tuples})
-        left = list(stalled.waiting())
-        for question in asked:
-            assert question not in left, (stall, question[0].label, question[2], [str(p) for _, p in parts])
-    return len(asked)
+        before, kept = kept, list(stalled.waiting())
+        asked = [question for question in asked if question in kept]
+        let_out = {node for node, waiting, row in kept if (node, waiting, row) not in before}
+        for node, _, row in asked:
+            assert not let_out.isdisjoint(topological(node)), (stall, node.label, row, [str(p) for _, p in parts])
+        said["asked anew"] += len(asked)
+    return said
+
+
+def told_so_far(said: Counter[str]) -> str:
+    """How many stalls there were, how many questions, and how many that what came made to be asked anew."""
+    return ", ".join(f"{said[what]} {what}" for what in ("stalls", "questions", "asked anew"))

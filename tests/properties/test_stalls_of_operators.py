@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,7 @@ from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.pattern import Constant, List, Pattern, Range
 from punct_ns.punctuation import Punctuation
-from tests.properties.stalling import Stall, Stalled, assert_told, held_back
+from tests.properties.stalling import Stall, Stalled, assert_told, held_back, told_so_far
 from tests.samples.strategies import Small, SmallSchema, small_tuples
 from xmlstream.sql.script import read
 
@@ -150,7 +151,7 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
 def test_what_an_operator_is_told_to_miss_was_withheld_and_sets_it_free(
     spark: SparkSession, kind: type, query: str
 ) -> None:
-    asked: list[int] = []
+    said: Counter[str] = Counter()
 
     @settings(
         max_examples=max(1, settings().max_examples // 90),
@@ -163,11 +164,11 @@ def test_what_an_operator_is_told_to_miss_was_withheld_and_sets_it_free(
         with tempfile.TemporaryDirectory() as directory:
             stalled = Stalled(spark, Path(directory), tables, stall)
             assert kind in {type(node.operator) for node in stalled.walk.nodes}, stall
-            asked.append(assert_told(stalled, stall))
+            said.update(assert_told(stalled, stall), stalls=1)
 
     tables = TABLES.format_map(CYCLE if "u.k = r.v" in query else EACH)
     for pinned in PINNED:
         if query in pinned.query:
             holds = example(pinned)(holds)
     holds()
-    print(f"{len(asked)} stalls, {sum(asked)} questions")
+    print(told_so_far(said))
