@@ -43,7 +43,7 @@ def ranges(draw: st.DrawFn, number: int) -> Run:
 @pytest.mark.parametrize(("kind", "residual"), CHOSEN)
 def test_a_range_join_keeps_what_may_still_find_a_partner(spark: SparkSession, kind: Kind, residual: str) -> None:
     # The first example is the simplest there is.
-    @FEW
+    @settings(FEW, max_examples=FEW.max_examples if AT_NIGHT else 2)
     @given(ranges(40 if AT_NIGHT else 24))
     def holds(example: Run) -> None:
         run(spark, ranging(kind, residual), example)

@@ -24,7 +24,7 @@ def written(out: Path) -> dict[str, bytes]:
 
 
 def test_executors_of_a_standalone_cluster_write_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
-    write_sensors(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=60, seed=4)
+    write_sensors(tmp_path / "in", sensors=2, hours=6, punctuations_per_hour=2, reports_per_hour=60, seed=4)
     query = xs.from_sql(spark, Path("data/warehouse.sql").read_text(), {"SENSORS": str(tmp_path / "in")})
     query.run(tmp_path / "alone", tmp_path / "checkpoint-alone")
     command = [sys.executable, "-m", "xmlstream", "run", "data/warehouse.sql", "-D", f"SENSORS={tmp_path / 'in'}"]

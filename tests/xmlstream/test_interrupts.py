@@ -94,7 +94,7 @@ def test_what_is_sent_twice_at_once_is_one_press(monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def command(tmp_path: Path) -> list[object]:
-    write_sensors(tmp_path / "in", sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=40, seed=3)
+    write_sensors(tmp_path / "in", sensors=2, hours=8, punctuations_per_hour=2, reports_per_hour=40, seed=3)
     (tmp_path / "query.sql").write_text(QUERY)
     files = ["-o", tmp_path / "out", "--checkpoint", tmp_path / "state"]
     return ["run", tmp_path / "query.sql", "-D", f"SENSORS={tmp_path / 'in'}", "--master", "local[2]", *files]

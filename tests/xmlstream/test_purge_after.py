@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 TABLES = """
 CREATE TABLE bid (auction STRING, price INT) USING punctuated_xml
-OPTIONS (path '${IN}/bid.xml', rowTag 'bid', schemes 'auction', maxBytesPerSlice '1k');
+OPTIONS (path '${IN}/bid.xml', rowTag 'bid', schemes 'auction', maxBytesPerSlice '1500');
 CREATE TABLE item (id STRING, name STRING) USING csv OPTIONS (path '${IN}/item.csv', header 'true');
 """
 PRICES = "SELECT auction, max(price) AS price FROM bid GROUP BY auction;"

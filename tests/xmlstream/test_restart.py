@@ -34,7 +34,7 @@ def test_a_query_that_dies_at_every_point_writes_what_one_left_alone_writes(
 ) -> None:
     """One death after another on one checkpoint: one by SIGKILL, the others where they leave the same behind."""
     sensors, query = tmp_path / "sensors", tmp_path / "query.sql"
-    write_sensors(sensors, sensors=2, hours=12, punctuations_per_hour=2, reports_per_hour=40, seed=3)
+    write_sensors(sensors, sensors=2, hours=9, punctuations_per_hour=2, reports_per_hour=40, seed=3)
     query.write_text(QUERY)
     asked = xs.from_sql(spark, QUERY, {"SENSORS": str(sensors)})
     asked.run(tmp_path / "whole", tmp_path / "whole-checkpoint")
