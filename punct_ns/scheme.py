@@ -105,7 +105,9 @@ class Scheme:
         return tuple(term.attribute for term in self.terms)
 
     def is_told_by_text(self, schema: Schema) -> bool:
-        """Whether its text says no more than it promises: not null, nor stretches between constants, that it does not.
+        """Whether its text promises no more than it does.
+
+        A text promises null where it may be, and of whole numbers that constants close the stretch between two values.
 
         >>> schema = Schema.parse("a INT, b INT NOT NULL")
         >>> [Scheme((Term(name, null=False),)).is_told_by_text(schema) for name in schema.names]
