@@ -55,7 +55,7 @@ def test_the_same_holds_for_state_too_large_to_rewrite(spark: SparkSession, monk
     force_large_state(monkeypatch)
 
     @settings(FEW, max_examples=FEW.max_examples if AT_NIGHT else 2)
-    @given(ranges(25 if AT_NIGHT else 15))
+    @given(ranges(25 if AT_NIGHT else 10))
     def holds(example: Run) -> None:
         run(spark, ranging("full", "a_2 BETWEEN a - 1 AND a + 1"), example)
 
