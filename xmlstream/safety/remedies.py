@@ -1,9 +1,11 @@
 """Remedies: the smallest promises that would make a query answer, and its state stay bounded.
 
-A source is *needy* if the query is in trouble although all other sources promise all that they could: then nothing but
-a promise of its own helps. Which promises do is tried by halves, against that background; what is found for each needy
-source is tried together. Verdicts are monotone in schemes, so that what helps alone helps in company; the trial at the
-end leaves out what does not fit together, such as different attributes of two streams that are merged.
+A source is *needed* if the query is in trouble although all other sources promise all that they could: then nothing but
+a promise of its own helps. Where those that are needed do not suffice, one of several others does, or two together:
+each smallest set of sources is tried. Which promises of a source help is tried by halves, against all that the others
+of its set could say; what is found for each is tried together. Verdicts are monotone in schemes, so that what helps
+alone helps in company; the trial at the end leaves out what does not fit together, such as different attributes of two
+streams that are merged.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, product
+from itertools import combinations, islice, product
 from typing import TypeVar
 
 from punct_ns.numeric_type import NumericType
@@ -25,6 +27,9 @@ T = TypeVar("T")
 
 TRIED = 200
 """Combinations of promises of several sources that are tried together."""
+
+MOST_OTHERS, TRIED_OTHERS = 2, 20
+"""Sources that are tried beside those without which nothing helps: how many together, and how many such sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +81,18 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         verdict = judged(root, follow=follow, additions=additions)
         return verdict.is_enabled and verdict.is_safe
 
-    if mends({}):
+    if mends({}) or not mends(everything):
         return []
-
-    def is_needed(some: Sequence[str]) -> bool:
-        return not mends(_without(everything, some))
-
-    choices: list[list[tuple[str, Scheme]]] = []
-    for name in _each_that(list(everything), is_needed):
-        others = _without(everything, [name])
-        helpful = _each_that(everything[name], partial(_mends_beside, mends, others, name))
-        choices.append([(name, scheme) for scheme in helpful])
+    combined: list[tuple[tuple[str, Scheme], ...]] = []
+    for names in _sources_that_mend(everything, mends):
+        choices: list[list[tuple[str, Scheme]]] = []
+        for name in names:
+            others = {other: everything[other] for other in names if other != name}
+            helpful = _each_that(everything[name], partial(_mends_beside, mends, others, name))
+            choices.append([(name, scheme) for scheme in helpful])
+        combined += islice(product(*choices), TRIED)
     # What all sources say of one attribute comes first: that is what is merged or joined most often.
-    combined = sorted(islice(product(*choices), TRIED), key=lambda chosen: len({str(scheme) for _, scheme in chosen}))
+    combined.sort(key=lambda chosen: (len({str(scheme) for _, scheme in chosen}), sum(map(_is_of_order, chosen))))
     declared = {
         name: node.operator.options.schemes for name, node in sources.items() if isinstance(node.operator, Scan)
     }
@@ -96,6 +100,21 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
         Remedy(chosen, declared) for chosen in combined if chosen and mends({name: [scheme] for name, scheme in chosen})
     )
     return list(islice(found, most))
+
+
+def _sources_that_mend(everything: Additions, mends: Callable[[Additions], bool]) -> list[list[str]]:
+    """The smallest sets of sources whose promises suffice: those that are needed, and of others one or two, if any."""
+    needed = _each_that(list(everything), lambda some: not mends(_without(everything, some)))
+    others = [name for name in everything if name not in needed]
+    for more in range(MOST_OTHERS + 1):
+        sets = ([*needed, *chosen] for chosen in islice(combinations(others, more), TRIED_OTHERS))
+        if found := [names for names in sets if mends({name: everything[name] for name in names})]:
+            return found
+    return []
+
+
+def _is_of_order(chosen: tuple[str, Scheme]) -> bool:
+    return any(term.kind == "prefix" for term in chosen[1].terms)
 
 
 def _without(additions: Additions, names: Collection[str]) -> Additions:

@@ -214,6 +214,15 @@ def test_a_remedy_is_named_that_only_the_user_can_tell_to_be_impossible() -> Non
     ]
 
 
+def test_where_either_of_two_sources_helps_each_is_named() -> None:
+    """What closes one key of both sides suffices, whichever it is."""
+    table = "CREATE TABLE {0} (a INT, b INT) USING punctuated_xml OPTIONS (path '{0}.xml', rowTag 'r', schemes '{1}');"
+    tables = f"{table.format('r', 'a')}\n{table.format('s', 'b')}\n"
+    root = read(f"{tables}SELECT a, b, count(*) AS n FROM r FULL JOIN s USING (a, b) GROUP BY a, b").sketch()
+    found = [(name, str(scheme)) for remedy in remedies(root, follow=True, most=4) for name, scheme in remedy.promises]
+    assert found == [("r", "b"), ("s", "a"), ("r", "b prefix"), ("s", "a prefix")]
+
+
 def test_where_no_promise_helps_none_is_named() -> None:
     counted = plan("SELECT count(*) AS n FROM bid1;")
     assert not judged(counted, follow=True).is_enabled
