@@ -28,7 +28,7 @@ from operators.state.row_joins import anti_join
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast
+from punct_ns.recast import asked_of, recast, recast_all
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching
@@ -130,7 +130,7 @@ class Difference(Operator):
         """The undecided tuples that the second input covers."""
         hand = state.scratch(_InHand)
         hand.said = [
-            self._said(side, state).absorb(recast(p, self.attributes) for p in slice_.punctuations)
+            self._said(side, state).absorb(recast_all(slice_.punctuations, self.attributes))
             for side, slice_ in enumerate(inputs)
         ]
         leaving = []

@@ -27,7 +27,7 @@ from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast
+from punct_ns.recast import asked_of, recast, recast_all
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import strongest
@@ -156,7 +156,7 @@ class Intersect(Operator):
         """Purge what the other input covers; of what is emitted, what either does."""
         hand, said = state.scratch(_InHand), [state.punctuations(f"input-{side}") for side in range(2)]
         hand.said = [
-            held.absorb(recast(p, self.attributes) for p in slice_.punctuations)
+            held.absorb(recast_all(slice_.punctuations, self.attributes))
             for held, slice_ in zip(said, inputs, strict=True)
         ]
         first, second = (

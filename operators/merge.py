@@ -24,7 +24,7 @@ from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import asked_of, recast
+from punct_ns.recast import asked_of, recast_all
 from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -108,7 +108,7 @@ class Merge(Operator):
         Null waits for no input that has none.
         """
         said = [
-            [*without_null(self.attributes, given), *(recast(p, self.attributes) for p in slice_.punctuations)]
+            [*without_null(self.attributes, given), *recast_all(slice_.punctuations, self.attributes)]
             for given, slice_ in zip(state.inputs, inputs, strict=True)
         ]
         return met(_streams(len(inputs)), said, state)

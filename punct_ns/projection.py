@@ -15,7 +15,7 @@ from punct_ns.cover import ENOUGH, Budget, TooHardError, covered_regions, is_exa
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import recast_pattern
+from punct_ns.recast import recast_patterns
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 
@@ -132,6 +132,6 @@ def _placed(found: Mapping[int, Pattern], places: Sequence[int], old: Schema, ne
     choices = [[at for at, place in enumerate(places) if place == i] for i in restricted]
     for chosen in product(*choices):
         pairs = zip(chosen, restricted.items(), strict=True)
-        yield Punctuation.at(
-            new, {at: recast_pattern(pattern, old[i].domain, new[at].domain) for at, (i, pattern) in pairs}
-        )
+        each = (recast_patterns(pattern, old[i].domain, new[at].domain) for at, (i, pattern) in pairs)
+        for whole in product(*each):
+            yield Punctuation.at(new, dict(zip(chosen, whole, strict=True)))

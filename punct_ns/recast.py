@@ -6,8 +6,9 @@ stands, and only its values change their type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from itertools import product
 
 from punct_ns.domain import Domain, Value
 from punct_ns.notation import format_pattern, parse_pattern
@@ -42,6 +43,19 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
     pairs = zip(punctuation.patterns, punctuation.schema, schema, strict=True)
     patterns = tuple(recast_pattern(p, old.domain, new.domain) for p, old, new in pairs)
     return Punctuation(schema, patterns, punctuation.lifespan)
+
+
+def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[Punctuation]:
+    """The punctuations over `schema` that say together what these do: `recast`, and of lists what it leaves out.
+
+    >>> few, wide = Schema.parse("h INT", domains="h 0..4"), Schema.parse("hour INT")
+    >>> [str(p) for p in recast_all([Punctuation.parse("<{2,4}>", few)], wide)]
+    ['<[4,)>', '<2>']
+    """
+    for p in punctuations:
+        pairs = zip(p.patterns, p.schema, schema, strict=True)
+        for patterns in product(*(recast_patterns(own, old.domain, new.domain) for own, old, new in pairs)):
+            yield Punctuation(schema, patterns, p.lifespan)
 
 
 def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
@@ -138,3 +152,17 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
         case List(values=listed):
             pattern = List(tuple(map(moved, listed)))
     return canonical(pattern, new)
+
+
+def recast_patterns(pattern: Pattern, old: Domain, new: Domain) -> tuple[Pattern, ...]:
+    """The patterns that together are the same over a domain that holds the old one's values.
+
+    A list that has the first or the last value of the old domain says that nothing comes beyond it, which is a range.
+    """
+    if old == new or not isinstance(pattern, List) or old.opaque:
+        return (recast_pattern(pattern, old, new),)
+    present = [value for value in pattern.values if value is not None]
+    ends = [v for v in present if old.bottom == old.cut(v, after=False) or old.cut(v, after=True) == old.top]
+    others = canonical(List(tuple(value for value in pattern.values if value not in ends)), old)
+    parts = [*(Constant(value) for value in ends), *([] if others == EMPTY else [others])]
+    return tuple(recast_pattern(part, old, new) for part in parts)

@@ -13,7 +13,7 @@ from itertools import product
 from punct_ns.domain import Domain
 from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_pattern, recast_pattern
+from punct_ns.recast import asked_pattern, recast_patterns
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 
@@ -34,13 +34,12 @@ def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -
     for i in p.restricted:
         old, pattern = p.schema[i].domain, p.patterns[i]
         own, *others = places[i]
-        found = [(own, recast_pattern(pattern, old, output[own].domain))]
+        found = [(own, part) for part in recast_patterns(pattern, old, output[own].domain)]
         for other in others:
             domain = output[other].domain
-            present = meet(recast_pattern(pattern, old, domain), NOT_NULL, domain) if domain.nullable else None
-            moved = recast_pattern(pattern, old, domain) if present is None else present
-            if moved != EMPTY:
-                found.append((other, moved))
+            parts = recast_patterns(pattern, old, domain)
+            moved = (meet(part, NOT_NULL, domain) if domain.nullable else part for part in parts)
+            found += [(other, part) for part in moved if part != EMPTY]
         options.append(found)
     for choice in _choices(options):
         yield Punctuation.at(output, dict(choice), p.lifespan)

@@ -79,13 +79,8 @@ class JoinSides:
             for mine, theirs in self.equi_join.places(side, inputs):
                 places[mine].append(other + theirs)
             return list(rewritten(p, output, places))
-        (written,) = rewritten(p, output, places)
-        if any(not matches(written.patterns[i], None) for i in written.restricted):
-            return [written]
         key = output.index(self.equi_join.on[side][0])
-        present = meet(written.patterns[key], NOT_NULL, output[key].domain)
-        patterns = [*written.patterns[:key], present, *written.patterns[key + 1 :]]
-        return [] if present == EMPTY else [Punctuation(output, tuple(patterns), p.lifespan)]
+        return [said for written in rewritten(p, output, places) if (said := _of_its_own(written, key)) is not None]
 
     def never_out(self, inputs: Sequence[Schema]) -> list[Punctuation]:
         """What never comes out: of a side for which nulls stand, a null key beside values. They stand for it whole."""
@@ -126,6 +121,15 @@ class JoinSides:
                 at, other = inputs[side].index(mine), p.schema.index(theirs)
                 own[at] = narrower(own[at], p.patterns[other], inputs[side][at].domain, p.schema[other].domain)
         return Punctuation.at(inputs[side], own)
+
+
+def _of_its_own(p: Punctuation, key: int) -> Punctuation | None:
+    """A punctuation of a side that nulls may stand for, without those: of tuples with a key, where it says no other."""
+    if any(not matches(p.patterns[i], None) for i in p.restricted):
+        return p
+    present = meet(p.patterns[key], NOT_NULL, p.schema[key].domain)
+    patterns = (*p.patterns[:key], present, *p.patterns[key + 1 :])
+    return None if present == EMPTY else Punctuation(p.schema, patterns, p.lifespan)
 
 
 def _nullable(attribute: Attribute) -> Attribute:

@@ -106,6 +106,15 @@ def test_a_tuple_without_partner_comes_out_when_none_can_come(spark: SparkSessio
 
 
 @pytest.mark.spark
+def test_the_last_value_of_a_narrower_domain_says_in_a_list_too_that_nothing_lies_beyond_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    wide, narrow = Schema.parse("a INT"), Schema.parse("b INT", domains="b 0..3")
+    joining = Running(spark, tmp_path, Join("left", ("a",), ("b",)), wide, narrow)
+    joining.shows("(4) (3) (2)", "<{1,3}>", out="(4, null) (3, null) <*, {1,3}>", kept="1")
+
+
+@pytest.mark.spark
 def test_what_is_said_of_a_side_that_nulls_stand_for_does_not_match_the_nulls(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
+from operators.difference import Difference
+from operators.intersect import Intersect
 from operators.join import Join
 from operators.look_ahead import LookAhead
 from operators.multiway_join import MultiwayJoin
@@ -139,16 +141,22 @@ def comes(spark: SparkSession, node: Node, log: Kept, schemes: tuple[str, str]) 
     keys = tuple(operator.graph.keys(side).values()) if isinstance(operator, MultiwayJoin) else ()
     if isinstance(operator, Session):
         keys = (operator.of,)
-    return any_has(spark, node.inputs[side], keys, schemes, promised_but_of_null(log, node.inputs[side].schema))
+    return any_has(spark, node.inputs[side], keys, schemes, promised_but_of_null(node, log))
 
 
-def promised_but_of_null(log: Kept, schema: Schema) -> list[tuple[str, ...]]:
+def promised_but_of_null(node: Node, log: Kept) -> list[tuple[str, ...]]:
     """Attributes such that a tuple of a log is forgotten in the end unless one of them is null in it."""
     found: list[tuple[str, ...]] = []
-    for grouping, scheme in product(log.until.groupings, log.of.running):
-        whole = Scheme(tuple(replace(term, null=True) for term in scheme.terms))
-        if grouping.input == log.model.input and is_compact(grouping.attributes, whole, schema, null=grouping.null):
-            found.append(tuple(term.attribute for term in scheme.terms if not term.null))
+    own = node.inputs[log.model.input].schema
+    for grouping in log.until.groupings:
+        # Of set operations, whose attributes correspond by place, an input may wait for the other one.
+        if grouping.input == log.model.input or isinstance(node.operator, Difference | Intersect):
+            schema, schemes = log.until.promises[grouping.input]
+            for scheme in schemes:
+                whole = Scheme(tuple(replace(term, null=True) for term in scheme.terms))
+                if is_compact(grouping.attributes, whole, schema, null=grouping.null):
+                    places = [schema.index(term.attribute) for term in scheme.terms if not term.null]
+                    found.append(tuple(own[at].name for at in places))
     return found
 
 
