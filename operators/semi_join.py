@@ -34,7 +34,7 @@ from operators.state.state_schema import StateSchema
 from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of, recast, recast_all
+from punct_ns.recast import asked_of, recast_all
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import quoted
@@ -212,8 +212,9 @@ class SemiJoin(Operator):
             on_keys = [p for p in newly if all(i < len(mine) for i in p.restricted)]
             over_keys = (Punctuation(mine, p.patterns[: len(mine)], p.lifespan) for p in on_keys)
             given = [*recast_all(over_keys, theirs)]
-            for p in emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True):
-                found += self._moved(recast(p, mine), left)
+            free = emittable("waiting-1", given, [state.log("right")], state, theirs, self.right_on, at_all=True)
+            for p in recast_all(free, mine):
+                found += self._moved(p, left)
         out = state.punctuations("sent").absorb(found)
         forget_keys(self.equi_join, state.scratch(_InHand).covered, out, state, left)
         return out

@@ -13,9 +13,8 @@ from itertools import islice, product
 from operators.expressions.coalesced import coalesced, instead
 from operators.expressions.dependence import Monotone
 from operators.expressions.monotone import monotone
-from punct_ns.pattern import WILDCARD, Pattern
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import recast_pattern
+from punct_ns.recast import recast_patterns
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Term
 from punct_ns.slices import quoted
@@ -134,8 +133,8 @@ def written(
     ]
     result = []
     for chosen in product(*(places[i] for i in p.restricted)):
-        patterns: list[Pattern] = [WILDCARD] * len(columns)
-        for i, place in zip(p.restricted, chosen, strict=True):
-            patterns[place] = recast_pattern(p.patterns[i], p.schema[i].domain, output[place].domain)
-        result.append(Punctuation(output, tuple(patterns), p.lifespan))
+        pairs = zip(p.restricted, chosen, strict=True)
+        each = (recast_patterns(p.patterns[i], p.schema[i].domain, output[place].domain) for i, place in pairs)
+        said = (dict(zip(chosen, patterns, strict=True)) for patterns in product(*each))
+        result += [Punctuation.at(output, patterns, p.lifespan) for patterns in said]
     return result

@@ -85,6 +85,18 @@ HELD_BACK_BY_AN_ANSWER = Stall.pinned(
 )
 """The end of one side lets groups out, which the join keeps until the end of the other: then that is waited for."""
 
+LAST_OF_A_LIST = Stall.pinned(
+    SPACE.schema,
+    "SELECT a, p.b FROM (SELECT p.a, q.c AS b FROM r AS p JOIN s AS q ON p.b = q.b AND q.a > 0 AND p.c < 3"
+    " WHERE p.b > 0) AS p FULL JOIN (SELECT a, b FROM (SELECT a, p.b FROM (SELECT c AS a, b FROM r) AS p FULL JOIN"
+    " (SELECT a, b FROM s AS p LEFT SEMI JOIN s USING (c)) AS q USING (a)) AS p WHERE (a <= b) AND (a IN (0, 1, 3)))"
+    " AS q USING (a)",
+    {"r": [(4, 2, 3), (4, 2, 2), (3, 1, 1)], "s": [(4, 2, 3), (1, 0, 1), (1, 3, 2), (3, 0, 0)]},
+    {"r": ["<*, *, *>"], "s": ["<[3,), *, *>", "<null, *, *>", "<(,2], {0,1,3}, *>"]},
+    {"s": ["<(,2], 2, *>"]},
+)
+"""A list with the last value of a domain says of a wider one, which COALESCE has, that nothing lies beyond it."""
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> Stall:
@@ -121,6 +133,7 @@ def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: Sp
     @example(BEYOND)
     @example(NEVER_NULL)
     @example(HELD_BACK_BY_AN_ANSWER)
+    @example(LAST_OF_A_LIST)
     def holds(stall: Stall) -> None:
         with tempfile.TemporaryDirectory() as directory:
             said.update(assert_told(Stalled(spark, Path(directory), TABLES, stall), stall), stalls=1)
