@@ -53,6 +53,9 @@ def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[
     ['<[4,)>', '<2>']
     """
     for p in punctuations:
+        if p.schema == schema:
+            yield p
+            continue
         pairs = zip(p.patterns, p.schema, schema, strict=True)
         for patterns in product(*(recast_patterns(own, old.domain, new.domain) for own, old, new in pairs)):
             yield Punctuation(schema, patterns, p.lifespan)
