@@ -1,7 +1,7 @@
 # The one definition of every check and of every thing to run: people and CI call the same targets.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-live test check bench experiments signals damage house clean lock
+.PHONY: help setup demo demo-live test check bench experiments nights signals damage house clean lock
 
 BIN := .venv/bin
 # What needs Spark runs below .ci/java, which finds Java wherever it is.
@@ -58,6 +58,10 @@ bench: setup ## measure beside other contenders; KEEP=1 makes the numbers those 
 
 experiments: setup ## reproduce Fig. 2 of Tucker et al. 2003 (minutes)
 	$(PYTEST) --capture=no tests/experiments/*.py
+
+nights: setup ## search for HOURS=2 with fresh seeds what tests have few examples of; keeps what fails in out/nights
+	@.ci/setup tested
+	.ci/java $(BIN)/python -m tests.campaigns.nights --hours $(or $(HOURS),2) $(SEARCHES)
 
 signals: setup ## interrupt runs at every moment in every way, and look at what is left (an hour)
 	.ci/java $(BIN)/python -m tests.campaigns.signals

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 pytest.register_assert_rewrite("tests.harness.running", "tests.harness.saying")
 
 # Every run of `quick` tries the same examples, so that a failure is the change's own and not the day's;
-# HYPOTHESIS_PROFILE=long searches afresh, for nights. Neither has deadlines: two cores may be shared.
+# `make nights` takes `night`, which tries many and new ones. Neither has deadlines: two cores may be shared.
 settings.register_profile(
     "quick", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("long", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "night",
+    deadline=None,
+    max_examples=int(os.environ.get("NIGHT_EXAMPLES", "1000")),
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # Tests compute little and much that is new: what Java's second compiler and its collector with many threads would win

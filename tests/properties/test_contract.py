@@ -119,14 +119,17 @@ def check(case: Case, streams_: list[list[list[oracle.Slice]]], done: Sequence[D
         for t in slice_.tuples:
             out[case.number(t)].append(case.bare(t))
             items[case.number(t)].append(t)
+        # Each is held to what went out in earlier slices: those of one slice have no order among them.
+        assert len(set(map(str, slice_.punctuations))) == len(slice_.punctuations)
+        before = [list(each) for each in told]
         for p in slice_.punctuations:
             spoken_of = [n for n in numbers if speaks_of(p, n)]
             says_more = any(
-                oracle.match(u, p) and not oracle.set_match(u, told[n])
+                oracle.match(u, p) and not oracle.set_match(u, before[n])
                 for n in spoken_of
                 for u in (case.whole(n, u) for u in case.outputs)
             )
-            is_said = any(q.covers(p) for n in spoken_of for q in told[n])
+            is_said = any(q.covers(p) for n in spoken_of for q in before[n])
             is_new = says_more or (case.cuts and not is_said)
             assert is_new or (is_isolated(p) and any(widens(streams_[n][i]) for n in spoken_of)), f"{p} was said before"
             for n in spoken_of:

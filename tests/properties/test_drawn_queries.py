@@ -4,9 +4,9 @@ Each is planned from its text, made cheaper, and walked slice by slice, with a r
 Spark job. What comes out is what Spark says of all tuples at once, no tuple follows a punctuation that matches it, and
 when the sources are closed nothing is kept. `drawn_queries` and `drawn_expressions` say what is drawn.
 
-    HYPOTHESIS_PROFILE=long pytest tests/properties/test_drawn_queries.py
+    make nights SEARCHES=drawn_queries
 
-asks for 2,000 of them.
+asks for 2,000 of them in each round.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
+from tests.harness.nights import AT_NIGHT
 from tests.harness.running import tuples_of
 from tests.harness.walking import Walk
 from tests.oracles import oracle
@@ -41,11 +42,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating overly large repr")]
 
-IS_LONG = settings().max_examples > 50
-AT_ONCE = 20 if IS_LONG else 6
+AT_ONCE = 20 if AT_NIGHT else 6
 """Queries over the same streams."""
 
-EXAMPLES = 100 if IS_LONG else 2
+EXAMPLES = 100 if AT_NIGHT else 2
 """Streams: 2,000 queries at night, twelve otherwise."""
 
 COLUMNS = dict.fromkeys("rs", SPACE.schema.names)

@@ -14,7 +14,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 
 from operators.distinct import Distinct
 from operators.expressions.decomposition import Aggregate
@@ -27,6 +26,7 @@ from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
+from tests.harness.nights import AT_NIGHT, SEED
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ pytestmark = pytest.mark.spark
 ONE, OTHER = Schema.parse("k STRING, v INT"), Schema.parse("key STRING, w INT")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-LONG = settings().max_examples > 50
-KEYS = [f"k{n}" for n in range(400 if LONG else 60)]
-SLICES = 40 if LONG else 14
+KEYS = [f"k{n}" for n in range(400 if AT_NIGHT else 60)]
+SLICES = 40 if AT_NIGHT else 14
 
 
 @dataclass
@@ -163,11 +162,11 @@ def run(spark: SparkSession, directory: Path, name: str, seed: int, *, restarts:
 def test_each_life_of_a_key_is_answered_by_itself(
     spark: SparkSession, tmp_path: Path, name: str, restarts: bool, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if (restarts != small or (name == "join" and not restarts)) and not LONG:
+    if (restarts != small or (name == "join" and not restarts)) and not AT_NIGHT:
         pytest.skip("two of the four ways by day, of a join one")
     if not small:
         monkeypatch.setattr(tuple_log, "SMALL", 0)
-    for seed in range(5 if LONG else 1):
+    for seed in range(SEED, SEED + (5 if AT_NIGHT else 1)):
         run(spark, tmp_path / str(seed), name, seed, restarts=restarts)
 
 
@@ -192,7 +191,7 @@ def test_what_has_passed_is_not_held(spark: SparkSession, tmp_path: Path, name: 
     operator, schemas, _ = CASES[name]
     running = Running(spark, tmp_path, operator, *schemas)
     held = []
-    for life in range(200 if LONG else 8):
+    for life in range(200 if AT_NIGHT else 8):
         for at, rows, said in ((0, KEYS[:20], []), (1, [], KEYS[:20])):
             running.time = BEGIN + (2 * life + at) * SECOND
             until = 2 * life + 2

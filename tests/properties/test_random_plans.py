@@ -21,6 +21,7 @@ from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
+from tests.harness.nights import AT_NIGHT
 from tests.harness.running import Done, tuples_of
 from tests.harness.walking import Walk
 from tests.oracles import oracle
@@ -97,7 +98,7 @@ ABOVE_TWO = [
 ]
 
 
-DEEPEST, SLICES = (3, 6) if settings().max_examples > 50 else (2, 3)
+DEEPEST, SLICES = (3, 6) if AT_NIGHT else (2, 3)
 """Operators above each other, and slices of a source; more at night."""
 
 CONDITIONS = [

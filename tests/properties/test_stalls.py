@@ -115,7 +115,7 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
 
 
 STALLS = max(4, settings().max_examples // 5)
-"""How many are drawn: a thousand by the long profile."""
+"""How many are drawn: two hundred by night."""
 
 
 def test_what_is_told_to_be_missing_is_what_was_withheld_and_sets_free(spark: SparkSession) -> None:

@@ -50,7 +50,7 @@ SAID = (-50, 50)
 """The values that punctuations speak of: those of tuples, and what expressions make of them."""
 
 PLANS = max(5, settings().max_examples // 5)
-"""How many are drawn: a thousand by the long profile."""
+"""How many are drawn: two hundred by night."""
 
 
 def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from operators.expressions.dialect import expression, render
 from punct_ns.schema import Schema
+from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing
 from tests.properties.drawn_expressions import Column, aggregates, calls, conditions, values
 from xmlstream.sql.catalogue import Catalogue
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLES = {"s": Schema.of(g="INT", a="INT", b="INT", c="INT")}
-AT_NIGHT = settings().max_examples > 50
 
 
 def columns(draw: st.DrawFn, depth: int) -> Column:

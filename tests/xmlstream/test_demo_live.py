@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(not AT_NIGHT, reason="half a minute of waiting for sensors: HYPOTHESIS_PROFILE=long has it")
+@pytest.mark.skipif(not AT_NIGHT, reason="half a minute of waiting for sensors: make nights has it")
 def test_sensors_a_receiver_and_the_query_run_together_until_they_are_ended() -> None:
     done = subprocess.run(
         [ROOT / ".ci" / "demo-live", "30"], cwd=ROOT, capture_output=True, text=True, timeout=180, check=True

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 from lxml import etree
 
 import xmlstream as xs
@@ -21,7 +20,6 @@ from xmlstream.runtime.findings import of_source
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LONG = settings().max_examples > 50
 KEYS = 5
 DECLARED = {"schema": "id STRING, t INT", "rowTag": "r", "schemes": "id; t prefix"}
 
@@ -151,7 +149,7 @@ def joined(spark: SparkSession, path: Path, **options: str) -> xs.Query:
 @pytest.mark.parametrize("kind", ["group by", "join"])
 def test_nothing_held_grows_however_many_lives_there_are(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Neither sets of operators and sources, nor kept tuples, nor files of the checkpoint, nor commits."""
-    count = 200 if LONG else 10
+    count = 200 if AT_NIGHT else 10
     path, checkpoint = write(tmp_path / "in.xml", count), tmp_path / "state"
     held: list[int] = []
     files: list[int] = []
