@@ -33,7 +33,11 @@ def subtree_text(element: etree._Element) -> str | None:
     alone = deepcopy(element)
     alone.tail = None
     etree.cleanup_namespaces(alone)
-    return etree.tostring(alone, encoding="unicode")
+    text = etree.tostring(alone, encoding="unicode")
+    if 'xmlns="' in text and any(str(each.tag)[0] != "{" for each in alone.iter(etree.Element)):
+        # The clean-up takes away `xmlns=""`, too, which ends a default namespace.
+        return etree.tostring(deepcopy(element), encoding="unicode", with_tail=False)
+    return text
 
 
 def own_text(element: etree._Element) -> str | None:

@@ -9,7 +9,7 @@ from lxml import etree
 
 from sources.xml.parser.malformed import Malformed, MalformedKind
 from sources.xml.splits.split_points import ElementNames, Fragment, fragments
-from sources.xml.splits.tags import parse_content
+from sources.xml.splits.tags import NO_ROOT, parse_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,5 +79,5 @@ def _offset(error: etree.XMLSyntaxError, content: bytes, open_: tuple[bytes, ...
     start = 0
     for _ in range(line - 1):
         start = content.find(b"\n", start) + 1
-    before = len(b"".join(open_) or b"<x/>") if line == 1 else 0
+    before = len(b"".join(open_) or NO_ROOT) if line == 1 else 0
     return max(0, min(start + column - 1 - before, len(content)))

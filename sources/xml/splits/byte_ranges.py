@@ -12,6 +12,7 @@ from sources.xml.splits.charset import Charset, FlawError
 from sources.xml.splits.compression import RATIO, WHOLE
 from sources.xml.splits.prolog import prolog_of
 from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
+from sources.xml.splits.tags import tag_name
 
 CHUNK_BYTES = 1 << 21
 """Bytes that are read and parsed at once, unless an item is longer."""
@@ -104,7 +105,9 @@ class ChunkReader:
         if range_.start == 0:
             self._source.skip(prolog.content)
             root = prolog.root.decode().encode(self._charset.codec)
-            self._point = SplitPoint(prolog.content, () if prolog.empty else (root,))
+            # An empty-element tag is a start tag and an end tag: the end tag is read as content, where `/>` stands.
+            self._ahead = b"</" + tag_name(root) + b">" if prolog.empty else b""
+            self._point = SplitPoint(prolog.content - len(self._ahead), (root,))
         else:
             self._point = SplitPoint(range_.start, tuple(tag.encode(self._charset.codec) for tag in range_.open))
         self._done = False

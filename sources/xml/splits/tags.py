@@ -6,6 +6,9 @@ import re
 
 from lxml import etree
 
+NO_ROOT = b"<x/>"
+"""An element that stands for the root where content behind the root is parsed."""
+
 
 def safe_parser() -> etree.XMLParser:
     """How everything is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
@@ -15,14 +18,15 @@ def safe_parser() -> etree.XMLParser:
 
 
 def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
-    """The root of what content is among the elements open before and after it; behind the root, of an empty element.
+    """The root of what content is among the elements open before and after it; behind the root, a comment.
 
     Raises:
         etree.XMLSyntaxError: It is not well-formed.
     """
-    opening = b"".join(open_) or b"<x/>"
     closing = b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(after))
-    return etree.fromstring(opening + content + closing, safe_parser())
+    root = etree.fromstring((b"".join(open_) or NO_ROOT) + content + closing, safe_parser())
+    # The element that stands for the root is none of the document's, whatever the rows are called.
+    return root if open_ else etree.Comment()
 
 
 def tag_name(tag: bytes) -> bytes:
@@ -40,8 +44,15 @@ def local_name(tag: bytes) -> bytes:
 
 
 def on_one_line(tag: bytes) -> bytes:
-    """A tag without line breaks; it means the same, since those in attribute values read as blanks."""
-    return tag.translate(_ONE_LINE)
+    r"""A tag without line breaks; it means the same, since each in an attribute value reads as one blank.
+
+    A parser reads a carriage return and a line feed as one line break, before it makes blanks of line breaks in
+    attribute values (XML 1.0, §2.11, §3.3.3).
+
+    >>> on_one_line(b'<a b="1\r\n2&#13;&#10;3\t4">')
+    b'<a b="1 2&#13;&#10;3 4">'
+    """
+    return tag.replace(b"\r\n", b" ").translate(_ONE_LINE)
 
 
 _ONE_LINE = bytes.maketrans(b"\t\r\n", b"   ")

@@ -38,6 +38,14 @@ def read(path: Path, body: str, cuts: Cuts, **options: str) -> Read:
         ("<x:d x:a='1'/>", ("", '<x:d xmlns:x="urn:x" x:a="1"/>', None)),
         ("<d><b/></d>", ("", "<d><b/></d>", ["<b/>"])),
         ("", (None, None, None)),
+        (
+            "<d xmlns='urn:a'>a<b xmlns=''>b<i/></b><c><b xmlns='' k='1'/></c></d>",
+            (
+                "ab",
+                '<d xmlns="urn:a">a<b xmlns="">b<i/></b><c><b xmlns="" k="1"/></c></d>',
+                ["<b>b<i/></b>"],
+            ),
+        ),
     ],
 )
 def test_an_element_comes_with_all_that_is_in_it(
