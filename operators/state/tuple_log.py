@@ -115,13 +115,13 @@ class TupleLog:
         return None if self.is_empty else Tuples(_seen(self._frame()), self.at_most, exact=self._fresh is None)
 
     def _frame(self) -> DataFrame:
-        """All kept rows of a log that is not empty."""
+        """All kept rows of a log that is not empty; what combines rows may put their columns in any order."""
         frames = [self._left_of(part) for part in self._parts]
         if self._fresh is not None:
             frames.append(self._aged(self._fresh.frame))
         whole = frames[0]
         for part in frames[1:]:
-            whole = whole.unionAll(part)
+            whole = whole.unionByName(part)
         return whole
 
     def add(self, tuples: Tuples, *, partial: bool = False) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from operators.state.ages import FIRST, SINCE, Since
 from operators.state.behaviour import Operator, Slice, Tuples, advance
 from operators.state.operator_state import OperatorState
 from operators.state.purge_after import PurgeAfter
-from operators.state.segments import SegmentStore
+from operators.state.segments import Segment, SegmentStore
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -36,6 +37,28 @@ class Done:
     punctuations: list[Punctuation]
     kept: int
     purged: int
+
+
+class KeptColumns:
+    """The columns of each log that a query keeps, as they were when it kept a row for the first time."""
+
+    def __init__(self) -> None:
+        self._first: dict[Any, dict[str, str]] = {}
+
+    def require_same(self, log: Any, record: dict[str, Any], store: SegmentStore, slice_: int) -> None:
+        """Asserts that a log has the names and types of then after a slice, and that each row bears when it came."""
+        from pyspark.sql.types import StructType
+
+        for each in record["segments"]:
+            struct = StructType.fromJson(json.loads(each["struct"]))
+            columns = {field.name: field.dataType.simpleString() for field in struct if field.name != SINCE}
+            assert len(columns) + (SINCE in struct.names) == len(struct), struct
+            assert columns == self._first.setdefault(log, columns), (log, slice_)
+            for batch in store.batches(
+                Segment(each["name"], each["rows"], each["struct"]), [FIRST] * (FIRST in columns)
+            ):
+                came = [number and Since.first(number).slice for number in batch.to_pydict().get(FIRST, ())]
+                assert all(number and 1 <= number <= slice_ for number in came), (log, slice_, came)
 
 
 class Running:
@@ -66,6 +89,7 @@ class Running:
         self._limit, self._lasting = purge_after, lasting
         self._state = OperatorState(self._store, inputs, operator.state_schema(*inputs), None, purge_after, lasting)
         self._slice = 0
+        self._columns = KeptColumns()
         self._record: dict[str, Any] | None = None
 
     def slice(self, *inputs: Items) -> Done:
@@ -84,6 +108,8 @@ class Running:
             assert not done.tuples.exact or done.tuples.at_most == len(rows)
         result = Done(rows, list(done.punctuations), self._state.rows, self._state.purged)
         self._record = self._state.record(whole=True)
+        for name in self.operator.state_schema(*self.inputs).logs:
+            self._columns.require_same(name, self._record["kept"][name], self._store, self._slice)
         return result
 
     def shows(

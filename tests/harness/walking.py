@@ -11,8 +11,9 @@ from operators.state.behaviour import Slice, advance
 from operators.state.operator_state import OperatorState
 from operators.state.passing_punctuations import Entry
 from operators.state.segments import SegmentStore
+from operators.state.state_schema import StateSchema
 from punct_ns.slices import POSITION, quoted
-from tests.harness.running import Done, Items, Row, rows_of, tuples_of
+from tests.harness.running import Done, Items, KeptColumns, Row, rows_of, tuples_of
 from tests.oracles.relational import answers
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.waiting.kept_rows import KeptRows
@@ -35,6 +36,7 @@ class Walk:
         self.names = names(root)
         self._slice = self._came = 0
         self._positioned = positioned
+        self._columns = KeptColumns()
         self._records: dict[Node, dict[str, Any] | None] = dict.fromkeys(self.nodes)
         self.restart()
 
@@ -44,16 +46,20 @@ class Walk:
         self._states = {node: self._state(node) for node in self.nodes}
 
     def _state(self, node: Node) -> OperatorState:
-        assert not isinstance(node.operator, Scan | Static | Results)
         inputs = tuple(n.schema for n in node.inputs)
-        return OperatorState(self._stores[node], inputs, node.operator.state_schema(*inputs), self._records[node])
+        return OperatorState(self._stores[node], inputs, self._declared(node), self._records[node])
+
+    @staticmethod
+    def _declared(node: Node) -> StateSchema:
+        assert not isinstance(node.operator, Scan | Static | Results)
+        return node.operator.state_schema(*(n.schema for n in node.inputs))
 
     def kept(self, node: Node) -> KeptRows:
         """What an operator keeps, read from what the last slice recorded."""
-        assert not isinstance(node.operator, Scan | Static | Results)
-        logs = node.operator.state_schema(*(n.schema for n in node.inputs)).logs
         record = self._records[node]
-        return KeptRows(self.directory / self.names[node], logs, {} if record is None else record["kept"])
+        return KeptRows(
+            self.directory / self.names[node], self._declared(node).logs, {} if record is None else record["kept"]
+        )
 
     def sets(self, node: Node) -> Mapping[str, Sequence[Entry]]:
         """What an operator holds of punctuations after the last slice."""
@@ -88,7 +94,7 @@ class Walk:
         self._came += sum(len(rows) for rows, _ in given.values())
         for node in self.nodes:
             self._stores[node].begin(self._slice)
-            self._states[node].begin(datetime.now(UTC))
+            self._states[node].begin(datetime.now(UTC), self._slice)
             assert not isinstance(node.operator, Scan | Static | Results)
             slices[node] = advance(node.operator, [slices[n] for n in node.inputs], self._states[node])
         return slices
@@ -101,7 +107,9 @@ class Walk:
     def _recorded(self) -> int:
         """What all operators keep, after a record is made of it."""
         for node in self.nodes:
-            self._records[node] = self._states[node].record(whole=True)
+            self._records[node] = record = self._states[node].record(whole=True)
+            for log in self._declared(node).logs:
+                self._columns.require_same((node, log), record["kept"][log], self._stores[node], self._slice)
         return sum(state.rows for state in self._states.values())
 
     @staticmethod

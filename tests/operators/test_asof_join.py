@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from operators.asof_join import AsofJoin, AsofKind
+from operators.state.purge_after import PurgeAfter
 from operators.wants import Row
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -85,6 +87,26 @@ def test_of_partners_at_the_same_time_the_first_by_what_else_they_are(spark: Spa
         out="(a, 5, 1, a, 4, 11)",
         kept="1",
     )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("purge_after", [None, PurgeAfter(slices=9)])
+def test_slice_after_slice_the_next_of_a_key_ends_what_its_last_tuple_is_kept_for(
+    spark: SparkSession, tmp_path: Path, purge_after: PurgeAfter | None
+) -> None:
+    """The log of the right side is rewritten in each slice, comes back after a restart, and goes on."""
+    inputs = Schema.parse("k INT NOT NULL, t TIMESTAMP"), Schema.parse("l INT NOT NULL, u TIMESTAMP")
+    join = AsofJoin("inner", ("k",), ("l",), "t", "u", "TIMESTAMP").bounded(*inputs)
+    running = Running(spark, tmp_path, join, *inputs, purge_after=purge_after)
+    at = [datetime(2026, 1, 1, 0, minute, tzinfo=UTC) for minute in range(12)]
+    for n in range(5):
+        until = f"{at[2 * n + 1]:%Y-%m-%dT%H:%M:%SZ}"
+        said = [Punctuation.parse(f"<*, (,{until}]>", schema) for schema in inputs]
+        done = running.slice(([(1, at[2 * n + 1])], said[:1]), ([(1, at[2 * n])], said[1:]))
+        assert done.tuples == [(1, at[2 * n + 1], 1, at[2 * n])]
+        assert done.kept == 1
+        if n == 2:
+            running.restart()
 
 
 def test_what_it_promises_is_what_the_left_does_where_the_right_decides() -> None:
