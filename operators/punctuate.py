@@ -91,7 +91,7 @@ class Punctuate(Operator):
         """The new tuples, without those set aside."""
         hand, new = state.scratch(_InHand), inputs[0].tuples
         if new is None:
-            hand.learned = self.rule.learn(None, {}, state)
+            self._nothing_came(state)
             return None
         if POSITION not in new.frame.columns:
             raise QueryError(
@@ -107,7 +107,9 @@ class Punctuate(Operator):
         observed = marked.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
         # Each tuple once or twice, and the rule's own rows, which are as many as it keeps, or few.
         computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
-        facts = metrics_of(observation)
+        if not (facts := metrics_of(observation)):
+            self._nothing_came(state)
+            return None
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
         hand.learned = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)
@@ -116,6 +118,9 @@ class Punctuate(Operator):
             return None
         left = computed.where(f"{POSITION} IS NOT NULL AND {ASIDE} IS NULL").select(*names)
         return Tuples(left, facts["on"])
+
+    def _nothing_came(self, state: OperatorState) -> None:
+        state.scratch(_InHand).learned = self.rule.learn(None, {}, state)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: punctuate does not block."""
