@@ -19,7 +19,7 @@ CONDITIONS = [
     "{} > 0", "{} < 3", "{} IS NULL", "{} IS NOT NULL", "{} IN (0, 1, 3)", "{} <> 2 OR {} = 1", "{} <= {}",
     "{} + {} > 1", "NOT {} = {}", "{} <=> {}", "{} BETWEEN 1 AND {}", "{} = 1 AND {} > 0",
     # Of no tuple, so that what is above it never has one.
-    "{} > 10", "{} IS NULL AND {} = 100", "{} < -50", "1 = 0", "{} > 10 OR {} < -50",
+    "{} > 10", "{} IS NULL AND {} = 100", "{} < -50", "1 = 0", "{} > 10 OR {} < -50", "{} + 1 = 2.5BD",
 ]  # fmt: skip
 
 CALLS = [

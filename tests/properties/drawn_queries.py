@@ -64,7 +64,7 @@ def queries(draw: st.DrawFn, depth: int, tables: Tables, width: int | None = Non
     """A query of so many operators above each other, about, with so many columns."""
     kinds = [_selected] if depth == 0 else [_selected, _distinct, _grouped, _grouped, _joined, _joined, _set_operation]
     if depth:
-        kinds += [_with, _ranked, _limited, _windowed, _rolled]
+        kinds += [_with, _ranked, _limited, _windowed, _rolled, _joined_asof]
     return draw(st.sampled_from(kinds))(draw, depth, tables, width or draw(st.sampled_from([1, 2, 2, 2, 3])))
 
 
@@ -159,11 +159,16 @@ def _windowed(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
     called = cut.partition("(")[0]
     items = [_as(draw, f"unix_seconds({called}.{draw(st.sampled_from(['start', 'end']))})", names[0])]
     items += [_as(draw, draw(aggregates(lambda: source.column(draw))), name) for name in names[1:]]
-    by = [cut]
+    by, text = [cut], source.text
     if draw(st.booleans()):
         by.insert(draw(st.integers(0, 1)), source.column(draw))
+    if draw(st.integers(0, 2)) == 0:
+        # What is cut, under a name of its own, may be a key beside its windows.
+        text = f"(SELECT *, {moment} AS d FROM {source.text}) AS {source.alias}"
+        by = [key.replace(moment, "d") for key in by]
+        by.insert(draw(st.integers(0, len(by))), draw(st.sampled_from(["d", "D", f"{source.alias}.d"])))
     where = _where(draw, source)
-    return Drawn(f"SELECT {', '.join(items)} FROM {source.text}{where} GROUP BY {', '.join(by)}", names)
+    return Drawn(f"SELECT {', '.join(items)} FROM {text}{where} GROUP BY {', '.join(by)}", names)
 
 
 def _rolled(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
@@ -212,6 +217,21 @@ def _joined(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
         return Drawn(f"SELECT {', '.join(items)} FROM {left.text}, {right.text} WHERE {on}", names)
     items, names = _items(draw, width, *shown)
     return Drawn(f"SELECT {', '.join(items)} FROM {left.text} {kind} {right.text} ON {on}{_where(draw, *shown)}", names)
+
+
+def _joined_asof(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
+    """Each of the left with the last of the right; of right ones that are equal in what is compared, only that."""
+    left, right = _source(draw, depth, tables, "p"), _source(draw, draw(st.integers(0, depth - 1)), tables, "q")
+    equal, at = (draw(st.sampled_from(right.names)) for _ in range(2))
+    moment = draw(st.sampled_from(["{}", "CAST({} AS BIGINT)", "timestamp_seconds({})"]))
+    sides = [moment.format(left.column(draw, full=True)), moment.format(right.column(draw, at, full=True))]
+    match = draw(st.sampled_from(["{} >= {}", "{} > {}"])).format(*sides)
+    on = f"{left.column(draw, full=True)} = {right.column(draw, equal, full=True)}"
+    shown = left, replace(right, names=tuple(dict.fromkeys((equal, at))))
+    items, names = _items(draw, width, *shown)
+    kind = draw(st.sampled_from(["ASOF JOIN", "LEFT ASOF JOIN"]))
+    joined = f"{left.text} {kind} {right.text} MATCH_CONDITION ({match}) ON {on}"
+    return Drawn(f"SELECT {', '.join(items)} FROM {joined}{_where(draw, *shown)}", names)
 
 
 def _set_operation(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
