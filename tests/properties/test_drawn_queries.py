@@ -30,7 +30,7 @@ from tests.harness.running import tuples_of
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.oracles.relational import answers
-from tests.properties.drawn_queries import queries
+from tests.properties.drawn_queries import Drawn, queries
 from tests.properties.test_random_plans import ENDS, SPACE, TABLES, arrived, tuples_in
 from tests.samples.strategies import sliced_streams, small_tuples
 from xmlstream.optimizer.rules import optimized
@@ -194,4 +194,18 @@ def test_any_query_answers_as_spark_does(spark: SparkSession) -> None:
 
     for seen in SEEN:
         holds = example(seen)(holds)
+    holds()
+
+
+def test_what_explain_takes_run_takes(spark: SparkSession) -> None:
+    """Each operator of a plan can say what it keeps, whatever its keys are called."""
+    one = st.integers(1, 3).flatmap(lambda depth: queries(depth, COLUMNS))
+
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+    @given(st.lists(one, min_size=1, max_size=4))
+    def holds(drawn: list[Drawn]) -> None:
+        for root in planned(spark, [query.text for query in drawn]).values():
+            with tempfile.TemporaryDirectory() as directory:
+                Walk(spark, Path(directory), optimized(root))
+
     holds()
