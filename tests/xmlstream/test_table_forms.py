@@ -111,6 +111,37 @@ def test_the_name_of_an_output_says_its_form_unless_it_is_said(output: str, form
     assert Target(output, form=form).form_name == name
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        *("s3a://bucket/out", "hdfs://there/out", "kafka://there/topic", "mysql://there/base", "S3://b/out.parquet"),
+        *("jdbc:postgresql://there/base", "out.avro", "out.ORC", "file:///tmp/out.avro"),
+    ],
+)
+def test_an_output_that_is_no_place_is_refused_with_what_there_is(output: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        Target(output)
+    assert output in raised.value.what or raised.value.what.endswith("as avro")
+    assert "out.parquet" in (raised.value.hint or "")
+
+
+def test_a_file_url_is_its_path() -> None:
+    assert [Target(f"file:{slashes}data/out").output for slashes in ("/", "///")] == ["/data/out"] * 2
+    assert Target("file:///data/out.parquet").form_name == "parquet"
+    assert Target("out.v2").directory == Path("out.v2")
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/in", "kafka://there/topic"])
+def test_a_sink_or_a_source_without_a_path_of_files_is_refused_at_its_table(path: str) -> None:
+    files = "USING punctuated_xml OPTIONS (rowTag 'r', path"
+    for at, (source, sink) in enumerate([(path, "out"), ("in", path)]):
+        tables = f"CREATE TABLE s (a INT) {files} '{source}');\nCREATE TABLE t {files} '{sink}');\n"
+        with pytest.raises(QueryError, match=path) as raised:
+            script.read(f"{tables}INSERT INTO t SELECT a FROM s")
+        assert (raised.value.line, raised.value.column) == (at + 1, 14)
+        assert raised.value.hint
+
+
 def test_sinks_of_these_forms_have_a_path_and_no_tags() -> None:
     tables = "CREATE TABLE s (a INT) USING punctuated_xml OPTIONS (path 'in', rowTag 'r', schemes 'a');"
     insert = "INSERT INTO t SELECT a FROM s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -10,6 +11,7 @@ from typing import Any
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
+from sources.xml.options.local_paths import local_path
 from xmlstream.sink import postgresql
 from xmlstream.sink.delta import DeltaLoader
 from xmlstream.sink.directory_sink import DirectorySink
@@ -40,6 +42,15 @@ TABLE_FORMS: Mapping[str, Callable[[Schema, Sequence[Scheme]], Form]] = {
 
 TRANSACTIONS: Mapping[str, Callable[..., Loader]] = {"delta": DeltaLoader, "postgresql": postgresql.PostgresqlLoader}
 """Forms that are tables with transactions, and what loads slices into them."""
+
+_URL = re.compile(r"[A-Za-z][\w+.-]*(:[A-Za-z][\w+.-]*)*:/")
+_NOT_WRITTEN = "arrow avro db duckdb feather gz hudi iceberg jsonl ndjson orc sqlite tsv xls xlsx zip zst"
+"""Endings of files that are not XML, and that no form writes."""
+
+_OUTPUTS = (
+    "an output is a directory: out for XML, out.parquet, out.csv, out.json, out.delta; or a table,"
+    " postgresql://user@host/database#table; or - for standard output"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,18 @@ class Target:
     partition_by: tuple[str, ...] = ()
     xml: tuple[str, ...] = ()
     taken: TwoPhaseSink | LoopSink | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Takes `file://` away, and refuses an address to which nothing is written."""
+        if self.taken is not None or self.form_name == "postgresql":
+            return
+        if _URL.match(self.output) and not Path(self.output).exists():
+            if not self.output.lower().startswith("file:/"):
+                raise UsageError(f"nothing is written to {self.output}", hint=_OUTPUTS)
+            object.__setattr__(self, "output", local_path(f"file{self.output[4:]}"))
+        ending = PurePath(self.output).suffix.removeprefix(".").lower()
+        if self.form is None and ending in _NOT_WRITTEN.split():
+            raise UsageError(f"the output {self.output}: results are not written as {ending}", hint=_OUTPUTS)
 
     @staticmethod
     def of(

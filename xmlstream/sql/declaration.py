@@ -12,6 +12,7 @@ from punct_ns.errors import InputError, QueryError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
 from sources import xmark
+from sources.xml.options.local_paths import local_path
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.parquet_table import parquet_options
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
@@ -112,7 +113,9 @@ def scan(name: str, options: Mapping[str, str], schema: str | None, using: str =
     plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
     if (written := STREAM_FORMATS[using]) is not None:
         plain, schema = written(plain, schema), None
-    node = source(name, SourceOptions.parse(plain, schema, giver="user"))
+    read = SourceOptions.parse(plain, schema, giver="user")
+    local_path(read.path)  # which refuses what is no path of files
+    node = source(name, read)
     for option, put in ABOVE.items():
         node = put(node, above[option]) if option in above else node
     return node

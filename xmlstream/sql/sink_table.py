@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from operators.expressions.columns import Column
 from operators.expressions.lossless_casts import lossless_cast
+from punct_ns.errors import UsageError
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import quoted
 from punct_ns.window_attributes import flattened
@@ -71,14 +72,11 @@ class SinkTable:
         output = given[needed]
         if form == "postgresql":
             output = f"{output}#{given.get('table', declaration.name)}"
-        target = Target(
-            output,
-            given.get("rowtag", "row"),
-            given.get("roottag", "rows"),
-            form,
-            declaration.partition_by,
-            tuple(xml),
-        )
+        tags = given.get("rowtag", "row"), given.get("roottag", "rows")
+        try:
+            target = Target(output, *tags, form, declaration.partition_by, tuple(xml))
+        except UsageError as error:
+            raise declaration.error(error.what, error.hint) from None
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
         return SinkTable(declaration.name, target, columns)
 
