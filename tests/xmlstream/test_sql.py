@@ -194,6 +194,46 @@ def test_what_is_wrong_is_said_with_its_place_and_a_hint(
         assert hint in error.hint
 
 
+NAMES_IN_DOUBLE_QUOTES = [
+    ('SELECT "hour", max(t) AS m FROM s1 GROUP BY "hour"', '"hour", max'),
+    ('SELECT hour, max("t") AS m FROM s1 GROUP BY hour', '"t")'),
+    ('SELECT max(t) AS m FROM s1 GROUP BY "Hour"', '"Hour"'),
+    ('SELECT hour FROM s1 WHERE "sid" = sid', '"sid"'),
+    ('SELECT hour FROM s1 WHERE ("hour") > 3', '"hour"'),
+    ('SELECT hour FROM s1 WHERE "hour" IN (1, 2)', '"hour"'),
+    ('SELECT hour FROM s1 WHERE hour BETWEEN "min" AND 3', '"min"'),
+    ('SELECT hour FROM s1 ORDER BY "hour"', '"hour"'),
+    ('SELECT "t" + 1 AS u FROM s1', '"t"'),
+    ('SELECT "t" AS u FROM s1', '"t"'),
+    ('SELECT s1.hour FROM s1 JOIN s2 ON s1.hour = "min"', '"min"'),
+    ('SELECT hour FROM s1 GROUP BY hour HAVING max(t) > "hour"', '"hour"'),
+    ('SELECT lag(t) OVER (PARTITION BY "sid" ORDER BY hour) AS l FROM s1', '"sid"'),
+    ('SELECT lag(t) OVER (PARTITION BY sid ORDER BY "hour") AS l FROM s1', '"hour"'),
+]
+
+
+@pytest.mark.parametrize(("query", "at"), NAMES_IN_DOUBLE_QUOTES)
+def test_an_attributes_name_in_double_quotes_is_refused_with_its_backquotes(query: str, at: str) -> None:
+    error = refused(query)
+    assert pointed_at(error, query, LINE).startswith(at)
+    assert f"`{at.split(chr(34))[1].lower()}`" in (error.hint or "").lower()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT hour FROM s1 WHERE sid = "S1"',
+        "SELECT hour FROM s1 WHERE sid = 'sid'",
+        "SELECT 'hour' AS label FROM s1",
+        'SELECT "t" || sid AS label FROM s1 WHERE sid LIKE "hour"',
+        'SELECT date_trunc("day", ts) AS d FROM n',
+        'SELECT CASE WHEN hour > 12 THEN "min" ELSE "other" END AS label FROM s1',
+    ],
+)
+def test_a_text_in_double_quotes_that_is_plainly_one_stays(query: str) -> None:
+    assert script(query)
+
+
 DECLARATIONS = [
     ("CREATE TABLE t (a INT) USING delta OPTIONS (path 'x')", "USING delta"),
     ("CREATE TABLE t (a INT) USING parquet OPTIONS (header 'true')", "no path"),

@@ -15,7 +15,7 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import own
 from punct_ns.window_attributes import END, START
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.functions import READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
+from xmlstream.sql.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
 from xmlstream.sql.query_text import QueryText
 
 AS_IT_GOES_OUT = own("clock")
@@ -105,12 +105,33 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
             return node
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
             return _last_moment(node, relation, text)
+        require_no_quoted_name(node, relation, text)
         return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
 
     whole = tree.copy()
     if moment and isinstance(whole.unnest(), exp.Column) and window_of(whole.unnest(), relation):
         whole = exp.Anonymous(this="window_time", expressions=[whole.unnest()])
     return whole.transform(resolved, copy=False)
+
+
+_STANDS_FOR_A_VALUE = (exp.Alias, exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg, exp.Paren, exp.Ordered, exp.Window)
+_TAKES_TEXTS = (exp.DPipe, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
+
+
+def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) -> None:
+    """Refuses a text in double quotes that is an attribute's name, as PostgreSQL writes it, where one is expected.
+
+    Raises:
+        QueryError: It is; to Spark it would be a text.
+    """
+    at, above = node.meta.get("start"), node.parent
+    if not (isinstance(node, exp.Literal) and node.is_string and at is not None and text.text[at] == '"'):
+        return
+    of_groups = isinstance(above, exp.Anonymous) and str(above.this).lower() in AGGREGATES
+    is_value = isinstance(above, _STANDS_FOR_A_VALUE) and not isinstance(above, _TAKES_TEXTS)
+    if (above is None or of_groups or is_value) and (found := relation.find(node.name)):
+        hint = f"write `{found[0].name}` for the attribute, or '{node.name}' for the text"
+        raise text.error(f'"{node.name}" is a text, and not the attribute {found[0].name}', at, hint)
 
 
 def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:

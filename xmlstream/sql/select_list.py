@@ -18,7 +18,7 @@ from punct_ns.window_attributes import END, START
 from xmlstream.sql.grouping import is_aggregate
 from xmlstream.sql.plan_builder import Item
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.relation import Relation, resolve, window_of
+from xmlstream.sql.relation import Relation, require_no_quoted_name, resolve, window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class SelectList:
         def chosen(node: exp.Expr) -> exp.Expr:
             if is_aggregate(node):
                 return self._resolved(node)
+            require_no_quoted_name(node, self.relation, self.text)
             if (aliased := self._called(node)) is None:
                 return self._resolved(node) if isinstance(node, exp.Column) else node
             found = {field.attribute.lower() for field in self.relation.find(node.name)}

@@ -34,7 +34,7 @@ from xmlstream.sql.plan_builder import (
 from xmlstream.sql.purge_hints import hinted
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.ranking import Ranking, qualified, ranked, settled
-from xmlstream.sql.relation import Field, Relation, resolve, window_of
+from xmlstream.sql.relation import Field, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.row_functions import over_rows
 from xmlstream.sql.row_windows import windowed
 from xmlstream.sql.select_list import SelectList
@@ -65,6 +65,7 @@ class Translation:
     def _sort_key(self, key: exp.Ordered, relation: Relation) -> list[SortKey]:
         """An attribute of the result, by its name or its number; of a window two."""
         tree, fields = key.this.unnest(), relation.fields
+        require_no_quoted_name(tree, relation, self._text)
         if (number := whole_number(tree)) is not None:
             if not 1 <= number <= len(fields):
                 raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
