@@ -128,3 +128,13 @@ def test_what_has_no_like_is_refused_with_what_to_write(query: str, what: str, a
     if instead is not None:
         assert str(error.hint).endswith(f"write {instead}")
         assert read(TABLES + instead).answers
+
+
+@pytest.mark.parametrize("function", ["REGEXP_EXTRACT(item, '(a)')", "GREATEST(item, 'a')", "least(item, 'a')"])
+def test_a_function_that_differs_in_flink_is_warned_of_beside_its_windows(function: str) -> None:
+    query = f"SELECT {function} IS NOT NULL AS x FROM {{}}"
+    (warning,) = read(TABLES + query.format("TUMBLE(bid, ts, INTERVAL '2' MINUTES)")).warnings
+    assert function.partition("(")[0].upper() in warning
+    assert f"line {LINE}, column" in warning
+    assert "Hint: write" in warning
+    assert not read(TABLES + query.format("bid")).warnings

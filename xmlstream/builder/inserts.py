@@ -5,6 +5,7 @@ xs.run([prices.insert_into("out/prices", row_tag="price"), counts.insert_into("o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -78,6 +79,8 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
         QueryError: It is no SQL, or does not fit its tables; or a query of it is without INSERT INTO.
     """
     read = script.read(text, variables)
+    for warning in read.warnings:
+        warnings.warn(warning, stacklevel=2)
     roots = results(read.plan(spark))
     found = []
     for root, answer in zip(roots, read.answers, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,8 @@ def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None
         QueryError: It is no SQL, uses what is not supported, does not fit its tables, or holds several queries.
     """
     answers = (read_text := script.read(text, variables)).answers
+    for warning in read_text.warnings:
+        warnings.warn(warning, stacklevel=2)
     if len(answers) > 1:
         raise answers[1].query.text.error("a second query", answers[1].query.start, "take them by inserts_from_sql")
     return Query(spark, results(read_text.plan(spark))[0])

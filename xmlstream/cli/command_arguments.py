@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
 
 from punct_ns.errors import UsageError
 
@@ -22,6 +26,12 @@ def query_text(query: str) -> tuple[str, str]:
         raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise UsageError(f"the query {query} is no UTF-8 text") from None
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Prints warnings on standard error."""
+    for warning in warnings:
+        Console(stderr=True, highlight=False).print(Text(f"warning: {warning}"), soft_wrap=True)
 
 
 def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from punct_ns.errors import UsageError
-from xmlstream.cli.command_arguments import name_values, query_text
+from xmlstream.cli.command_arguments import name_values, query_text, warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +99,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 
     assert query is not None
     text, called = query_text(query)
-    root = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called).sketch()
+    script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called)
+    warn(script.warnings)
+    root = script.sketch()
     if plans:
         if format_ not in (Format.TEXT, Format.JSON):
             raise UsageError(f"ways to join are no {format_.value}", hint="--format text or json")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from punct_ns.errors import UsageError, XmlStreamError, format_error
 from xmlstream.cli import interrupts
-from xmlstream.cli.command_arguments import name_values, query_text
+from xmlstream.cli.command_arguments import name_values, query_text, warn
 
 
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -97,6 +97,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     text, called = query_text(query)
     try:
         script = scripts.read(text, variables, called)
+        warn(script.warnings)
         _require_safe(script, follow=follow, allowed=allow_unsafe, strict=strict, as_written=as_written)
         _run(
             script,

@@ -17,9 +17,9 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import parsed, tokens
+from operators.expressions.dialect import offset, parsed, tokens
 from operators.expressions.duration import duration, length_text
-from punct_ns.errors import QueryError
+from punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
 
 _LENGTHS: Mapping[str, tuple[str, ...]] = {
@@ -32,6 +32,22 @@ _LENGTHS: Mapping[str, tuple[str, ...]] = {
 
 _PARTS = {"": "", "_START": ".start", "_END": ".end"}
 _FUNCTIONS = {f"{name}{part}": name for name in ("TUMBLE", "HOP", "SESSION") for part in (*_PARTS, "_ROWTIME")}
+_DIFFERS = {
+    "regexp_extract": (
+        "REGEXP_EXTRACT without a match is '' in Spark and null in Flink, and without a number it is the first group"
+        " in Spark and the whole match in Flink",
+        "write nullif(regexp_extract(s, '…', 0), '') to get Flink's result",
+    ),
+    **{
+        name: (
+            f"{name.upper()} leaves nulls out in Spark, and is null in Flink where one argument is",
+            f"write CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN {name}(a, b) END to get Flink's result",
+        )
+        for name in ("greatest", "least")
+    },
+}
+"""Functions that both have, and that do not mean the same: what differs, and what to write."""
+
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.JOIN})
 
 
@@ -64,6 +80,13 @@ def rewritten(text: QueryText) -> QueryText:
         parts += [text.part(done, call.begin), made]
         done = call.end
     return QueryText.joined([*parts, text.part(done, len(text.text))]) if parts else text
+
+
+def differences(tree: exp.Expr, text: QueryText) -> list[str]:
+    """Warnings for the functions in a query that give another result in Flink, one for each function."""
+    found = {str(call.this).lower(): call for call in reversed([*tree.find_all(exp.Anonymous)])}
+    warned = [(_DIFFERS[name], call) for name, call in found.items() if name in _DIFFERS]
+    return [format_error(text.error(what, offset(call), hint)) for (what, hint), call in warned]
 
 
 def _calls(found: Sequence[Token]) -> Iterator[_Call]:

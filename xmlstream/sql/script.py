@@ -13,7 +13,7 @@ what is wrong with the text and its names, and needs no Spark; planning asks Spa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,7 +25,7 @@ from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sink.target import Target
 from xmlstream.sql.analysis import SparkAnalyst
 from xmlstream.sql.declaration import Declaration, declared
-from xmlstream.sql.flinks_windows import rewritten
+from xmlstream.sql.flinks_windows import differences, rewritten
 from xmlstream.sql.planner import planned, sketched
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refusals import called
@@ -56,12 +56,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file that was read: the tables it declares, by name, its views in order, its queries, and what they read."""
+    """A file that was read: its tables by name, its views in order, its queries, their sources, and warnings."""
 
     tables: Mapping[str, Node]
     views: tuple[View, ...]
     answers: tuple[Answer, ...]
     sources: tuple[Scan, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def plan(self, spark: SparkSession) -> Node:
         """The plan of all its queries, as they were written.
@@ -127,7 +128,8 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     Raises:
         QueryError: It is no SQL, uses what is not supported, or names what there is not.
     """
-    whole = rewritten(substituted(text, variables or {}, source))
+    written = substituted(text, variables or {}, source)
+    whole = rewritten(written)
     statements = parse_statements(whole)
     declarations = _declarations(statements, whole)
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
@@ -156,7 +158,10 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
         _require_unread(query, targets)
     script = Script(tables, tuple(views), tuple(answers))
     scans = (node.operator for node in topological(script.sketch()))
-    return Script(tables, script.views, script.answers, tuple(scan for scan in scans if isinstance(scan, Scan)))
+    sources = tuple(scan for scan in scans if isinstance(scan, Scan))
+    is_flinks = whole is not written
+    warnings = [line for each in statements for line in differences(each.tree, whole)] if is_flinks else []
+    return replace(script, sources=sources, warnings=tuple(warnings))
 
 
 def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Declaration]:
