@@ -126,6 +126,10 @@ REFUSALS = [
     ("SELECT my_own(a) FROM n", "my_own", "my_own"),
     ("SELECT `a b` COLLATE UTF8_LCASE FROM n", "COLLATE", None),
     ("SELECT CAST(ts AS TIME) FROM n", "TIME", None),
+    ("SELECT CAST(`a b` AS TIMESTAMP(3)) FROM n", "precision", "`a b`"),
+    ("SELECT CAST(`a b` AS TIMESTAMP_LTZ(3)) FROM n", "precision", "`a b`"),
+    ("SELECT CAST(`a b` AS TIMESTAMP_NTZ(3)) FROM n", "precision", "`a b`"),
+    ("SELECT TO_TIMESTAMP_LTZ(0, 3) AS x FROM n", "TO_TIMESTAMP_LTZ of a number", None),
     ("SELECT (a, b) FROM n", "list in brackets", None),
     ("SELECT a = ANY (1, 2) FROM n", "ANY", "ANY"),
     ("SELECT count(DISTINCT *) FROM n", r"\*", None),
@@ -231,7 +235,7 @@ def test_an_attributes_name_in_double_quotes_is_refused_with_its_backquotes(quer
     ],
 )
 def test_a_text_in_double_quotes_that_is_plainly_one_stays(query: str) -> None:
-    assert script(query)
+    script(query)
 
 
 DECLARATIONS = [
@@ -262,7 +266,7 @@ DECLARATIONS = [
     ("CREATE TABLE t (a INT GENERATED ALWAYS AS (1)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not supp"),
     ("CREATE TABLE t (a INT, PRIMARY KEY (a)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
     ("CREATE TABLE t (a) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "a column is"),
-    ("CREATE TABLE t (a VARCHAR(3)) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
+    ("CREATE TABLE t (a VARCHAR) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "VARCHAR"),
     ("CREATE TABLE t (a MAP<STRING, INT>) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "not read from XML"),
     ("CREATE TABLE t (a INT, A INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "two attributes"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTags 'r')", "rowTags"),
@@ -294,6 +298,37 @@ def test_options_are_named_as_they_are_written() -> None:
     assert [str(path) for path in source.options.paths] == ["@id", "bidder/@person"]
     assert not source.options.ignore_surrounding_spaces
     assert source.options.schema["id"].domain.low == 0
+
+
+def test_texts_of_a_length_are_strings() -> None:
+    columns = "a VARCHAR(3), b CHAR(2) NOT NULL, c ARRAY<VARCHAR(3)>"
+    table = f"CREATE TABLE t ({columns}) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')"
+    read = script(f"{table}; SELECT CAST(a AS VARCHAR(2)) AS d FROM t")
+    assert read.tables["t"].schema.ddl() == "`a` STRING, `b` STRING NOT NULL, `c` ARRAY<STRING>"
+
+
+TRIED_BY_SPARK = [
+    ("SELECT date_format(ts, 'YYYY-MM-DD') AS x FROM n", "'YYYY-MM-DD'", "yyyy-MM-dd"),
+    ("SELECT to_char(ts, 'YYYY-MM-DD') AS x FROM n", "'YYYY-MM-DD'", "yyyy-MM-dd"),
+    ("SELECT to_timestamp(`a b`, 'YYYY-MM-DD') AS x FROM n", "'YYYY-MM-DD'", "yyyy-MM-dd"),
+    ("SELECT from_unixtime(b, 'YYYY') AS x FROM n", "'YYYY'", "yyyy-MM-dd"),
+    ("SELECT a FROM n WHERE unix_timestamp(`a b`, 'YYYY') > b", "'YYYY'", "yyyy-MM-dd"),
+    ("SELECT regexp_extract(`a b`, '(', 1) AS x FROM n", "'('", "regular expression"),
+    ("SELECT a FROM n WHERE a = CAST('x' AS INT)", "", ""),
+    ("SELECT a FROM n WHERE 1 / 0 > a", "", ""),
+]
+
+
+@pytest.mark.spark
+def test_what_spark_cannot_compute_is_refused_with_its_place_while_planning(spark: SparkSession) -> None:
+    for query, at, hint in TRIED_BY_SPARK:
+        read = script(query)
+        with pytest.raises(QueryError) as raised:
+            read.plan(spark)
+        assert pointed_at(raised.value, query, LINE).startswith(at), query
+        assert hint in (raised.value.hint or ""), query
+    good = "SELECT date_format(ts, 'yyyy-MM-dd') AS x, to_date(`a b`, 'dd/MM/yyyy') AS y, to_char(a, '999') AS z FROM n"
+    assert script(good).plan(spark).schema.names == ("x", "y", "z")
 
 
 def test_a_query_without_a_query_is_refused() -> None:

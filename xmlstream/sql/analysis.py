@@ -17,7 +17,7 @@ from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
 from punct_ns.numeric_type import NumericType
 from punct_ns.schema import Attribute, Schema
-from xmlstream.sql.analysis_errors import explained
+from xmlstream.sql.analysis_errors import explained, require_patterns
 from xmlstream.sql.catalogue import Catalogue
 from xmlstream.sql.plan_equality import SparkPlans, is_planned_alike
 from xmlstream.sql.statements import Statement
@@ -140,6 +140,7 @@ class SparkAnalyst:
             # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
             frame.queryExecution().optimizedPlan()
             is_same = other is None or is_planned_alike(frame, other)
+        require_patterns(statement.tree, text, session)
         if not is_same:
             raise text.error(
                 "Spark would not compute what was understood of this query",

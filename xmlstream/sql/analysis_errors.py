@@ -5,30 +5,76 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
+from operators.expressions.dialect import offset, render
 from operators.expressions.quiet import quiet_spark
 from punct_ns.errors import QueryError
+from xmlstream.session.spark_errors import first_cause
 from xmlstream.sql.query_text import QueryText
 
 if TYPE_CHECKING:
     from pyspark.errors.exceptions.base import PySparkException
+    from pyspark.sql import SparkSession
 
 
 @contextmanager
 def explained(text: QueryText | None = None, start: int = 0) -> Iterator[None]:
     """Turns what the analyser raises into a `QueryError`; `start` is where in the text that begins which it reads."""
-    from pyspark.errors import AnalysisException, ParseException
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
 
     try:
         with quiet_spark():
             yield
-    except (AnalysisException, ParseException) as error:
+    except PySparkException as error:
         what, hint = _said(error)
         at = _offset(error)
-        if text is None or at is None:
-            raise QueryError(what, hint=hint) from None
-        raise text.error(what, start + at, hint) from None
+    except Py4JJavaError as error:  # what PySpark has no name for
+        what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
+    else:
+        return
+    raise QueryError(what, hint=hint) if text is None else text.error(what, start + (at or 0), hint)
+
+
+def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> None:
+    """Tries the constant patterns of a query, which Spark would read only when the first tuple comes.
+
+    Raises:
+        QueryError: One cannot be read.
+    """
+    from pyspark.errors import PySparkException
+
+    for call in tree.find_all(exp.Anonymous):
+        name, given = str(call.this).lower(), call.expressions
+        if name not in _PATTERNS or len(given) < 2 or not (isinstance(given[1], exp.Literal) and given[1].is_string):
+            continue
+        argument, hint = _PATTERNS[name]
+        try:
+            with quiet_spark():
+                java: Any = spark.sql(f"SELECT {name}({argument}, {render(given[1])})")._jdf
+                java.queryExecution().optimizedPlan()
+        except PySparkException as error:
+            if "PATTERN" in (error.getCondition() or ""):
+                raise text.error(f"'{given[1].this}' is no pattern of {name}", offset(given[1]), hint) from None
+
+
+_OF_MOMENTS = "y is the year, M the month, d the day of the month, H the hour: 'yyyy-MM-dd HH:mm:ss'"
+_PATTERNS = {
+    **dict.fromkeys(("date_format", "to_char", "to_varchar"), ("TIMESTAMP '2020-02-29 12:34:56'", _OF_MOMENTS)),
+    **dict.fromkeys(("from_unixtime",), ("0", _OF_MOMENTS)),
+    **dict.fromkeys(
+        (*("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "unix_timestamp"),),
+        ("''", _OF_MOMENTS),
+    ),
+    **dict.fromkeys(
+        ("regexp_extract", "regexp_extract_all", "regexp_like", "regexp_count", "regexp_instr", "regexp_substr"),
+        ("''", "a pattern is a regular expression of Java's; a backslash is written twice, '\\\\d'"),
+    ),
+}
+"""Functions whose second argument is a pattern: something to try one on, and a hint."""
 
 
 def _offset(error: PySparkException) -> int | None:

@@ -92,6 +92,12 @@ def _cuts_below(call: exp.Expr) -> bool:
     return not isinstance(clause, exp.Select)
 
 
+def _counts_from_1970(call: exp.Expr) -> bool:
+    """Whether it is Flink's moment of a number: TO_TIMESTAMP_LTZ(n, 3)."""
+    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() == "to_timestamp_ltz"
+    return is_known and len(call.expressions) == 2 and not getattr(call.expressions[1], "is_string", True)
+
+
 def _qualifies(window: exp.Expr) -> bool:
     return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
 
@@ -171,6 +177,12 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         lambda node, parent: _cuts_below(node),
         "a window in time is not supported here",
         "SELECT window(…) AS w in a subquery, and use w.start and w.end",
+    ),
+    (
+        exp.Anonymous,
+        lambda node, parent: _counts_from_1970(node),
+        "TO_TIMESTAMP_LTZ of a number is not supported",
+        "write timestamp_millis(n) where its precision is 3, timestamp_seconds(n) where it is 0",
     ),
     (exp.Hint, lambda node, parent: not is_purge_hint(node), *called("hint")),
     (exp.Select, lambda node, parent: bool(node.args.get("kind")), "SELECT AS is not supported", None),

@@ -105,6 +105,8 @@ _TYPES = {
     *(exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ),
     *(exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT),
 }
+_MOMENTS = {exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ}
+_TEXTS = {exp.DType.CHAR, exp.DType.VARCHAR}
 
 
 def require_supported(tree: exp.Expr, text: QueryText) -> None:
@@ -124,9 +126,14 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
 def require_type(type_: exp.DataType, text: QueryText, at: int | None) -> None:
     """Makes sure that it is a type by its own name in Spark, which sqlglot does not take for another.
 
+    A VARCHAR(n) or CHAR(n) becomes a STRING, which it is to whoever reads it in Spark, too.
+
     Raises:
         QueryError: It is not.
     """
+    for text_type in [part for part in type_.find_all(exp.DataType) if part.this in _TEXTS and part.expressions]:
+        text_type.set("this", exp.DType.TEXT)
+        text_type.set("expressions", [])
     if (found := _type_finding(type_)) is not None:
         raise text.error(*(found[0], at, found[1]))
 
@@ -138,6 +145,8 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
             name = kind.value if isinstance(kind, exp.DType) else str(kind)
             hint = "use STRING" if name in ("CHAR", "VARCHAR", "TEXT", "UUID") else None
             return f"the type {name} is not supported", hint
+        if kind in _MOMENTS and part.expressions:
+            return "a TIMESTAMP with a precision is not supported", "leave the precision out: it has microseconds"
     return None
 
 
