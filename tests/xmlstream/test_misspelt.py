@@ -10,12 +10,20 @@ from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from tests.harness.pointing import pointed_at
 from xmlstream.sql.functions import WINDOW_HINT
+from xmlstream.sql.misspelt import DECLARED
 from xmlstream.sql.refusals import AS_A_JOIN, AS_A_VALUE
 from xmlstream.sql.script import read
 
 TABLES = """CREATE TABLE s (ts TIMESTAMP, id INT, a INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r');
 CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTag 'r');
 """
+
+FINAL = "leave it out: an answer comes once, as soon as it is final"
+FIRST = "write SELECT … ORDER BY … LIMIT 3"
+BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
+CONCATENATED = (
+    "its texts come in whatever order tuples do; array_join(sort_array(collect_list(v)), ', ') has an order of its own"
+)
 
 
 def refused(query: str) -> QueryError:
@@ -100,3 +108,134 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
         "SELECT a.a FROM (SELECT *, 1 AS k FROM s) AS a JOIN (SELECT *, 1 AS k FROM u) AS b ON a.k = b.k",
     ):
         assert read(TABLES + query).answers
+
+
+@pytest.mark.parametrize(
+    ("query", "at", "what", "hint"),
+    [
+        ("SELECT a FROM s EMIT CHANGES", "EMIT", "EMIT is not supported", FINAL),
+        ("SELECT a FROM s GROUP BY a EMIT ON WINDOW CLOSE", "EMIT", "EMIT is not supported", FINAL),
+        (
+            "CREATE TABLE x (ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'a')",
+            "WATERMARK",
+            "WATERMARK FOR is not supported",
+            "say it among the options of the table: punctuate 'order of ts, slack 5s'",
+        ),
+        ("CREATE SOURCE x (a INT) WITH (connector = 'a')", "CREATE", "CREATE SOURCE is not supported", DECLARED),
+        ("CREATE OR REPLACE STREAM x (a INT)", "CREATE", "CREATE STREAM is not supported", DECLARED),
+        (
+            "CREATE SINK x FROM s WITH (connector = 'kafka')",
+            "CREATE",
+            "CREATE SINK is not supported",
+            "write CREATE TABLE o USING punctuated_xml OPTIONS (path 'out', rowTag 'row'); INSERT INTO o SELECT …",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW v AS SELECT a FROM s; SELECT a FROM v",
+            "v AS",
+            "CREATE MATERIALIZED VIEW is not supported",
+            "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO",
+        ),
+        (
+            "CREATE TABLE x (a INT) WITH ('connector' = 'filesystem')",
+            "x (a",
+            "WITH (…) of table x is not supported",
+            DECLARED,
+        ),
+        (
+            "CREATE TABLE x (a INT) USING f OPTIONS (p 'x') SELECT a FROM x",
+            "SELECT",
+            "; is missing before SELECT",
+            None,
+        ),
+        (
+            "CREATE TABLE x (a INT) USING f OPTIONS (p 'x') CREATE TABLE y (a INT)",
+            "CREATE TABLE y",
+            "; is missing before CREATE",
+            None,
+        ),
+        ("CREATE TABLE x (a INT) USING f OPTIONS (p 'x' rowTag 'r')", "rowTag", ", is missing before rowTag", None),
+        ("CREATE TABLE x (a INT b INT) USING f", "b INT", ", is missing before b", None),
+        (
+            "SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts PATTERN (A B) DEFINE A AS a > 1)",
+            "MATCH_RECOGNIZE",
+            "MATCH_RECOGNIZE is not supported",
+            "compare with the tuples before: SELECT *, lag(v) OVER (PARTITION BY id ORDER BY ts) AS before FROM s",
+        ),
+        (
+            "SELECT DISTINCT ON (id) id, a FROM s",
+            "DISTINCT",
+            "DISTINCT ON is not supported",
+            "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes"
+            " that are to differ",
+        ),
+        ("SELECT TOP 3 a FROM s", "TOP", "TOP is not supported", FIRST),
+        ("SELECT TOP (3) a FROM s", "TOP", "the function top is not supported", FIRST),
+        ("SELECT [a] FROM s", "a]", "[…] is not supported", BACKQUOTES),
+        ("SELECT count(*) FROM s GROUP BY [a]", "a]", "[…] is not supported", BACKQUOTES),
+        ("# mine\nSELECT a FROM s", "#", "# is not expected here", "a comment begins with --"),
+        ("SELECT a FROM s # mine", "#", "# is not expected here", "a comment begins with --"),
+        ("SELECT group_concat(a) FROM s", "group_concat", "the function group_concat is not supported", CONCATENATED),
+        ("SELECT string_agg(a, ',') FROM s", "string_agg", "the function string_agg is not supported", CONCATENATED),
+        (
+            "SELECT split_index(a, '/', 3) FROM s",
+            "split_index",
+            "the function split_index is not supported",
+            "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
+        ),
+        (
+            "SELECT a, PROCTIME() FROM s",
+            "PROC",
+            "the function proctime is not supported",
+            "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
+        ),
+        ('SELECT a AS "day" FROM s', '"day"', '"day" is a text, and no name', "write `day`"),
+        ('SELECT a "day" FROM s', '"day"', '"day" is a text, and no name', "write `day`"),
+        ("SELECT a AS 'day' FROM s", "'day'", "'day' is a text, and no name", "write `day`"),
+        ('SELECT a FROM "s"', '"s"', '"s" is a text, and no name', "write `s`"),
+        ("SELECT a FROM s WHERE id = NULL", "id =", "= NULL is true of nothing", "write IS NULL"),
+        ("SELECT a FROM s WHERE NULL <> id", "id", "<> NULL is true of nothing", "write IS NOT NULL"),
+        (
+            "SELECT a FROM s WHERE id = 'it''s",
+            "'it",
+            "a string does not end that begins here",
+            "a quote within a string is doubled, as in 'it''s'",
+        ),
+        ("SELECT a /* 'mine' FROM s", "/*", "a comment does not end that begins here", None),
+        ("SELECT `a FROM s", "`a", "a quoted name does not end that begins here", None),
+    ],
+)
+def test_what_other_engines_have_is_named_with_what_to_write(query: str, at: str, what: str, hint: str | None) -> None:
+    error = refused(query)
+    assert (error.what, error.hint) == (what, hint)
+    assert pointed_at(error, query.splitlines()[-1] if error.line != 3 else query).startswith(at)
+
+
+@pytest.mark.parametrize("document", ["<?xml version='1.0'?>\n<rows><r/></rows>", "<rows>\n<r a='1'/></rows>"])
+def test_a_document_that_is_taken_for_a_query_is_named(document: str) -> None:
+    with pytest.raises(QueryError, match="this is XML, and no query") as raised:
+        read(document)
+    assert "xmlstream infer" in (raised.value.hint or "")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_query() -> None:
+    assert read(f"\ufeff{TABLES}SELECT a FROM s").answers
+
+
+def test_words_of_other_engines_are_names_where_sql_has_names() -> None:
+    assert read(f"{TABLES}SELECT a AS emit, id AS top FROM s").answers
+    assert read(f"{TABLES}SELECT emit.a AS source FROM s AS emit").answers
+
+
+def test_what_is_written_in_place_of_what_other_engines_have_is_understood() -> None:
+    for query in (
+        "SELECT *, lag(a) OVER (PARTITION BY id ORDER BY ts) AS before FROM s",
+        "SELECT a FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1",
+        "SELECT a FROM s ORDER BY a LIMIT 3",
+        "SELECT id, array_join(sort_array(collect_list(CAST(a AS STRING))), ', ') AS g FROM s GROUP BY id",
+        "SELECT split_part(CAST(a AS STRING), '/', 4) AS part FROM s",
+        "SELECT *, current_timestamp() AS came FROM s",
+        "SELECT a AS `day` FROM s",
+    ):
+        assert read(TABLES + query).answers
+    declared = DECLARED.removeprefix("write ")
+    assert read(f"{declared}; SELECT price FROM bid").answers

@@ -18,6 +18,7 @@ from sources.xml.splits.parquet_table import parquet_options
 from xmlstream.plan.leaves import STATIC_FORMATS, source, static_table
 from xmlstream.plan.nodes import Node
 from xmlstream.sql import punctuate_option, semantics_option
+from xmlstream.sql.misspelt import DECLARED
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refusals import called, place_of
 from xmlstream.sql.supported import require_type
@@ -162,6 +163,8 @@ def _properties(
                 options = dict(_pairs(part, text, table))
             case exp.PartitionedByProperty():
                 pass
+            case exp.Property() if type(part) is exp.Property:
+                raise text.error(f"WITH (…) of table {table} is not supported", at, DECLARED)
             case _:
                 what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
                 raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")

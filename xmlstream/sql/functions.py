@@ -79,9 +79,10 @@ CUTS_TIME = frozenset({"session_window", "window", "window_time"})
 _RANDOM = "rand randn random randstr shuffle uniform uuid monotonically_increasing_id aes_encrypt try_aes_encrypt"
 _CLOCK = "current_time localtime"
 _COLLECTIONS = "array_agg collect_list collect_set"
+_CONCATENATIONS = "group_concat listagg string_agg"
 _ORDERED = (
     "any_value approx_percentile first first_value histogram_numeric last "
-    "last_value listagg max_by min_by mode percentile_approx string_agg"
+    "last_value max_by min_by mode percentile_approx"
 )
 _RANKS = "dense_rank rank row_number"
 _WINDOWS = "cume_dist lag lead nth_value ntile percent_rank"
@@ -118,6 +119,10 @@ _REASONS = {
     _RANDOM: "its value would be another when a slice is run again after a crash",
     _CLOCK: "a time without a day is no type here: date_format(current_timestamp(), 'HH:mm:ss') writes it",
     _COLLECTIONS: "its elements come in whatever order tuples do; sort_array(collect_list(v)) has an order of its own",
+    _CONCATENATIONS: (
+        "its texts come in whatever order tuples do; array_join(sort_array(collect_list(v)), ', ') has an order of its"
+        " own"
+    ),
     _ORDERED: "it depends on an order of tuples that a merge of streams does not keep; min and max do not",
     _RANKS: "it takes no arguments, and OVER (PARTITION BY … ORDER BY …) behind it",
     _WINDOWS: "of window functions row_number, rank and dense_rank are supported",
@@ -126,11 +131,14 @@ _REASONS = {
     _LAMBDAS: "functions of functions are not supported",
     _SESSION: "its value depends on where and by whom it is computed",
     _OUTSIDE: "a query calls Spark's own functions alone",
+    "top": "write SELECT … ORDER BY … LIMIT 3",
+    "split_index": "write split_part(s, '/', 4), which counts from 1, for split_index(s, '/', 3), which counts from 0",
+    "proctime": "write current_timestamp() AS came in a SELECT FROM the source, the time at which a tuple came",
     _ROLLUPS: "GROUP BY with ROLLUP, CUBE or GROUPING SETS is not supported",
 }
 
 REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.split()}
-"""Functions that Spark has and a query may not call, each with the reason."""
+"""Functions that Spark or another engine has and a query may not call, each with the reason."""
 
 
 _HINT = "Spark's functions of values to a value are, and count, sum, min, max, avg and other aggregates"

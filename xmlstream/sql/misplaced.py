@@ -109,6 +109,10 @@ def _means_today(node: exp.Expr, parent: exp.Expr | None) -> bool:
     return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
 
 
+def _compares_with_null(comparison: exp.Expr) -> bool:
+    return any(isinstance(side.unnest(), exp.Null) for side in (comparison.this, comparison.expression))
+
+
 _STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
 _NO_ALL = "a tuple that comes twice counts once: leave ALL out"
 _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool], str, str | None], ...] = (
@@ -240,5 +244,17 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         "use bool_or(…)",
     ),
     (exp.All, lambda node, parent: not isinstance(parent, exp.Like | exp.ILike), "ALL is not supported", None),
+    *(
+        (
+            kind,
+            lambda node, parent: _compares_with_null(node),
+            f"{sign} NULL is true of nothing",
+            f"write IS {negation}NULL",
+        )
+        for kind, sign, negation in (
+            *((exp.EQ, "=", ""), (exp.NEQ, "<>", "NOT ")),
+            *((exp.LT, "<", ""), (exp.LTE, "<=", ""), (exp.GT, ">", ""), (exp.GTE, ">=", "")),
+        )
+    ),
     (exp.Literal, _means_today, "a text that means the present is not supported", "write current_timestamp()"),
 )

@@ -108,11 +108,23 @@ class QueryText:
 
 
 _STRINGS_COMMENTS_VARIABLES = re.compile(
-    r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|(?P<comment>--[^\n]*|/\*.*?\*/)"""
+    r"""(?P<string>'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|`[^`]*`)|(?P<comment>--[^\n]*|/\*.*?\*/)"""
     r"""|(?P<variable>\$\{[^{}\s]*\})""",
     re.DOTALL,
 )
+_OPENED = re.compile(r"(?P<string>['\"])|(?P<name>`)|(?P<comment>/\*)")
+_CALLED = {"string": "a string", "name": "a quoted name", "comment": "a comment"}
 _VARIABLE = re.compile(r"\$\{([^{}\s]*)\}")
+
+
+def endless(text: QueryText) -> QueryError:
+    """What is said of a text in which a string, a quoted name or a comment does not end: where it begins."""
+    rest = _STRINGS_COMMENTS_VARIABLES.sub(lambda whole: " " * len(whole[0]), text.text)
+    opened = _OPENED.search(rest)
+    if opened is None or opened.lastgroup is None:
+        return text.error("a string, a quoted name or a comment of the query does not end", None)
+    hint = "a quote within a string is doubled, as in 'it''s'" if opened["string"] else None
+    return text.error(f"{_CALLED[opened.lastgroup]} does not end that begins here", opened.start(), hint)
 
 
 def substituted(text: str, variables: Mapping[str, str], source: str | None = None) -> QueryText:

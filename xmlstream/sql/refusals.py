@@ -56,6 +56,12 @@ _NAMES = {
     "distribute": ("DISTRIBUTE BY", "leave it out: tuples are distributed as the operators need it"),
     "method": ("NATURAL JOIN", "name the attributes with USING"),
     "pivots": ("PIVOT", "write an aggregate with FILTER (WHERE …) for each column"),
+    "on": (
+        "DISTINCT ON",
+        "write SELECT … FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1, with the attributes that"
+        " are to differ",
+    ),
+    "array": ("[…]", "write a name in backquotes, as `hour`; an array is array(1, 2)"),
     "hint": ("a hint in /*+ … */ other than of a purge", "leave it out, or write /*+ LAZY_PURGE(10) */"),
     "windows": ("WINDOW", "write it out behind OVER"),
     "window": ("OVER", _OVER),

@@ -128,7 +128,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     Raises:
         QueryError: It is no SQL, uses what is not supported, or names what there is not.
     """
-    written = substituted(text, variables or {}, source)
+    written = substituted(text.removeprefix("\ufeff"), variables or {}, source)
     whole = rewritten(written)
     statements = parse_statements(whole)
     declarations = _declarations(statements, whole)
@@ -181,6 +181,9 @@ def _view(statement: Statement, taken: set[str]) -> View:
     table = tree.this.this if is_list else tree.this
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
+        if isinstance(part, exp.MaterializedProperty):
+            hint = "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO"
+            raise text.error("CREATE MATERIALIZED VIEW is not supported", offset(table), hint)
         if not isinstance(part, exp.TemporaryProperty):
             what = f"{part.key.removesuffix('property').upper()} of view {table.name} is not supported"
             raise text.error(what, offset(table), "a view is CREATE VIEW name AS SELECT …")

@@ -12,8 +12,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from operators.expressions.dialect import statement, tokens
 from operators.expressions.quiet import quiet
 from punct_ns.errors import QueryError
-from xmlstream.sql.misspelt import misspelt, windowed
-from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.misspelt import elsewhere, misspelt, separator, windowed
+from xmlstream.sql.query_text import QueryText, endless
 
 
 class Statement:
@@ -40,7 +40,7 @@ def parse_statements(text: QueryText) -> list[Statement]:
     try:
         found = tokens(text.text)
     except TokenError:
-        raise text.error("a string, a quoted name or a comment of the query does not end", None) from None
+        raise endless(text) from None
     with quiet(logging.getLogger("sqlglot")):
         return [_statement(run, text) for run in _runs(found)]
 
@@ -64,9 +64,19 @@ def _statement(run: list[Token], text: QueryText) -> Statement:
         tree = statement(run, text.text)
     except ParseError as error:
         raise _unreadable(error, run, text) from None
-    if isinstance(tree, exp.Command) and (meant := misspelt(run, 0)) is not None:
-        raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
-    return Statement(tree, text, start, end, _query_in(run))
+    if isinstance(tree, exp.Command):
+        if (other := elsewhere(run, 0)) is not None:
+            raise text.error(other[0], other[1].start, other[2])
+        if (behind := next((token for i, token in enumerate(run) if separator(run, i) == ";"), None)) is not None:
+            raise text.error(f"; is missing before {behind.text}", behind.start)
+        if (meant := misspelt(run, 0)) is not None:
+            raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
+    query = _query_in(run)
+    if isinstance(tree, exp.Create) and tree.expression is not None and query is not None:
+        first, before = next((t, run[i - 1]) for i, t in enumerate(run) if t.start == query)
+        if before.token_type != TokenType.ALIAS:
+            raise text.error(f"; is missing before {first.text}", first.start)
+    return Statement(tree, text, start, end, query)
 
 
 def _query_in(run: list[Token]) -> int | None:
@@ -84,8 +94,12 @@ def _unreadable(error: ParseError, run: list[Token], text: QueryText) -> QueryEr
     description, near = found.get("description") or str(error), found.get("highlight") or ""
     line, last_column = found.get("line"), found.get("col")
     at = next((i for i, t in enumerate(run) if t.line == line and t.col == last_column), len(run) - 1)
-    if (window := windowed(run, at)) is not None:
-        return text.error(window[0], window[1].start, window[2])
+    if (other := elsewhere(run, at) or windowed(run, at)) is not None:
+        return text.error(other[0], other[1].start, other[2])
+    if (missing := separator(run, at)) is not None:
+        return text.error(f"{missing} is missing before {run[at].text}", run[at].start)
+    if run[at].token_type == TokenType.STRING and text.text[run[at].start] == '"':
+        return text.error(f'"{run[at].text}" is a text, and no name', run[at].start, f"write `{run[at].text}`")
     if (meant := misspelt(run, at)) is not None:
         return text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
     token = run[at]

@@ -118,9 +118,18 @@ def require_supported(tree: exp.Expr, text: QueryText) -> None:
     findings: list[tuple[int, str, str | None]] = []
     for node in tree.walk(prune=lambda part: isinstance(part, exp.Hint)):
         findings += [(place_of(found, node, text), what, hint) for found, what, hint in _findings(node)]
+        findings += _quoted_as_a_text(node, text)
     if findings:
         at, what, hint = min(findings, key=lambda finding: finding[0])
         raise text.error(what, at if at < len(text.text) else None, hint)
+
+
+def _quoted_as_a_text(node: exp.Expr, text: QueryText) -> list[tuple[int, str, str | None]]:
+    """What is wrong with a name in the quotes of a text, as PostgreSQL writes names."""
+    at = node.meta.get("start")
+    if not isinstance(node, exp.Identifier) or at is None or (quote := text.text[at : at + 1]) not in ("'", '"'):
+        return []
+    return [(at, f"{quote}{node.name}{quote} is a text, and no name", f"write `{node.name}`")]
 
 
 def require_type(type_: exp.DataType, text: QueryText, at: int | None) -> None:
