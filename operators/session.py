@@ -47,9 +47,6 @@ from punct_ns.temporal_type import TimestampType
 from punct_ns.window_attributes import END, START
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
@@ -64,20 +61,20 @@ class Grown:
     def holds(self, promises: Promises) -> bool:
         """Whether a scheme closes groups, or ever longer stretches of their moments."""
         schema, schemes = promises[self.input]
-        moment = schema.attribute(self.moment)
+        moment, names = schema.attribute(self.moment), with_moment(self.keys, self.moment)
         return any(
-            is_compact((*self.keys, self.moment), scheme, schema)
+            is_compact(names, scheme, schema)
             and all(
                 term.fills(counted=moment.domain.counted) or is_covered(term, moment.domain)
                 for term in scheme.terms
-                if term.attribute.lower() == self.moment.lower()
+                if names != self.keys and term.attribute.lower() == self.moment.lower()
             )
             for scheme in schemes
         )
 
     def groupings(self, promises: Promises) -> Iterator[Grouping]:
         """That of the groups and their moments."""
-        yield Grouping(self.input, (*self.keys, self.moment))
+        yield Grouping(self.input, with_moment(self.keys, self.moment))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +97,16 @@ class Session(Operator):
         """The names of a session's start and of its end."""
         return f"{self.name}{START}", f"{self.name}{END}"
 
+    @property
+    def _completed(self) -> tuple[str, ...]:
+        """What punctuations complete: groups, and stretches of their moments."""
+        return with_moment(self.keys, self.of)
+
+    @property
+    def _is_of_one_moment(self) -> bool:
+        """Whether the moment is a key: then each group has one moment, and one session, which ends with the group."""
+        return len(self._completed) == len(self.keys)
+
     def schema(self, *inputs: Schema) -> Schema:
         """The keys, the session's start and end, the aggregates."""
         return Schema((*self._groups(inputs[0]), *(a.attribute for a in self.aggregates)))
@@ -114,7 +121,8 @@ class Session(Operator):
         names = {key.lower(): key for key in self.keys}
         found: dict[Scheme, None] = {}
         for scheme in inputs[0]:
-            of = next((term for term in scheme.terms if term.attribute.lower() == self.of.lower()), None)
+            moments = (term for term in scheme.terms if term.attribute.lower() == self.of.lower())
+            of = None if self._is_of_one_moment else next(moments, None)
             fills = of is not None and of.kind != "tiles" and of.fills(counted=False)
             moved = {self.of.lower(): self.ends[1]} if fills else {}
             if (renamed := scheme.renamed({**names, **moved})) is not None:
@@ -170,12 +178,14 @@ class Session(Operator):
 
     def _grown(self, p: Punctuation, given: Schema) -> Way:
         """What says that sessions of a punctuation over groups can grow no more."""
+        said = dict(zip(self.keys, p.patterns, strict=False))
+        if self._is_of_one_moment:
+            return ((0, Punctuation.of(given, said)),)
         moments = given.attribute(self.of).domain
         first, last = (values(pattern, p.schema[len(self.keys)].domain) for pattern in p.patterns[-2:])
         low = min((begin for begin, _ in first.intervals()), default=moments.bottom)
         high = max((end for _, end in last.intervals()), default=moments.top)
         begin = max(low - self._reach(moments), moments.bottom) if low > moments.bottom else low
-        said = dict(zip(self.keys, p.patterns, strict=False))
         if (begin, high) != (moments.bottom, moments.top):
             said[self.of] = between(begin, high, moments)
         return ((0, Punctuation.of(given, said)),)
@@ -183,7 +193,7 @@ class Session(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The sessions that may grow, what is said of groups and moments, and what of sessions."""
         given = inputs[0]
-        groups, said = self._groups(given), completion_sets(given, (*self.keys, self.of))
+        groups, said = self._groups(given), completion_sets(given, self._completed)
         rows = SessionRows(self.keys, self.ends, self._aggregation)
         log = LogSchema(groups, rows.merged, shown=self._aggregation.shown, touching=rows.touching)
         return StateSchema({"sessions": log}, {**said, "sent": groups})
@@ -205,7 +215,7 @@ class Session(Operator):
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The sessions that lie in a run of closed moments, with the gap before them."""
-        found = completed(inputs[0].punctuations, (*self.keys, self.of), state)
+        found = completed(inputs[0].punctuations, self._completed, state)
         parts = self._closed(found, state) if found else ()
         closed = state.scratch(_InHand).closed = state.punctuations("sent").absorb(parts)
         if not closed or (taken := state.log("sessions").take(closed)) is None:
@@ -224,7 +234,7 @@ class Session(Operator):
         state.log("sessions").settle()
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]
-        forget_completed(whole, (*self.keys, self.of), state)
+        forget_completed(whole, self._completed, state)
         state.punctuations("sent").forget(state.scratch(_InHand).closed)
 
     @property
@@ -234,7 +244,11 @@ class Session(Operator):
     def _closed(self, new: Sequence[Punctuation], state: OperatorState) -> Iterator[Punctuation]:
         """The sessions that new punctuations close, of all that were said, each for as long as its run is closed."""
         said, place = closed_so_far(state), len(self.keys)
-        over, moments = self._groups(state.inputs[0]), said.set.schema[place].domain
+        over = self._groups(state.inputs[0])
+        if self._is_of_one_moment:
+            yield from (Punctuation(over, (*p.patterns, WILDCARD, WILDCARD), p.lifespan) for p in new)
+            return
+        moments = said.set.schema[place].domain
         reach = self._reach(moments, state.nothing().sparkSession if self.days else None)
         lasting = closed_runs(said.lasting, place, [p for p in new if p.lifespan is None])
         yield from (p for run in lasting if (p := self._within(run, over, moments, reach)) is not None)
@@ -265,6 +279,11 @@ class Session(Operator):
             return self.gap
         zone = "" if spark is None else str(spark.conf.get("spark.sql.session.timeZone"))
         return self.gap + (ANYWHERE if spark is None else lengthening(self.days, zone, spark))
+
+
+def with_moment(keys: tuple[str, ...], moment: str) -> tuple[str, ...]:
+    """The keys and the moment, which may be one of them."""
+    return keys if moment.lower() in (key.lower() for key in keys) else (*keys, moment)
 
 
 def later(moment: Attribute, gap: int, days: int = 0) -> str:

@@ -86,6 +86,31 @@ def test_without_keys_all_tuples_make_sessions(aggregate: str, spark: SparkSessi
     assert sorted(done.tuples) == [(at(0), at(20), 2), (at(21), at(31), 1)]
 
 
+@pytest.mark.spark
+def test_a_moment_that_is_a_key_closes_its_session_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    sessions = Session("ts", 10_000_000, ("bidder", "ts"), (COUNT,))
+    running = Running(spark, tmp_path, sessions, BIDS)
+    done = running.slice(([(1, at(0)), (1, at(0)), (1, at(5)), (2, at(0)), (2, None)], [until(1)]))
+    assert sorted(done.tuples) == [(1, at(0), at(0), at(10), 2), (2, at(0), at(0), at(10), 1)]
+    assert list(map(str, done.punctuations)) == ["<*, (,2024-01-01T00:00:00.999999Z], *, *, *>"]
+    running.restart()
+    done = running.slice(([(1, at(7)), (2, at(5))], []))
+    assert (done.tuples, done.kept) == ([], 3)
+    done = running.slice(([], [Punctuation.parse(f"<1, {at(5).isoformat()}>", BIDS)]))
+    assert (done.tuples, done.kept) == ([(1, at(5), at(5), at(15), 1)], 2)
+    done = running.slice(([], [Punctuation.all(BIDS)]))
+    assert (sorted(row[:2] for row in done.tuples), done.kept) == ([(1, at(7)), (2, at(5))], 0)
+
+
+@pytest.mark.parametrize("schemes", ["ts", "ts prefix", "bidder", "bidder, ts"])
+def test_a_moment_that_is_a_key_is_closed_as_a_group_is(schemes: str) -> None:
+    bids = Schema.parse("bidder INT NOT NULL, ts TIMESTAMP NOT NULL")
+    sessions = Session("ts", 10_000_000, ("bidder", "ts"), (COUNT,))
+    given = parse_schemes(schemes, bids)
+    assert sessions.enabled_by(bids).holds([(bids, given)])
+    assert format_schemes(sessions.schemes(given)) == schemes
+
+
 def test_a_promise_of_moments_is_one_of_ends() -> None:
     given = parse_schemes("bidder; ts prefix; bidder, ts prefix; ts", BIDS)
     assert format_schemes(SESSIONS.schemes(given)) == (

@@ -183,13 +183,13 @@ def _rolled(draw: st.DrawFn, depth: int, tables: Tables, width: int) -> Drawn:
     frames.append("BETWEEN 1 FOLLOWING AND 2 FOLLOWING")
     rows = f" ROWS {draw(st.sampled_from(frames))}"
     function = draw(st.sampled_from([
-        f"{aggregate}({column}) OVER {over.format(rows)}",
-        f"lag({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole}",
-        f"lead({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole}",
-        f"first_value({column}) OVER {whole}",
-        f"dense_rank() OVER {whole}",
+        f"CAST({aggregate}({column}) OVER {over.format(rows)} AS BIGINT)",
+        f"CAST(lag({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole} AS BIGINT)",
+        f"CAST(lead({column}{draw(st.sampled_from(['', ', 2', ', 1, 0']))}) OVER {whole} AS BIGINT)",
+        f"CAST(first_value({column}) OVER {whole} AS BIGINT)",
+        f"dense_rank() OVER {whole}",  # A rank stands by itself.
     ]))  # fmt: skip
-    inner = f"SELECT *, CAST({function} AS BIGINT) AS d FROM {source.text}"
+    inner = f"SELECT *, {function} AS d FROM {source.text}"
     items, names = _items(draw, width, Source(f"({inner}) AS q", "q", (*source.names, "d")))
     return Drawn(f"SELECT {', '.join(items)} FROM ({inner}) AS q", names)
 

@@ -175,6 +175,12 @@ SEEN: list[Streams] = [
                 for never in ("1 = 0", "p.b + 1 = 2.5BD")
             ),
             "SELECT p.a, p.b FROM r AS p LEFT JOIN s AS q ON p.a = q.a WHERE q.b + 1 = 2.5BD",
+            # The moment of a session is one of its keys.
+            *(
+                f"SELECT unix_seconds(session_window.start) AS a, count(*) AS b FROM {timed} GROUP BY {by}"
+                for timed in ["(SELECT *, timestamp_seconds(b) AS d FROM r) AS p"]
+                for by in ("session_window(d, '1 second'), d", "D, a, session_window(d, '1 second')")
+            ),
         ],
     )
 ]
