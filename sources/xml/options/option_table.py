@@ -125,6 +125,16 @@ SET_BY_QUERIES = {option.name: option.instead for option in _TABLE if option.giv
 _BY_COLUMN = {name.lower(): name for name in ("path", "prefix", "dateFormat", "timestampFormat")}
 """What may be said of a column: `path.price` is an option, too."""
 
+_ALSO = {"charset": "encoding"}
+"""What Spark's XML has two names for."""
+
+_SPARKS = {
+    "locale": "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English",
+    "timezone": "leave it out: a time without a zone is in UTC; others bear their offset, as 09:39:21-04:00 does",
+    "samplingratio": "xmlstream infer looks at the beginning of the documents; declare the columns",
+}
+"""Options of Spark's XML that there are not here, with what to do instead."""
+
 _NAMES = {name.lower(): name for name in OPTIONS}
 
 
@@ -137,7 +147,12 @@ def by_proper_names(options: Mapping[str, str], giver: Giver) -> dict[str, str]:
     >>> by_proper_names({"ROWTAG": "bid", "Path.price": "@price"}, "user")
     {'rowTag': 'bid', 'path.price': '@price'}
     """
-    return {_proper_name(name, giver): value for name, value in options.items()}
+    proper: dict[str, str] = {}
+    for name, value in options.items():
+        if (called := _proper_name(name, giver)) in proper:
+            raise UsageError(f"the option {called} is given twice", hint=f"leave {name} out")
+        proper[called] = value
+    return proper
 
 
 def may_change(name: str) -> bool:
@@ -153,11 +168,12 @@ def _proper_name(name: str, giver: Giver) -> str:
     group, dot, column = name.partition(".")
     if dot and group.lower() in _BY_COLUMN:
         return f"{_BY_COLUMN[group.lower()]}.{column}"
-    proper = _NAMES.get(name.lower())
+    proper = _NAMES.get(_ALSO.get(name.lower(), name.lower()))
     if proper is None:
-        near = difflib.get_close_matches(name.lower(), _NAMES, n=1, cutoff=0.5)
-        known = ", ".join(known for known in OPTIONS if known not in SET_BY_QUERIES)
-        hint = f"did you mean {_NAMES[near[0]]}?" if near else f"the options are {known}"
+        users = {known.lower(): known for known in OPTIONS if known not in SET_BY_QUERIES}
+        near = difflib.get_close_matches(name.lower(), users, n=1, cutoff=0.75)
+        hint = f"did you mean {users[near[0]]}?" if near else f"the options are {', '.join(users.values())}"
+        hint = _SPARKS.get(name.lower(), hint)
         raise UsageError(f"a punctuated XML source has no option {name}", hint=hint)
     option = OPTIONS[proper]
     if _GIVERS.index(option.giver) > _GIVERS.index(giver):

@@ -145,7 +145,7 @@ class Planner:
         if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
             raise InputError(
                 f"{stuck} is unfinished, and was not written to for a while",
-                where=f"{behind} documents wait behind it" if behind else None,
+                where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
                 hint="mend it, or pass over it with the option unfinished 'skip'; unfinishedAge says how long to wait",
             )
         if not self._documents.single:

@@ -14,6 +14,36 @@ def test_names_of_options_are_compared_without_case_as_spark_does() -> None:
     assert (options.path, options.row_tag, options.max_bytes_per_slice) == ("bids.xml", "bid", 2 << 20)
 
 
+def test_charset_is_sparks_other_name_of_the_encoding() -> None:
+    assert SourceOptions.parse({**GIVEN, "charset": "latin1"}).encoding == "latin1"
+    with pytest.raises(UsageError, match="the option encoding is given twice"):
+        SourceOptions.parse({**GIVEN, "charset": "latin1", "encoding": "utf-8"})
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("locale", "leave it out: numbers and dates are read as XML Schema writes them, or by dateFormat in English"),
+        (
+            "timeZone",
+            "leave it out: a time without a zone is in UTC; others bear their offset, as 09:39:21-04:00 does",
+        ),
+        ("samplingRatio", "xmlstream infer looks at the beginning of the documents; declare the columns"),
+        ("rowTags", "did you mean rowTag?"),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused_with_what_to_do(option: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"has no option {option}") as raised:
+        SourceOptions.parse({**GIVEN, option: "x"})
+    assert raised.value.hint == hint
+
+
+def test_a_guess_at_an_option_is_near_or_none() -> None:
+    with pytest.raises(UsageError) as raised:
+        SourceOptions.parse({**GIVEN, "inferSchema": "true"})
+    assert str(raised.value.hint).startswith("the options are path, rowTag")
+
+
 def test_an_attribute_is_an_xml_attribute_by_its_prefix_or_a_path_of_its_own() -> None:
     options = SourceOptions.parse({**GIVEN, "path.ID": "head/@nr"})
     assert [str(path) for path in options.paths] == ["head/@nr", "@time", "price"]
