@@ -57,6 +57,16 @@ def test_a_table_in_windows_is_read_as_sparks(written: str, window: str) -> None
         assert here == there
 
 
+def test_a_table_in_windows_keeps_its_name_unless_it_gets_another() -> None:
+    grouped = "SELECT {0}.item, count(*) AS n, window_start FROM {1} GROUP BY window_start, {0}.item"
+    plain = read(TABLES + grouped.format("bid", ends("window(ts, '2 minutes')") + " AS bid")).sketch()
+    for table in ("TUMBLE(bid, ts, INTERVAL '2' MINUTES)", "TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), '2 MINUTES'))"):
+        assert read(TABLES + grouped.format("bid", table)).sketch() == plain
+        assert read(TABLES + grouped.format("w", f"{table} w")).sketch() == plain
+        joined = f"SELECT bid.item, o.price FROM {table} JOIN bid AS o ON bid.item = o.item"
+        assert read(TABLES + joined).answers
+
+
 FUNCTIONS = [
     (
         "SELECT TUMBLE_START(ts, INTERVAL '1' DAY) AS s, TUMBLE_END(ts, INTERVAL '1' DAY) AS e, count(*) AS n FROM bid"

@@ -277,6 +277,8 @@ DECLARATIONS = [
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r', schemes 'b')", "b"),
     ("CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path concat('x', 'y'), rowTag 'r')", "plain value"),
     ("CREATE TABLE s1 (a INT) USING punctuated_xml OPTIONS (path 'x', rowTag 'r')", "declared twice"),
+    (r"CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'C:\new.xml', rowTag 'r')", "begins an escape"),
+    (r"CREATE TABLE t (a INT) USING csv OPTIONS (path 'data\new.csv')", "begins an escape"),
 ]
 
 
@@ -285,6 +287,13 @@ def test_a_declaration_says_what_is_wrong_with_it(statement: str, what: str) -> 
     error = refused(f"{statement};\nSELECT hour FROM s1")
     assert what in error.what
     assert error.line == LINE
+
+
+def test_a_backslash_that_is_doubled_is_part_of_a_path() -> None:
+    declared = r"CREATE TABLE t (a INT) USING punctuated_xml OPTIONS (path 'C:\\new\\it\'s.xml', rowTag 'r');"
+    source = script(f"{declared} SELECT a FROM t").tables["t"].operator
+    assert isinstance(source, Scan)
+    assert source.options.path == r"C:\new\it's.xml"
 
 
 def test_options_are_named_as_they_are_written() -> None:
@@ -411,6 +420,18 @@ QUERIES = [
     " ON r.hour = l.hour AND r.min + 7 >= l.min",
     "SELECT l.hour, l.min, r.min AS last FROM s1 l ASOF JOIN s2 r MATCH_CONDITION (l.min > r.min)"
     " ON r.hour = l.hour AND r.min >= l.min - 9 AND r.min > l.hour",
+    "SELECT s1.hour, s2.hour AS other, hour AS one, s1.min FROM s1 JOIN s2 USING (hour)",
+    "SELECT r.*, s1.min, s1.t FROM s1 JOIN (SELECT hour, min AS m FROM s2) r USING (hour)",
+    "SELECT s1.*, m FROM s1 JOIN (SELECT hour, min AS m FROM s2) r USING (hour)",
+    "SELECT * FROM s1 LEFT JOIN (SELECT min, t AS u FROM s2) r USING (min) WHERE r.min IS NULL AND s1.min > 5",
+    "SELECT s1.min AS l, s2.min AS r, min + 1 AS m, s2.* FROM s1 RIGHT JOIN s2 USING (min)",
+    "SELECT r.min AS right, s1.* FROM s1 RIGHT JOIN (SELECT min, t AS u FROM s2) r USING (min)",
+    "SELECT s1.min AS l, r.min AS r, min, u FROM s1 FULL JOIN (SELECT min, t AS u FROM s2) r USING (min)"
+    " WHERE s1.min IS NULL OR r.min > 1",
+    "SELECT s1.hour, count(*) AS n FROM s1 LEFT SEMI JOIN s2 USING (hour) GROUP BY s1.hour HAVING s1.hour > 0",
+    "SELECT a.hour, b.hour AS h, c.hour AS i, a.min, hour + 1 AS j FROM s1 a JOIN s2 b USING (hour)"
+    " LEFT JOIN s1 c USING (hour)",
+    "SELECT a.hour AS h, b.hour AS i, hour FROM s1 a FULL JOIN s2 b USING (hour) WHERE b.hour > 1 OR a.hour > 2",
     "SELECT max(hour) FROM (SELECT hour, min FROM s1 GROUP BY hour, min) GROUP BY min HAVING min IS NOT NULL",
     "SELECT hour, sort_array(collect_list(min)) AS mins, array_sort(collect_set(min) FILTER (WHERE min > 3)) AS some,"
     " sort_array(array_agg(DISTINCT min), false) AS down FROM s1 GROUP BY hour",

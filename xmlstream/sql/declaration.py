@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -192,10 +193,21 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
         name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
         if not isinstance(value, exp.Literal | exp.Boolean):
             raise text.error(f"option {name} of table {table} has no plain value", offset(option), "write it in quotes")
+        if name.lower() == "path" and _has_escape(value, text):
+            hint = r"write / between directories, or \\ for each backslash"
+            raise text.error(f"a backslash in the path of table {table} begins an escape", offset(value), hint)
         if name.lower() in seen:
             raise text.error(f"table {table} has the option {name} twice", offset(option))
         seen.add(name.lower())
         yield name, value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+
+
+def _has_escape(value: exp.Expr, text: QueryText) -> bool:
+    """Whether a text holds an escape other than of a backslash or a quote, as paths of Windows do by mistake."""
+    start, end = value.meta.get("start"), value.meta.get("end")
+    if start is None or end is None:
+        return False
+    return re.search(r"\\[^\\'\"]", text.text[start : end + 1].replace(r"\\", "")) is not None
 
 
 def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from operators.expressions.dialect import offset, parsed, tokens
@@ -61,6 +62,7 @@ class _Call:
     end: int
     at: int
     is_table: bool
+    is_named: bool = False
 
 
 def rewritten(text: QueryText) -> QueryText:
@@ -111,7 +113,9 @@ def _calls(found: Sequence[Token]) -> Iterator[_Call]:
         if is_table and name not in _LENGTHS:
             continue
         done = last + 1
-        yield _Call(name, arguments, found[first].start, found[last].end + 1, token.start, is_table)
+        behind = found[last + 1].token_type if last + 1 < len(found) else None
+        is_named = behind == TokenType.ALIAS or behind in Parser.TABLE_ALIAS_TOKENS
+        yield _Call(name, arguments, found[first].start, found[last].end + 1, token.start, is_table, is_named)
 
 
 def _closing(found: Sequence[Token], opening: int) -> int | None:
@@ -160,7 +164,8 @@ def _table(call: _Call, text: QueryText) -> QueryText:
             (".end - INTERVAL 1 MILLISECOND", "window_time"),
         )
     )
-    return _in_place_of(call, text, f"(SELECT *, {ends} FROM {table})")
+    called = f" AS {table}" if len(data) == 1 and not call.is_named else ""
+    return _in_place_of(call, text, f"(SELECT *, {ends} FROM {table}){called}")
 
 
 def _function(call: _Call, text: QueryText) -> QueryText:

@@ -6,6 +6,7 @@ What WHERE says of tables without a condition of their own is used to join them;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -110,7 +111,10 @@ class From:
     def _using(
         self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], join: exp.Join
     ) -> Relation:
-        """Attributes of these names are equal, and stand once, in front, among the result's fields."""
+        """Attributes of these names are equal, and stand once, in front, among the result's fields.
+
+        A table's name before one of them means the table's own, which may be null where the other's is not.
+        """
         pairs = [(self._only(left, name), self._only(right, name)) for name in names]
         equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
         whole = self._joined(left, right, how, equal, join)
@@ -118,9 +122,10 @@ class From:
         sides = (left,) if how in ("semi", "anti") else (left, right)
         rest = tuple(field for side in sides for field in side.fields if field not in merged)
         if how != "full":
-            shown = [b if how == "right" else a for a, b in pairs]
-            keys = tuple(Field(n.name, f.attribute) for n, f in zip(names, shown, strict=True))
-            return Relation(whole.node, (*keys, *rest))
+            shown = [pair[how == "right"] for pair in pairs]
+            others = [pair[how != "right"] for pair in pairs] if len(sides) > 1 else []
+            keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
+            return Relation(whole.node, (*_apart(others), *keys, *rest))
         items = [Item(name, named(name)) for name in whole.node.schema.names]
         keys = ()
         for name, pair in zip(names, pairs, strict=True):
@@ -128,7 +133,7 @@ class From:
             either: list[exp.Expr] = [named(field.attribute) for field in pair]
             items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
             keys = (*keys, Field(name.name, attribute))
-        return Relation(project(whole.node, items, self._analyst).node, (*keys, *rest))
+        return Relation(project(whole.node, items, self._analyst).node, (*_apart(merged), *keys, *rest))
 
     def _only(self, side: Relation, name: exp.Identifier) -> Field:
         found = side.find(name.name)
@@ -139,6 +144,10 @@ class From:
     def _unclear(self, name: exp.Identifier) -> QueryError:
         what = f"{name.name} does not stand once on each side of the join"
         return self._text.error(what, name.meta.get("start"), "write the equality with ON")
+
+
+def _apart(fields: Sequence[Field]) -> tuple[Field, ...]:
+    return tuple(replace(field, apart=True) for field in fields if field.table)
 
 
 def _connects(used: set[str], here: set[str], there: set[str]) -> bool:

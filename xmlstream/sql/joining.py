@@ -7,7 +7,7 @@ that are computed below it.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -24,7 +24,7 @@ from xmlstream.plan.nodes import Node
 from xmlstream.sql.analysis import Analyst
 from xmlstream.sql.plan_builder import Item, copied, project, unique
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.relation import Field, Relation
+from xmlstream.sql.relation import Relation
 
 How = JoinKind | Literal["semi", "anti"]
 
@@ -52,7 +52,7 @@ def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analy
         return relation
     made = project(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
     called = dict(zip(names, made.node.schema.names, strict=True))
-    return Relation(made.node, tuple(Field(f.name, called[f.attribute], f.table) for f in relation.fields))
+    return Relation(made.node, tuple(replace(f, attribute=called[f.attribute]) for f in relation.fields))
 
 
 def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:

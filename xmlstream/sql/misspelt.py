@@ -92,7 +92,7 @@ def separator(tokens: Sequence[Token], index: int) -> str | None:
     """What separates the word at a place from what stands before it, where nothing does.
 
     >>> from operators.expressions.dialect import tokens
-    >>> separator(tokens("CREATE TABLE t (a INT b INT)"), 5)
+    >>> separator(tokens("CREATE TABLE t (a INT b INT)"), 6)
     ','
     """
     token = tokens[index]

@@ -28,13 +28,15 @@ _WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimest
 class Field:
     """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table.
 
-    One that is not `starred` is none of those that `*` stands for.
+    One that is not `starred` is none of those that `*` stands for; an `apart` one is known by its table's name alone,
+    as the right side's of JOIN … USING is.
     """
 
     name: str
     attribute: str
     table: str | None = None
     starred: bool = True
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,10 @@ class Relation:
         return replace(self, fields=tuple(Field(name, field.attribute, table) for name, field in pairs))
 
     def fields_of(self, table: str | None) -> tuple[Field, ...]:
-        """The fields of a table; all fields for None."""
-        return tuple(f for f in self.fields if table is None or (f.table or "").lower() == table.lower())
+        """The fields of a table; all fields for None, but for those that are apart."""
+        if table is None:
+            return tuple(field for field in self.fields if not field.apart)
+        return tuple(field for field in self.fields if (field.table or "").lower() == table.lower())
 
     def find(self, name: str, table: str | None = None) -> list[Field]:
         """The fields that a reference may mean; names are compared without case."""
