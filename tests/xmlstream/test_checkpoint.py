@@ -139,7 +139,7 @@ def test_an_output_that_is_not_what_was_published_is_told_in_words(tmp_path: Pat
         published(checkpoint).require_as_published()
     first.write_text(text)
     (out / "slice-000000007.xml").write_text(text)
-    with pytest.raises(StateError, match="1 documents are not from this query"):
+    with pytest.raises(StateError, match="1 document is not from this query"):
         published(checkpoint).require_as_published()
 
 

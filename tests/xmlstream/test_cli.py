@@ -242,6 +242,56 @@ def test_without_java_the_command_says_so(here: Command, sensors: Path, tmp_path
     assert "Java 17" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        (["--follow", "--trigger", "ten"], "trigger 'ten' is no span of time"),
+        (["--trigger", "10s"], "trigger 10s of a query that does not wait"),
+        (["--purge-after", "soon"], "purge_after 'soon' is neither a number of slices nor a span of time"),
+        (["--warn-after", "later"], "warn_after 'later' is neither a number of slices nor a span of time"),
+    ],
+)
+def test_a_span_of_time_is_read_before_spark_is_started(
+    option: list[str], what: str, here: Command, sensors: Path, tmp_path: Path
+) -> None:
+    result = here("run", QUERY, "-o", tmp_path / "out", "-D", f"SENSORS={sensors}", *option)
+    assert (result.returncode, said(result)[0]) == (2, what)
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", "-"], ["run", "-", "-o", "out"], ["run", "-", "-o", "out", "--follow"]]
+)
+def test_a_query_of_a_static_table_alone_is_refused_with_the_stream_to_declare(
+    command: list[str], here: Command
+) -> None:
+    table = "CREATE TABLE t (a INT) USING xml OPTIONS (path 't.xml', rowTag 'r'); SELECT a FROM t"
+    assert said(here(*command, stdin=table)) == [
+        "no stream is read",
+        "  Hint: declare t USING punctuated_xml, or ask Spark itself where all tables are static",
+    ]
+    others = table.replace("xml OPTIONS", "csv OPTIONS")
+    assert said(here(*command, stdin=others))[1] == "  Hint: ask Spark itself where all tables are static"
+
+
+def test_a_followed_query_says_which_table_is_read_once(here: Command) -> None:
+    tables = "CREATE TABLE {0} (a INT) USING {1} OPTIONS (path '{0}.xml', rowTag 'r');"
+    query = f"{tables.format('s', 'punctuated_xml')}{tables.format('t', 'xml')} SELECT a FROM s JOIN t USING (a)"
+    assert said(here("explain", "-", "--follow", stdin=query)) == [
+        "warning: t is read once, when the query begins: USING xml is a table that does not change;"
+        " USING punctuated_xml reads what comes later, too"
+    ]
+    assert not said(here("explain", "-", stdin=query))
+
+
+def test_one_document_of_an_earlier_query_is_one(here: Command, tmp_path: Path) -> None:
+    (tmp_path / "slice-000000000.xml").write_text("<rows/>")
+    for also in ((), ("slice-000000001.xml",)):
+        for name in also:
+            (tmp_path / name).write_text("<rows/>")
+        result = here("run", QUERY, "-o", tmp_path, "-D", "SENSORS=x")
+        assert f"holds {'2 documents' if also else '1 document'} of an earlier query" in said(result)[0]
+
+
 def test_an_output_of_another_query_is_not_touched(here: Command, tmp_path: Path) -> None:
     (tmp_path / "slice-000000000.xml").write_text("<rows/>")
     result = here("run", QUERY, "-o", tmp_path, "-D", "SENSORS=x")

@@ -195,5 +195,5 @@ def test_a_dataframe_is_a_static_table_and_a_result_must_fit_its_sink(
     ]
     with pytest.raises(InputError, match="static table site cannot be read"):
         xs.run(inserts)
-    with pytest.raises(StateError, match="documents of an earlier query"):
+    with pytest.raises(StateError, match="1 document of an earlier query"):
         xs.run([placed.insert_into(tmp_path / "placed", "at")])

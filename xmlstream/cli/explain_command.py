@@ -94,6 +94,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     if metrics is not None and not plans:
         raise UsageError("--metrics tells the rates by which ways to join are compared", hint="say --plans, too")
     from xmlstream.optimizer.rules import optimized
+    from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.explanation import explained
     from xmlstream.sql import script as scripts
 
@@ -102,6 +103,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called)
     warn(script.warnings)
     root = script.sketch()
+    require_stream(root)
+    if follow:
+        warn(read_once(root))
     if plans:
         if format_ not in (Format.TEXT, Format.JSON):
             raise UsageError(f"ways to join are no {format_.value}", hint="--format text or json")

@@ -190,6 +190,7 @@ def _end_java(seconds: float) -> None:
 
 def _require_startable(script: Script, settings: Settings) -> None:
     """Finds before Spark is started what would stop the query soon after."""
+    settings.require_understood()
     outputs = [target.output for target in settings.targets if target.directory is not None]
     paths = [source.options.path for source in script.sources]
     require_disjoint(paths, outputs, settings.checkpoint, settings.metrics)

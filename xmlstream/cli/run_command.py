@@ -132,11 +132,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_written: bool) -> None:
     """Refuses what would wait or grow for ever, or says so once."""
     from xmlstream.optimizer.rules import optimized
+    from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.requirement import caution, unsafe
 
     if strict and allowed:
         raise UsageError("--strict and --allow-unsafe", hint="say one of them")
     root = script.sketch() if as_written else optimized(script.sketch())
+    require_stream(root)
+    if follow:
+        warn(read_once(root))
     if follow or strict:
         found = unsafe(root, strict=not follow)
         if found is not None and not allowed:

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from punct_ns.errors import InputError, UsageError
+from punct_ns.errors import InputError, QueryError, UsageError
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
+from xmlstream.plan.nodes import Node, Scan, Static, topological
 from xmlstream.runtime.merged_documents import merged_documents
+
+
+def require_stream(root: Node) -> None:
+    """Makes sure that a plan reads a stream.
+
+    Raises:
+        QueryError: All its inputs are static.
+    """
+    leaves = [node.operator for node in topological(root) if not node.inputs]
+    if any(isinstance(leaf, Scan) for leaf in leaves):
+        return
+    xml = [leaf.name for leaf in leaves if isinstance(leaf, Static) and leaf.format == "xml"]
+    stream = f"declare {' and '.join(xml)} USING punctuated_xml, or " if xml else ""
+    raise QueryError("no stream is read", hint=f"{stream}ask Spark itself where all tables are static")
+
+
+def read_once(root: Node) -> list[str]:
+    """Warnings of tables that are read once by a query that waits for more, though they may be meant as streams."""
+    return [
+        f"{leaf.name} is read once, when the query begins: USING xml is a table that does not change;"
+        " USING punctuated_xml reads what comes later, too"
+        for leaf in (node.operator for node in topological(root))
+        if isinstance(leaf, Static) and leaf.format == "xml"
+    ]
 
 
 def require_found(options: SourceOptions, *, waits: bool = False) -> None:

@@ -50,7 +50,8 @@ class PublishedOutput:
             )
         if strange := self.strange:
             raise StateError(
-                f"{len(strange)} documents are not from this query, or not from this checkpoint, "
+                f"{len(strange)} {'document is' if len(strange) == 1 else 'documents are'} not from this query, "
+                "or not from this checkpoint, "
                 f"the first is {strange[0]}",
                 where=str(self._directory),
                 hint="move them away; if they are this query's, its checkpoint is older than they are: restore both",

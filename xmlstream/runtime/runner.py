@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from operators.state.purge_after import PurgeAfter
-from punct_ns.errors import QueryError, StateError
+from punct_ns.errors import StateError
 from sources.xml.grammar.restricted import RESTRICTED_FILE
 from sources.xml.options.local_paths import absolute
 from sources.xml.options.source import SourceOptions
@@ -30,7 +30,7 @@ from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.launched import Handle, Launched
 from xmlstream.runtime.merged_documents import spread
 from xmlstream.runtime.metrics import MetricsFile
-from xmlstream.runtime.preflight import require_documents
+from xmlstream.runtime.preflight import require_documents, require_stream
 from xmlstream.runtime.recovery import Recovered, recover
 from xmlstream.runtime.sealed_json import seal
 from xmlstream.runtime.settings import Settings
@@ -81,8 +81,7 @@ def launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
 
 
 def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
-    if not any(isinstance(node.operator, Scan) for node in topological(root)):
-        raise QueryError("no stream is read", hint="ask Spark itself where all tables are static")
+    require_stream(root)
     pace, limit, patience = settings.pace, settings.limit, settings.patience
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()

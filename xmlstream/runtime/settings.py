@@ -88,6 +88,14 @@ class Settings:
         limit = None if self.warn_after is None else PurgeAfter.parse(self.warn_after, "warn_after")
         return Patience(limit, self.follow)
 
+    def require_understood(self) -> None:
+        """Makes sure that its spans of time are some.
+
+        Raises:
+            UsageError: One cannot be understood, or does not belong to such a run.
+        """
+        _ = self.pace, self.limit, self.patience
+
     @property
     def outputs(self) -> list[str]:
         """The directories to which results go, each somewhere else, whatever the places are called.

@@ -10,7 +10,7 @@ from xmlstream.plan.nodes import Node, Scan
 from xmlstream.safety.changes import changes
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
-from xmlstream.safety.words import troubles
+from xmlstream.safety.words import times_of_texts, troubles, unmended
 
 _FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it all the same"
 _STRICT = "without --strict (in Python strict=True) it runs to the end of its input"
@@ -42,8 +42,8 @@ def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
     verdict = judged(root, follow=True)
     if not verdict.troubled():
         return None
-    mending = [*map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
-    hint = "; or ".join(mending) or "no promise of one attribute of each source mends it: bound what is asked"
+    mending = [*times_of_texts(verdict), *map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
+    hint = "; or ".join(mending) or unmended(verdict)
     what = "over inputs without an end this query would wait or grow for ever"
     return UnsafeQuery(
         what,

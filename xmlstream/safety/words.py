@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from operators.groupings import Grouping
+from operators.project import Project
+from operators.sort import Sort
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.scheme_order import is_compact
+from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, Results, Scan
 from xmlstream.plan.plan_text import brief, described
 from xmlstream.safety.changes import Change
@@ -162,11 +165,31 @@ def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
     if not verdict.troubled():
         return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
-    mending = [*map(str, remedies), *map(str, changes)]
+    mending = [*times_of_texts(verdict), *map(str, remedies), *map(str, changes)] or [unmended(verdict)]
     lines += [f"Or {one}." if i else f"{one[0].upper()}{one[1:]}." for i, one in enumerate(mending)]
-    if not mending:
-        lines.append("No promise of one attribute of each source mends it.")
     return "\n".join(lines)
+
+
+def times_of_texts(verdict: QueryVerdict) -> list[str]:
+    """What to do about texts that a troubled query cuts into windows: of their times no order of texts closes any."""
+    for one in verdict.operators if verdict.troubled() else ():
+        for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
+            texts = [a.name for a in one.node.inputs[0].schema if a.domain.type == "STRING"]
+            if name := next((n for n in texts if column.expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
+                return [f"declare {name} TIMESTAMP, no STRING: no order of texts closes what their times are"]
+    return []
+
+
+def unmended(verdict: QueryVerdict) -> str:
+    """What to do about a query that nothing mends which was tried."""
+    for one in verdict.troubled():
+        if isinstance(one.node.operator, Sort):
+            keys = ", ".join(key.attribute for key in one.node.operator.keys)
+            return (
+                f"leave ORDER BY {keys} out, since tuples come as soon as they are final; or order by what a source has"
+                " in order, as punctuate 'order of ts' says"
+            )
+    return "no promise of one attribute of each source mends it: bound what is asked"
 
 
 _WHEN = {When.AT_ONCE: "at once", When.CLOSED: "when groups close", When.AT_THE_END: "at the end of its input"}

@@ -210,7 +210,7 @@ def require_fresh(output: str, *, overwrite: bool) -> None:
     found = [directory / name for name in documents_in(directory)]
     if found and not overwrite:
         raise StateError(
-            f"the output {output} holds {len(found)} documents of an earlier query",
+            f"the output {output} holds {len(found)} document{'' if len(found) == 1 else 's'} of an earlier query",
             hint="name another directory, give the checkpoint that it goes on from, or --overwrite",
         )
     for path in found:

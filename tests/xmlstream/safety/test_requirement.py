@@ -12,6 +12,7 @@ import xmlstream as xs
 from punct_ns.errors import UnsafeQuery
 from xmlstream.cli import run_command
 from xmlstream.cli.commands import app
+from xmlstream.safety.explanation import explained
 from xmlstream.safety.requirement import unsafe
 from xmlstream.sql.script import read
 
@@ -36,6 +37,36 @@ def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
         " in the options of bid; or declare punctuate 'order of auction' on bid, where tuples come in that order; "
     )
     assert unsafe(read(BIDS.format(path="bid.xml", schemes="auction")).sketch()) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        (
+            "SELECT at, count(*) AS n FROM s GROUP BY at ORDER BY n",
+            "leave ORDER BY n out, since tuples come as soon as they are final; or order by what a source has in order,"
+            " as punctuate 'order of ts' says",
+        ),
+        (
+            "SELECT window(t, '1 hour') AS w, count(*) AS n FROM s GROUP BY window(t, '1 hour')",
+            "declare t TIMESTAMP, no STRING: no order of texts closes what their times are",
+        ),
+        (
+            "SELECT session_window(t, '1 hour') AS w, count(*) AS n FROM s GROUP BY session_window(t, '1 hour')",
+            "declare t TIMESTAMP, no STRING: no order of texts closes what their times are",
+        ),
+    ],
+)
+def test_what_no_promise_mends_is_refused_with_what_to_write(query: str, hint: str) -> None:
+    table = (
+        "CREATE TABLE s (at TIMESTAMP, t STRING) USING punctuated_xml"
+        " OPTIONS (path 's.xml', rowTag 'r', punctuate 'order of at');"
+    )
+    root = read(table + query).sketch()
+    found = unsafe(root)
+    assert found is not None
+    assert str(found.hint).startswith(f"{hint}; ")
+    assert f"{hint[0].upper()}{hint[1:]}." in explained(root, follow=True).splitlines()
 
 
 @pytest.fixture
