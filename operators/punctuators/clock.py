@@ -1,8 +1,8 @@
-"""Punctuation by clock: while the source is silent, time passes, and with it what cannot come so much later.
+"""Punctuation by clock: time passes, while the source is silent, too, and with it what cannot come so much later.
 
-Source: Tucker et al. 2007, §8.3 (heartbeats). The clock is the time recorded with the slice: what was said is part of
-the slice's commit, and no clock is asked twice. In a slice with tuples nothing is said: these speak of the time
-themselves, and a source that is read with a backlog must not be overtaken by the clock.
+Source: Tucker et al. 2007, §8.3 (heartbeats). What had come at a moment was read with the slice: of that moment the
+clock speaks, less the delay. It is recorded with the slice, and no clock is asked twice. While more is there than a
+slice reads, nothing is said: a source that is read with a backlog must not be overtaken by the clock.
 
 Differs: that section says that no tuple *greater* than the heartbeat will follow; meant is *not greater*. Here the
 heartbeat itself stays open, as all of `(,v)`.
@@ -69,10 +69,10 @@ class ByClock:
         return {}
 
     def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """Of a silent slice, its time less the delay."""
-        if marked is not None or state.time is None:
+        """The moment up to which all was read, less the delay."""
+        if state.read_until is None:
             return []
-        return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.time - self.delay)})]
+        return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.read_until - self.delay)})]
 
     def broken(self, values: Facts, schema: Schema) -> Punctuation:
         """Its moment had passed."""

@@ -44,7 +44,8 @@ class OperatorState:
     """The state of one operator of a running query; made anew, and restored, whenever the query starts.
 
     `inputs` are the schemas of the operator's inputs. `notes` are facts as JSON has them, few, since every commit
-    writes them whole. `time` is the one recorded with the slice; of its tuples, `set_aside` counts those that go no
+    writes them whole. `time` is the one recorded with the slice; `read_until` is when all that had come was read, None
+    of a slice that does not tell it. Of its tuples, `set_aside` counts those that go no
     further, and `letters` are those of them that are kept as dead letters; `overdue` counts kept rows that were there
     for longer than `purge_after` allows, and `overdue_letters` gives them.
     """
@@ -73,6 +74,7 @@ class OperatorState:
         """
         self.inputs = inputs
         self.time: datetime | None = None
+        self.read_until: datetime | None = None
         self.is_over: IsOver = lambda _: False
         self.set_aside = self.overdue = 0
         self.letters: list[dict[str, Any]] = []
@@ -111,6 +113,7 @@ class OperatorState:
             has_closed: Whether a stream has closed a bound, which ends lifespans.
         """
         self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
+        self.read_until = None
         self.end(has_closed)
         self._overdue = []
         limit, now = self._purge_after, Since.of(slice_, time)
@@ -186,6 +189,11 @@ class OperatorState:
     def rows(self) -> int:
         """Kept rows, all together."""
         return sum(log.rows for log in self._logs.values())
+
+    @property
+    def waiting_rows(self) -> int:
+        """Kept rows that a punctuation may purge: without those of static inputs, and what an operator notes."""
+        return sum(self._logs[name].rows for name in self._aged)
 
     @property
     def purged(self) -> int:

@@ -65,7 +65,8 @@ class Running:
     """One operator with its state, which `restart` loses and restores from what the last slice recorded.
 
     With `positioned`, tuples come with their positions, as from a source; `positions` are those of the last output.
-    `time` is recorded with the next slice. With `bounded`, nobody knows how many tuples come, but for a bound; so also
+    `time` is recorded with the next slice; up to `read_until` all that had come is read with it, without one up to its
+    time if no tuple comes. With `bounded`, nobody knows how many tuples come, but for a bound; so also
     where none do, as behind a select that none satisfies. `purge_after` and `lasting` are the state's.
     """
 
@@ -82,6 +83,7 @@ class Running:
     ) -> None:
         self.positions: list[Any] = []
         self.time = datetime(2003, 5, 15, 17, 20, tzinfo=UTC)
+        self.read_until: datetime | None = None
         self._came, self._positioned, self._bounded = 0, positioned, bounded
         self.spark, self.directory, self.operator, self.inputs = spark, directory, operator, inputs
         self.output = operator.schema(*inputs)
@@ -97,6 +99,8 @@ class Running:
         self._slice += 1
         self._store.begin(self._slice)
         self._state.begin(self.time, self._slice)
+        silent = not any(rows for rows, _ in inputs)
+        self._state.read_until = self.read_until or (self.time if silent else None)
         slices = [
             Slice(self._tuples(rows, schema), tuple(punctuations))
             for (rows, punctuations), schema in zip(inputs, self.inputs, strict=True)

@@ -258,6 +258,25 @@ def test_a_silent_source_has_a_heartbeat(spark: SparkSession, tmp_path: Path) ->
     assert [told.value.punctuation] == said("<(,2003-05-15T17:48:00Z)>", schema=schema)
 
 
+@pytest.mark.spark
+def test_beside_tuples_the_clock_speaks_of_the_moment_up_to_which_all_was_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = Schema.parse("ts TIMESTAMP")
+    running = Running(spark, tmp_path, Punctuate(ByClock("ts", timedelta(minutes=2)), "drop"), schema, positioned=True)
+    # There is more than the slice reads.
+    running.shows("(2003-05-15T09:00:00Z)", out="(2003-05-15T09:00:00Z)")
+    running.read_until = running.time - timedelta(minutes=1)
+    running.shows(
+        "(2003-05-15T09:30:00Z) (2003-05-15T17:19:00Z)",
+        out="(2003-05-15T09:30:00Z) (2003-05-15T17:19:00Z) <(,2003-05-15T17:17:00Z)>",
+    )
+    running.restart()
+    running.read_until = None
+    running.shows("(2003-05-15T17:16:59Z) (2003-05-15T17:17:00Z)", out="(2003-05-15T17:17:00Z)")
+    assert running.set_aside[0] == 1
+
+
 # What every rule has in common.
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,3 +160,69 @@ def test_the_clock_is_asked_once_a_slice_wherever_it_stands(
     late = {str(v) for v, moment in enumerate(times.values()) if moment >= datetime(2026, 3, 2, tzinfo=UTC)}
     assert {v for each in found["selected"].values() for (v,) in each} == late
     assert sum(map(len, found["distinct"].values())) == 2 * len(set(times.values()))
+
+
+BY_CLOCK = """CREATE TABLE s (ts TIMESTAMP, v INT) USING punctuated_xml
+OPTIONS (path '{}', rowTag 'r', punctuate 'clock of ts, delay 5s', ungrammatical 'divert');
+SELECT window.start AS w, sum(v) AS v FROM s GROUP BY window(ts, '10 seconds');
+"""
+
+
+def readings(directory: Path, name: str, *moments: str) -> None:
+    """A document, there as a whole."""
+    rows = "".join(f"<r><ts>{moment}</ts><v>1</v></r>" for moment in moments)
+    (directory / f"{name}.tmp").write_text(f"<rs>{rows}</rs>", encoding="utf-8")
+    (directory / f"{name}.tmp").rename(directory / f"{name}.xml")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.spark
+def test_a_clock_closes_windows_without_input_while_they_wait_and_across_restarts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    state, waits = tmp_path / "state", tmp_path / "state" / "clock"
+    query = xs.from_sql(spark, BY_CLOCK.format(tmp_path / "in"))
+    coming = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
+    readings(tmp_path / "in", "a", "2020-01-01T00:00:00Z", "2020-01-01T00:00:13Z", f"{coming:%Y-%m-%dT%H:%M:%S}Z")
+    handle = query.start(tmp_path / "out", state)
+    try:
+        # The slice with tuples closes what is older than the delay; for what is to come the clock ticks.
+        until(lambda: (0 in committed(state)) and waits.exists())
+        assert rows(tmp_path / "out") == {
+            0: [("2020-01-01T00:00:00.000000Z", "1"), ("2020-01-01T00:00:10.000000Z", "1")]
+        }
+        until(lambda: max(committed(state)) >= 2)
+    finally:
+        handle.stop()
+    # What the clock has said is known again: what comes after it is late.
+    readings(tmp_path / "in", "b", "2020-01-01T00:00:17Z", f"{coming:%Y-%m-%dT%H:%M:%S}Z")
+    before = max(committed(state))
+    handle = query.start(tmp_path / "out", state)
+    try:
+        until(lambda: max(committed(state)) > before + 1)
+    finally:
+        handle.stop()
+    assert len(rows(tmp_path / "out")[0]) == sum(map(len, rows(tmp_path / "out").values())) == 2
+    (letters,) = (tmp_path / "out").glob("_dead_letters/*")
+    assert "2020-01-01T00:00:17" in letters.read_text(encoding="utf-8")
+
+
+@pytest.mark.spark
+def test_a_clock_for_which_nothing_waits_does_not_tick(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    query = xs.from_sql(spark, BY_CLOCK.format(tmp_path / "in"))
+    readings(tmp_path / "in", "a", "2020-01-01T00:00:00Z")
+    handle = query.start(tmp_path / "out", tmp_path / "state")
+    try:
+        handle.processAllAvailable()
+        assert rows(tmp_path / "out") == {0: [("2020-01-01T00:00:00.000000Z", "1")]}
+        assert not (tmp_path / "state" / "clock").exists()
+    finally:
+        handle.stop()

@@ -9,6 +9,7 @@
     documents/        of each source, the order of its documents, and the like (`sources.xml.splits.documents`)
     spark/            Spark's own log (`xmlstream.runtime.spark_log`)
     staged/           tuples of the slice in hand
+    clock             how often clocks are to tick, while anything waits for them (`xmlstream.runtime.clocks`)
 
 The last record counts, and of all else what it names, by checksum. A start compares, says what is damaged, and removes
 what is not named: the leavings of a slice that was not committed.
@@ -109,12 +110,16 @@ class Checkpoint:
         listings = self._unlisted if whole else []
         made = {
             **record,
-            "offset": self._spark.offset(number),
+            "offset": self.offset(number),
             "published": self._published.append([json.dumps(listing) for listing in listings]),
             "documents": {name: log.seal() for name, log in self._logs.items()},
         }
         self._commits.commit(number, made)
         self._unlisted = [*([] if whole else self._unlisted), *_listings(record["outputs"])]
+
+    def offset(self, number: int) -> str:
+        """What Spark has logged of a slice: how far it reads."""
+        return self._spark.offset(number)
 
     def is_whole(self, number: int) -> bool:
         """Whether that slice's record must hold everything."""

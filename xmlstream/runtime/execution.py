@@ -29,6 +29,7 @@ from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.copies import copies
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.clocks import Clocks
 from xmlstream.runtime.computed_result import ComputedResult
 from xmlstream.runtime.dead_letters import write_letters
 from xmlstream.runtime.findings import OVERDUE, Noticed
@@ -105,12 +106,14 @@ class Execution:
         documents = checkpoint.directory / "documents"
         self._inputs = SourceInputs(spark, self._states.items(), self._names, documents, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
+        self._clocks: Clocks | None = None
         if latest:
             on_commit(latest)
 
-    def source_name(self, node: Node) -> str:
-        """What a source is called among the staged ranges."""
-        return self._names[node]
+    def punctuate_by(self, clocks: Clocks) -> None:
+        """What the plan's clocks show in slices to come; before the first of them, since tuples may wait for it."""
+        self._clocks = clocks
+        clocks.wait(self._states)
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """What `foreachBatch` calls: parse and stage, walk, commit."""
@@ -140,6 +143,8 @@ class Execution:
         # A clock that was set back does not turn back the query's.
         now = max(datetime.now(UTC), self._time or datetime.min.replace(tzinfo=UTC))
         self._states.begin(slice_id, now, self._inputs.closings())
+        if self._clocks:
+            self._clocks.begin(self._states, self._checkpoint.offset(slice_id))
         came = self._inputs.begin(slice_id, ranges)
         parts = [self._part(came, self._part_writers(slice_id))]
         while self._inputs.have_more:
@@ -274,6 +279,8 @@ class Execution:
             sink.publish(draft)
         self._states.retain(record["operators"])
         self._checkpoint.clear_stage()
+        if self._clocks:
+            self._clocks.wait(self._states)
         self._on_commit(record)
 
     def _report(self, node: Node, said: dict[Node, int], outs: dict[Node, int]) -> OperatorReport:

@@ -22,9 +22,10 @@ from sources.xml.options.local_paths import absolute
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.multi_source_reader import MultiSourceXml, multi_source_options, register_multi_source
 from sources.xml.spark.shared_scan import shared_scans
-from xmlstream.plan.nodes import Node, Scan, Static, results, topological
+from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.plan_json import PLAN_FILE, encoded
 from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.disjoint_paths import require_disjoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.launched import Handle, Launched
@@ -127,7 +128,10 @@ def _launched(
         (watcher.restored if record is checkpoint.latest else watcher.committed)(record)
 
     _publish_again(sinks, checkpoint)
+    readers = shared_scans(list(_sources(root, checkpoint, settings)))
     execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
+    if clocks_of(root):
+        execution.punctuate_by(Clocks(root, readers, checkpoint.directory, settings.tick))
     tally.begin()
 
     def process(batch: DataFrame, batch_id: int) -> None:
@@ -151,8 +155,7 @@ def _launched(
     if execution.closed:
         return Launched(execution, None, tally, once)
     register_multi_source(spark)
-    read = multi_source_options(shared_scans(list(_sources(root, execution, checkpoint, settings))))
-    staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
+    staged = spark.readStream.format(MultiSourceXml.name()).options(**multi_source_options(readers)).load()
     log = str(checkpoint.directory / "spark")
     writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", log)
     writer = writer.trigger(**pace) if pace else writer
@@ -177,18 +180,19 @@ def _publish_again(sinks: Sequence[Sink], checkpoint: Checkpoint) -> None:
             sink.publish(Draft(**made))
 
 
-def _sources(root: Node, execution: Execution, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
+def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator[SourceOptions]:
     """The sources of a plan as the tasks read them."""
-    for node in topological(root):
+    clocked = {below for clock in clocks_of(root) for below in topological(clock)}
+    for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
-        name = execution.source_name(node)
         known = checkpoint.directory / "documents" / name
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
         named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
         named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
-        yield options.replace(**named, **settings.source_options)
+        clock = str(checkpoint.directory / CLOCK) if node in clocked else None
+        yield options.replace(**named, **settings.source_options, clock=clock)
 
 
 def _paths(root: Node) -> Iterator[str]:

@@ -70,6 +70,11 @@ class Settings:
         return {"processingTime": f"{milliseconds} milliseconds"}
 
     @property
+    def tick(self) -> float:
+        """After how many seconds a slice of the clock alone may follow: at the trigger, or once a second."""
+        return 1.0 if self.trigger is None else 0.0
+
+    @property
     def limit(self) -> PurgeAfter | None:
         """How long tuples are kept at the most.
 

@@ -109,6 +109,7 @@ _TABLE = (
     Option("close", flag, False, "reader", may_change=True),
     Option("documentLog", giver="reader", may_change=True),
     Option("restricted", giver="query", may_change=True),
+    Option("clock", giver="query", may_change=True),
     Option("stage", giver="query", may_change=True),
     Option("source", default="source", giver="query", may_change=True),
     Option("partitionOf", default="", giver="query"),

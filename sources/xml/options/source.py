@@ -77,6 +77,7 @@ class SourceOptions:
         unfinished_age: In seconds.
         document_log: Directory of the record in which order a directory's documents were found.
         restricted: File of the names of the attributes that its punctuations have restricted so far (`restricted`).
+        clock: File of how often a clock is to tick that punctuates it; none there while nothing waits (`clocks`).
         stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.
@@ -121,6 +122,7 @@ class SourceOptions:
     unfinished_age: float
     document_log: str | None
     restricted: str | None
+    clock: str | None
     stage: str | None
     source: str
     columns: tuple[str, ...]

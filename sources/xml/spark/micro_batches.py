@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from pyspark.sql.datasource import InputPartition
 
@@ -49,22 +51,51 @@ class MicroBatches:
         self.documents = Documents(options, log=True)
         self._planner = Planner(options, self.documents)
         self._sizes: list[int] | None = None
+        self._looked = datetime.now(UTC)
+        self._has_all = False
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
 
     def settle(self) -> None:
         """What is there now is all there is."""
-        self._sizes = self._planner.sizes(Offset())
+        self._sizes = self._look(Offset())
 
     def end(self, start: Offset, budget: int | None) -> Offset:
         """The end of the next slice, which takes about so many bytes, all there are if None."""
-        sizes = self._planner.sizes(start) if self._sizes is None else self._sizes
+        sizes = self._look(start) if self._sizes is None else self._sizes
         if not self._options.follow:
             self._sizes = sizes  # what comes later is not waited for
         after, ranges = self._planner.advance(start, sizes, budget)
         self._planned = start, after, ranges
-        if not ranges or self._is_short(start, after, ranges, budget):
+        has_no_more = not ranges or self._is_short(start, after, ranges, budget)
+        if has_no_more:
             self._planner.look(after, sizes, is_slice=bool(ranges))
+        behind = len(sizes) - after.document
+        self._has_all = behind <= 0 or (behind == 1 and has_no_more)
         return after
+
+    def ticks(self, start: Offset) -> bool:
+        """Whether it is time for a slice of the clock alone: something waits for it, and the last was long ago."""
+        if self._options.clock is None or not self._options.follow or start.closed:
+            return False
+        try:
+            pause = timedelta(seconds=float(Path(self._options.clock).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return False
+        return start.clock is None or self._looked - datetime.fromisoformat(start.clock) >= pause
+
+    def at_clock(self, after: Offset) -> Offset:
+        """The slice's end with the moment that its clock shows; as it is where more is there, or without a clock."""
+        if self._options.clock is None or not self._has_all:
+            return after
+        told = replace(after, clock=self._looked.isoformat())
+        if self._planned is not None and self._planned[1] == after:
+            self._planned = self._planned[0], told, self._planned[2]
+        return told
+
+    def _look(self, start: Offset) -> list[int]:
+        """How much of each document is there, and when it was."""
+        self._looked = datetime.now(UTC)
+        return self._planner.sizes(start)
 
     def _is_short(self, start: Offset, after: Offset, ranges: Sequence[ByteRange], budget: int | None) -> bool:
         """Whether a slice takes less than it might, there being no more."""
@@ -75,7 +106,7 @@ class MicroBatches:
 
     def tasks(self, start: Offset, end: Offset, reader: int = 0) -> list[ReadTask]:
         """The tasks of a slice; none where it is empty."""
-        if start == end:
+        if replace(start, clock=end.clock) == end:
             return []
         if self._planned is not None and self._planned[:2] == (start, end):
             ranges = self._planned[2]

@@ -102,7 +102,10 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             budgets = [None if whole else source.max_bytes_per_slice for source in self._sources]
             # To look for cuts is to read and to count, which threads do side by side.
             with ThreadPoolExecutor(os.cpu_count()) as threads:
-                ends = list(threads.map(MicroBatches.end, self._slicings, self._offsets(start), budgets))
+                starts = self._offsets(start)
+                ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
+            if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
+                ends = list(map(MicroBatches.at_clock, self._slicings, ends))
             return {source.source: end.json() for source, end in zip(self._sources, ends, strict=True)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

@@ -36,4 +36,5 @@ def _together(group: Sequence[SourceOptions]) -> SourceOptions:
         maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
         maxFilesPerSlice=str(min(files)) if files else None,
         maxItemBytes=str(max(source.max_item_bytes for source in group)),
+        clock=next((source.clock for source in group if source.clock is not None), None),
     )

@@ -29,6 +29,7 @@ class Offset:
         open: Start tags of the elements open there, the root first.
         closed: Whether the source has ended for good.
         namespaces: Those of the tuples that were read (`TupleNamespaces`).
+        clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
     """
 
     document: int = 0
@@ -37,12 +38,14 @@ class Offset:
     open: tuple[str, ...] = ()
     closed: bool = False
     namespaces: tuple[str | None, ...] = ()
+    clock: str | None = None
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Offset:
         """The offset as Spark hands it back."""
         namespaces = tuple(json.get("namespaces", ()))
-        return Offset(json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"], namespaces)
+        read = json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"]
+        return Offset(*read, namespaces, json.get("clock"))
 
     def json(self) -> dict[str, Any]:
         """The offset as Spark logs it."""
@@ -53,11 +56,12 @@ class Offset:
             "open": list(self.open),
             "closed": self.closed,
             "namespaces": list(self.namespaces),
+            **({} if self.clock is None else {"clock": self.clock}),
         }
 
     def next(self, end: int) -> Offset:
         """The start of the next document, this one ending at byte `end`."""
-        return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces)
+        return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces, clock=self.clock)
 
 
 class Planner:

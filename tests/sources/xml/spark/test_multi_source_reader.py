@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 import xmlstream as xs
 from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.source import SourceOptions
+from sources.xml.spark import micro_batches
 from sources.xml.spark.error_transport import original_error
 from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
 from sources.xml.spark.staged_rows import STAGED, StagedRange
@@ -186,6 +188,59 @@ CREATE TABLE short (h INT) USING punctuated_xml
 OPTIONS (path '${IN}/short.xml', rowTag 'row', schemes 'h', maxBytesPerSlice '4k');
 SELECT h, count(*) AS n FROM (SELECT h FROM long UNION ALL SELECT h FROM short) GROUP BY h;
 """
+
+
+def test_a_clock_ticks_without_input_while_something_waits_and_never_before_all_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [datetime(2026, 3, 1, tzinfo=UTC)]
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]  # a moment, and no clock
+            return now[0]
+
+    monkeypatch.setattr(micro_batches, "datetime", Clock)
+    note = tmp_path / "clock"
+    given = {"clock": str(note), "follow": "true", "close": "false", "maxFilesPerSlice": "1"}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "still.xml").write_bytes(ROOT + rows(0, 1))
+    sources = [
+        source(tmp_path / "in", "a", documentLog=str(tmp_path / "log"), **given),
+        source(tmp_path / "still.xml", "b", **given),
+    ]
+    for name in ("0.xml", "1.xml"):
+        (tmp_path / "in" / name).write_bytes(ROOT + rows(0, 1) + b"</r>")
+    of = reader(*sources)
+    at = of.initialOffset()
+
+    def advanced(seconds: int) -> list[Any]:
+        """How many tasks there are, and what the clocks show, in seconds; nothing where there is no slice."""
+        nonlocal at
+        now[0] += timedelta(seconds=seconds)
+        end = again(of.latestOffset(at, of.getDefaultReadLimit()))
+        tasks, shown = of.partitions(at, end), [at.get("clock") for at in end.values()]
+        if end == at:
+            return []
+        at = end
+        return [len(tasks), *(text and datetime.fromisoformat(text).second for text in shown)]
+
+    assert advanced(1) == [2, None, 1], "one more document is there"
+    assert advanced(1) == [1, 2, 2]
+    assert advanced(9) == [], "nothing waits"
+    note.write_text("1.0", encoding="utf-8")
+    assert advanced(0) == [0, 11, 11]
+    assert advanced(0) == [], "not so soon"
+    assert advanced(1) == [0, 12, 12]
+    (tmp_path / "still.xml").write_bytes(ROOT + rows(0, 2) + b"</r>")
+    assert advanced(0) == [1, 12, 12]
+    assert at["b"]["closed"]
+    of = reader(*sources)
+    assert advanced(3) == [0, 15, 15], "as after a restart"
+    note.write_text("0.0", encoding="utf-8")
+    assert advanced(1) == [0, 16, 16], "at the trigger"
+    note.unlink()
+    assert advanced(60) == []
 
 
 @pytest.mark.spark
