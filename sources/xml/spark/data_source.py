@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.error_transport import transported
 from sources.xml.spark.micro_batches import MicroBatches, ReadTask
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
@@ -43,13 +42,12 @@ class PunctuatedXmlSource(DataSource):
 
     def schema(self) -> str:
         """The columns, where the reader names none."""
-        with transported():
-            options = SourceOptions.parse(self.options, giver="reader")
-            if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
-                hint = "a column of another name can have the path, as in option 'path.place' '@position'"
-                raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
-            columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
-            return ", ".join([*columns, f"{POSITION_SHOWN} BIGINT NOT NULL", f"{PUNCTUATION_SHOWN} STRING"])
+        options = SourceOptions.parse(self.options, giver="reader")
+        if any(attribute.name.lower() in (POSITION_SHOWN, PUNCTUATION_SHOWN) for attribute in options.schema):
+            hint = "a column of another name can have the path, as in option 'path.place' '@position'"
+            raise UsageError(f"the names {POSITION_SHOWN} and {PUNCTUATION_SHOWN} are taken", hint=hint)
+        columns = [f"{quoted(attribute.name)} {attribute.domain.type}" for attribute in options.schema]
+        return ", ".join([*columns, f"{POSITION_SHOWN} BIGINT NOT NULL", f"{PUNCTUATION_SHOWN} STRING"])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads all there is."""
@@ -64,8 +62,7 @@ class _Reading:
     """What batch and stream have in common."""
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
-        with transported():
-            self.options = _options(given, schema)
+        self.options = _options(given, schema)
         self.schema = schema
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -76,8 +73,7 @@ class _Reading:
         from sources.xml.spark.item_rows import item_rows
 
         assert isinstance(partition, ReadTask)
-        with transported():
-            yield from item_rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
+        yield from item_rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))
 
 
 class XmlBatchReader(_Reading, DataSourceReader):
@@ -85,11 +81,10 @@ class XmlBatchReader(_Reading, DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """All of the documents, cut into ranges."""
-        with transported():
-            options = self.options.replace(follow="false")
-            planner = Planner(options, Documents(options, log=False))
-            _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
-            return [*ReadTask.of(ranges, options.max_bytes_per_partition)]
+        options = self.options.replace(follow="false")
+        planner = Planner(options, Documents(options, log=False))
+        _, ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
+        return [*ReadTask.of(ranges, options.max_bytes_per_partition)]
 
 
 class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -97,8 +92,7 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def __init__(self, given: MutableMapping[str, str], schema: StructType) -> None:
         super().__init__(given, schema)
-        with transported():
-            self._slicing = MicroBatches(self.options)
+        self._slicing = MicroBatches(self.options)
 
     def initialOffset(self) -> dict[str, Any]:
         """Before the first document."""
@@ -110,23 +104,20 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
-        with transported():
-            self._slicing.settle()
+        self._slicing.settle()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice."""
-        with transported():
-            budget: int | None = self.options.max_bytes_per_slice
-            if isinstance(limit, ReadAllAvailable):
-                budget = None
-            elif isinstance(limit, ReadMaxBytes):
-                budget = limit.max_bytes
-            return self._slicing.end(Offset.of(start), budget).json()
+        budget: int | None = self.options.max_bytes_per_slice
+        if isinstance(limit, ReadAllAvailable):
+            budget = None
+        elif isinstance(limit, ReadMaxBytes):
+            budget = limit.max_bytes
+        return self._slicing.end(Offset.of(start), budget).json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a slice."""
-        with transported():
-            return self._slicing.tasks(Offset.of(start), Offset.of(end))
+        return self._slicing.tasks(Offset.of(start), Offset.of(end))
 
 
 def _options(given: MutableMapping[str, str], schema: StructType) -> SourceOptions:

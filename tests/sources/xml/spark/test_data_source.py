@@ -201,6 +201,8 @@ def test_errors_come_back_as_they_were_raised(session: SparkSession, tmp_path: P
             read()
         error = original_error(reported.value)
         assert type(error) is kind
+        assert f"{kind.__name__}: {error}" in str(reported.value)
+        assert "xmlstream-error" not in str(reported.value)
         if kind is MalformedInput:
             assert f"{path}, line 3, column 2" in str(error)
     assert batch(session, path, mode="DROPMALFORMED").where("hour IS NOT NULL").count() == 1
