@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,3 +100,43 @@ def test_groups_are_aggregated_by_agg(bids: Query) -> None:
 def test_the_ways_out_that_are_told_are_ways(bids: Query) -> None:
     pairs = bids.select("*", "1 AS k").join(bids.select("auction AS other", "1 AS k"), ["k"])
     assert pairs.columns == ["k", "auction", "price", "day", "other"]
+
+
+@pytest.mark.spark
+def test_a_column_of_pysparks_is_answered_with_the_text_to_write(bids: Query) -> None:
+    with pytest.raises(TypeError, match=r'expressions are text here; Hint: write "price" as SQL does'):
+        _ = bids["price"]
+    with pytest.raises(AttributeError, match=r'expressions are text here; Hint: write "Price" as SQL does'):
+        _ = bids.Price
+    with pytest.raises(AttributeError, match="did you mean select"):
+        _ = bids.selct
+
+
+@pytest.mark.spark
+def test_a_join_by_one_name_is_one_by_a_list_of_it(bids: Query) -> None:
+    other = bids.select("auction", "day AS since")
+    assert bids.join(other, "auction").root == bids.join(other, ["auction"]).root
+    assert bids.join(other, " Auction ", "left").root == bids.join(other, ["Auction"], "left").root
+    with pytest.raises(QueryError, match="price does not stand once on each side"):
+        bids.join(other, "price")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("option", "meant"), [("overwrit", "overwrite"), ("outpt", "output"), ("checkpont", "checkpoint")]
+)
+def test_an_option_of_run_that_there_is_not_is_answered_with_the_nearest(
+    option: str, meant: str, bids: Query, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {option: "x"}
+    for run in (bids.run, bids.start, bids.slices, bids.collect, partial(xs.run, [bids.insert_into(tmp_path)])):
+        with pytest.raises(UsageError, match=f"a run has no option {option}") as raised:
+            run(**given)
+        assert raised.value.hint == f"did you mean {meant}?"
+
+
+@pytest.mark.spark
+def test_a_frame_that_is_a_stream_is_refused_at_once(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="the DataFrame is a stream") as raised:
+        xs.from_dataframe(spark.readStream.format("rate").load())
+    assert "read_parquet" in str(raised.value.hint)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from punct_ns.errors import UsageError
-from xmlstream.builder.run_options import CommonOptions, require_safe, settings_of
+from xmlstream.builder.run_options import CommonOptions, require_known, require_safe, settings_of
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
@@ -53,6 +53,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
         UsageError: There is no query, or two results go to one place.
     """
     targets = [insert.target for insert in inserts]
+    require_known(options)
     root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
     return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
 
@@ -67,6 +68,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
+    require_known(options)
     root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
     require_safe(root, options)
     return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))

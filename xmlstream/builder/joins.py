@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import get_args
 
@@ -29,8 +30,10 @@ def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str
     if kind is None:
         raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
     match on:
+        case str() if re.fullmatch(r"\s*\w+\s*", on):
+            condition: list[str | QueryText] = [f" USING ({quoted(on.strip())})"]
         case str():
-            condition: list[str | QueryText] = [" ON ", argument(on)]
+            condition = [" ON ", argument(on)]
         case _:
             condition = [f" USING ({', '.join(map(quoted, on))})"]
     return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]

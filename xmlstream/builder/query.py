@@ -52,7 +52,13 @@ class Query(Runnable):
         return f"Query[{', '.join(f'{a.name}: {a.domain.type}' for a in self.schema)}]"
 
     def __getattr__(self, name: str) -> Any:
+        known = () if name.startswith("_") or name in Query.__slots__ + Runnable.__slots__ else self.columns
+        if name.lower() in (attribute.lower() for attribute in known):
+            raise AttributeError(_no_column(name))
         raise AttributeError(no_such_name(name, "a query", ON_QUERIES, Query))
+
+    def __getitem__(self, name: object) -> Any:
+        raise TypeError(_no_column(name))
 
     def explain(
         self, *, as_written: bool = False, format: Format | Literal["plan"] = "plan", follow: bool = False
@@ -156,8 +162,8 @@ class Query(Runnable):
 
         Args:
             other: What is joined with this query.
-            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or names that both
-                have, whose attributes are then equal and stand once, in front.
+            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or one name or
+                several that both have, whose attributes are then equal and stand once, in front.
             how: `inner`, `left`, `right`, `full`, `semi` or `anti`, or as PySpark calls them, such as `left_outer`.
             left: What the condition calls this query.
             right: What the condition calls the other one.
@@ -293,3 +299,9 @@ class Query(Runnable):
         analyst = SparkAnalyst(self.spark)
         merged = merge(self._beside(other), analyst)
         return Query(self.spark, (merged if label is None else distinct(merged, analyst, label)).node)
+
+
+def _no_column(name: object) -> str:
+    """What to say of an attribute that is asked for as a column of PySpark's."""
+    text = name if isinstance(name, str) else "hour"
+    return f'expressions are text here; Hint: write "{text}" as SQL does, as in select("{text}"), where("{text} = 3")'

@@ -123,7 +123,7 @@ def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
     """A DataFrame of Spark's as a static input: read once, by the first slice, and closed from then on.
 
     Raises:
-        UsageError: Two of its columns have one name.
+        UsageError: It is a stream, as `spark.readStream` gives, or two of its columns have one name.
     """
     return Query(frame.sparkSession, static_frame(name, frame))
 

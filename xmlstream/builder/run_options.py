@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
+from punct_ns.errors import UsageError
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.explanation import pictured
@@ -62,6 +64,20 @@ class RunOptions(CommonOptions, total=False):
 
     row_tag: str
     root_tag: str
+
+
+def require_known(options: Mapping[str, Any]) -> None:
+    """Refuses an option that there is not, which a slip of the pen may have made.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            names = [*RunOptions.__annotations__, "output", "checkpoint", "sink", "follow"]
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            raise UsageError(f"a run has no option {name}", hint=hint)
 
 
 def settings(

@@ -12,7 +12,7 @@ from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from xmlstream.builder.in_program import all_tuples, loop
 from xmlstream.builder.inserts import Insert
-from xmlstream.builder.run_options import CommonOptions, RunOptions, require_safe, settings
+from xmlstream.builder.run_options import CommonOptions, RunOptions, require_known, require_safe, settings
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime import runner
@@ -162,4 +162,5 @@ class Runnable:
 
     def _chosen(self, options: Mapping[str, Any], checkpoint: str | Path | None = None) -> Node:
         """The plan that runs."""
+        require_known(options)
         return self.root if options.get("as_written") else optimized(self.root, partial(loads_of, checkpoint))

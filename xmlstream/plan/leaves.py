@@ -52,8 +52,11 @@ def static_frame(name: str, frame: DataFrame) -> Node:
     """A DataFrame as the beginning of a plan.
 
     Raises:
-        UsageError: Two of its columns have one name.
+        UsageError: It is a stream, or two of its columns have one name.
     """
+    if frame.isStreaming:
+        hint = "write it to files, which read and read_parquet follow; spark.read gives a static one"
+        raise UsageError("the DataFrame is a stream, which is not read here", hint=hint)
     columns = frame.schema.fields
     if len({column.name.lower() for column in columns}) < len(columns):
         raise UsageError("two columns of the DataFrame have one name", hint="rename one with withColumnRenamed")
