@@ -11,6 +11,7 @@ from punct_ns.errors import InputError
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
+from sources.xml.splits.fingerprint import Fingerprints, fingerprint
 from sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
 from sources.xml.splits.unfinished import Unfinished
 
@@ -29,6 +30,8 @@ class Offset:
         open: Start tags of the elements open there, the root first.
         closed: Whether the source has ended for good.
         namespaces: Those of the tuples that were read (`TupleNamespaces`).
+        print: Fingerprint of what was read of that document (`fingerprint`); None before any, and of checkpoints that
+            were written without: such a document is read on as it is, and has one from the next slice on.
         clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
     """
 
@@ -39,13 +42,14 @@ class Offset:
     closed: bool = False
     namespaces: tuple[str | None, ...] = ()
     clock: str | None = None
+    print: str | None = None
 
     @staticmethod
     def of(json: Mapping[str, Any]) -> Offset:
         """The offset as Spark hands it back."""
         namespaces = tuple(json.get("namespaces", ()))
         read = json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"]
-        return Offset(*read, namespaces, json.get("clock"))
+        return Offset(*read, namespaces, json.get("clock"), json.get("print"))
 
     def json(self) -> dict[str, Any]:
         """The offset as Spark logs it."""
@@ -57,6 +61,7 @@ class Offset:
             "closed": self.closed,
             "namespaces": list(self.namespaces),
             **({} if self.clock is None else {"clock": self.clock}),
+            **({} if self.print is None else {"print": self.print}),
         }
 
     def next(self, end: int) -> Offset:
@@ -71,6 +76,7 @@ class Planner:
         self._options = options
         self._documents = documents
         self._unfinished = Unfinished(options)
+        self._fingerprints = Fingerprints()
 
     def sizes(self, start: Offset) -> list[int]:
         """How much of each document is there now; GONE for one that is not, or was read before the offset."""
@@ -95,14 +101,15 @@ class Planner:
             left = None if budget is None else budget - sum(range_.length for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
-            found = scan_splits(
-                self._place(at), self._present(at, sizes[at.document]), left, self._options, settled=settled
-            )
+            size = self._present(at, sizes[at.document])
+            self._fingerprints.require(self._documents.paths[at.document], at.byte, at.print)
+            found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
             at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
-                at = replace(at, byte=found.byte, open=found.open)
                 path = self._documents.paths[at.document]
+                if found.byte > at.byte:
+                    at = replace(at, byte=found.byte, open=found.open, print=fingerprint(path, found.byte))
                 if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):
                     break
                 if not found.ranges:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,50 @@ def test_a_document_that_shrinks_is_no_stream(file: Path) -> None:
     reading.advance()
     file.write_bytes(ROOT)
     with pytest.raises(InputError, match="shrunk"):
+        reading.advance()
+
+
+@pytest.mark.parametrize("first", [3, 300])
+@pytest.mark.parametrize("by", ["copytruncate", "rename"])
+def test_a_file_that_was_replaced_by_one_as_long_is_not_read_on(file: Path, by: str, first: int) -> None:
+    read = ROOT + rows(0, first)
+    file.write_bytes(read[:300])
+    reading = Reading(source(file))
+    reading.advance()
+    file.write_bytes(read)
+    reading.advance()
+    names = count()
+    for again in (reading, Reading(source(file))):  # after a restart, too
+        again.at = reading.at
+        file.write_bytes(read + rows(first, first + 5))
+        start = again.at
+        assert again.advance() == [*range(first, first + 5)]
+        again.at = start
+        for other in (
+            ROOT + rows(first, 2 * first + 9),
+            ROOT + rows(0, first // 2) + rows(5000, 5000 + first),
+            b"<other>" + read[7:] + rows(0, 9),
+        ):
+            if by == "rename":
+                file.rename(file.with_name(f"rotated-{next(names)}"))
+            file.write_bytes(other)
+            with pytest.raises(InputError, match=r"was replaced .*is not what was read") as refused:
+                again.advance()
+            assert ("by another file" in str(refused.value)) == (by == "rename")
+        file.write_bytes(read)
+        assert again.advance() is None
+
+
+def test_a_checkpoint_without_fingerprints_goes_on(file: Path) -> None:
+    file.write_bytes(ROOT + rows(0, 3))
+    reading = Reading(source(file))
+    reading.advance()
+    reading.at = Offset.of({name: value for name, value in reading.at.json().items() if name != "print"})
+    file.write_bytes(ROOT + rows(0, 4))
+    assert reading.advance() == [3]
+    assert reading.at.print is not None
+    file.write_bytes(ROOT + rows(1, 6))
+    with pytest.raises(InputError, match="replaced"):
         reading.advance()
 
 
