@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 
 from lxml import etree
 
 from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
 from sources.xml.parser.leaf_text import UnreadableError
 from sources.xml.splits.tags import parse_content
+
+MOST_SLOTS = 1_000
+"""Slots of a template at the most: each costs several passes over the items, and the parser reads all in one."""
 
 _TAG = re.compile(rb"<(/?)[^<>\"'!?]*(?:(?:\"[^\"<]*\"|'[^'<]*')[^<>\"']*)*>")
 # Other attributes are part of the markup: they say nil, or what names mean, or libxml2 looks at their values.
@@ -62,6 +66,8 @@ class ItemTemplate:
         if b"<!" in sample or b"<?" in sample or any(b"'" in tag[0] for tag in _TAG.finditer(sample)):
             return None
         runs, quoted = _runs(sample, quotes=quotes)
+        if len(quoted) > MOST_SLOTS:
+            return None
         filled = runs[0] + b"".join(_placeholder(slot) + run for slot, run in enumerate(runs[1:]))
         try:
             items = list(reader.items(parse_content(filled, open_, open_)))
@@ -77,7 +83,7 @@ class ItemTemplate:
         if any(isinstance(source, str) and _PLACEHOLDER in source for source in sources):
             return None  # made of several slots
         counts = [run.count(b"<") + (run.count(b'"') if quotes else 0) for run in runs]
-        places = tuple(sum(counts[:number]) for number in range(len(runs)))
+        places = tuple(accumulate(counts[:-1], initial=0))
         return ItemTemplate(tuple(runs), places, sum(counts), is_punctuation, sources, tuple(quoted), stream)
 
 

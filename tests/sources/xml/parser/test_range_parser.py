@@ -9,6 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import RangeParser
+from sources.xml.parser.templates.item_template import ItemTemplate
+from sources.xml.parser.templates.window import Matches, Window
+from sources.xml.splits.byte_ranges import ByteRange
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
 from tests.oracles.xml_oracle import Item, items, well_formed
 from tests.samples.xml_documents import PATHS, ROW, Writer, encoded
@@ -82,3 +87,22 @@ def test_nothing_behind_the_root_is_a_row(path: Path, cuts: Cuts, name: str, aft
         found = read_cut(path, cuts, schema="a INT NOT NULL", rowTag=name)
         assert [item.texts for item in found.items] == [(1,), (None,)]
         assert not found.malformed
+
+
+def test_a_row_of_very_many_attributes_is_left_to_the_xml_parser(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = 0
+    find = Window.find
+
+    def counted(window: Window, template: ItemTemplate) -> Matches:
+        nonlocal runs
+        runs += len(template.runs)
+        return find(window, template)
+
+    monkeypatch.setattr(Window, "find", counted)
+    options = SourceOptions.parse({"path": str(path), "rowTag": "row", "schema": "a7 STRING", "path.a7": "@a7"})
+    for attributes in (10, 100_000):
+        wide = "<row " + " ".join(f'a{i}="{i}"' for i in range(attributes)) + "></row>"
+        path.write_text(f"<r>{wide * 3}</r>")
+        found = list(RangeParser(options).parse(ByteRange(str(path), 0, 0, path.stat().st_size, ends="root")))
+        assert [row["a7"] for one in found for row in one.tuples.to_pylist()] == ["7"] * 3
+        assert 0 < runs < 100
