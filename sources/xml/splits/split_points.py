@@ -133,15 +133,13 @@ class Tags:
         """The elements open behind tag `index`: the tag's index (-1: open at the split point already) and its text."""
         if index < 0:
             return [(-1, tag) for tag in point.open]
-        here = int(self.depth[index])
-        kept = min(len(point.open), int(self.depth[: index + 1].min(initial=len(point.open))))
-        found: list[tuple[int, bytes]] = []
-        limit = index + 1
-        for level in range(here, kept, -1):
-            opened = int(np.flatnonzero(self.opens[:limit] & (self.depth[:limit] == level))[-1])
-            found.append((opened, text[self.start[opened] : self.end[opened]]))
-            limit = opened
-        return [(-1, tag) for tag in point.open[:kept]] + found[::-1]
+        depth = self.depth[: index + 1]
+        kept = min(len(point.open), int(depth.min()))
+        # What was opened is still open if the depth has not been below its own since.
+        lowest_after = np.minimum.accumulate(depth[::-1])[::-1]
+        opened = np.flatnonzero(self.opens[: index + 1] & (depth == lowest_after)).tolist()
+        found = [(at, text[self.start[at] : self.end[at]]) for at in opened]
+        return [(-1, tag) for tag in point.open[:kept]] + found
 
 
 def _masked(text: bytes) -> bytes:
@@ -229,21 +227,27 @@ def fragments(
     stack = list(open_)
     begun = [-1 - level for level in range(len(open_))]
     before, start = tuple(stack), 0
-    depth, tag = 0, b""  # of the item we are in
+    around, is_around = before, True  # what is open around items that stand beside each other is one tuple
+    depth, tag = 0, b""  # of the item we are in: how many elements are open from it on
     for begin, end, opens in zip(tags.start.tolist(), tags.end.tolist(), tags.opens.tolist(), strict=True):
         closes = text[begin + 1] == _SLASH
         if not tag and not closes and local_name(text[begin:end]) in items:
+            around, is_around = (around if is_around else tuple(stack)), True
             if begin > start:
-                yield Fragment(start, begin, before, tuple(stack))
-            start, before, tag, depth = begin, tuple(stack), text[begin:end], len(stack)
-        if opens:
+                yield Fragment(start, begin, before, around)
+            start, before, tag, depth = begin, around, text[begin:end], 0
+        if tag:
+            depth += int(opens) - int(closes)
+            if depth <= 0:
+                yield Fragment(start, end, around, around, tag, begun[-1] if begun else 0)
+                start, tag = end, b""
+        elif opens:
             stack.append(on_one_line(text[begin:end]))
             begun.append(begin)
+            is_around = False
         elif closes and stack:
             stack.pop()
             begun.pop()
-        if tag and len(stack) <= depth:
-            yield Fragment(start, end, before, tuple(stack), tag, begun[-1] if begun else 0)
-            start, before, tag = end, tuple(stack), b""
+            is_around = False
     if start < len(text) or before != after:
         yield Fragment(start, len(text), before, after, tag)

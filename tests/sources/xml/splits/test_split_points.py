@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sources.xml.splits.split_points import SplitPoint, fragments, last_split_point
 
@@ -70,3 +74,44 @@ def test_items_of_one_parent_are_told_from_those_of_another_that_looks_the_same(
     parents = [piece.parent for piece in fragments(text, (ROOT,), (ROOT,), frozenset({b"row"})) if piece.tag]
     assert parents[0] == parents[1]
     assert len(set(parents)) == 3
+
+
+def test_what_is_open_is_found_in_one_go_however_deep_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    flatnonzero = np.flatnonzero
+
+    def counted(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        nonlocal calls
+        calls += 1
+        return flatnonzero(values)
+
+    monkeypatch.setattr(np, "flatnonzero", counted)
+    for depth in (1, 50, 100_000):
+        calls = 0
+        text = b"".join(b"<a%d>" % level for level in range(depth)) + b"<row/>"
+        found = last_split_point(text, START, ROW)
+        assert found == SplitPoint(START.offset + len(text), (ROOT, *(b"<a%d>" % level for level in range(depth))))
+        assert calls <= 4
+
+
+@given(st.lists(st.sampled_from([b"<a>", b"<b>", b"</a>", b"<e/>", b"t"]), max_size=40))
+def test_what_is_open_is_what_a_stack_holds(parts: list[bytes]) -> None:
+    stack = [ROOT, b"<w>"]
+    for number, part in enumerate(parts):
+        if part == b"</a>":
+            stack.pop()
+        elif part in (b"<a>", b"<b>"):
+            stack.append(part)
+        if not stack:
+            parts = parts[: number + 1]
+            break
+    text = b"".join(parts)
+    found = last_split_point(text, SplitPoint(0, (ROOT, b"<w>")), ROW)
+    assert found.open == tuple(stack)
+
+
+def test_items_that_stand_beside_each_other_share_what_is_around_them() -> None:
+    open_ = (ROOT, *(b"<a%d>" % level for level in range(1_000)))
+    found = list(fragments(b"<row>1</row><row><b/></row><row/>" * 100, open_, open_, ROW))
+    assert [piece.tag for piece in found] == [b"<row>", b"<row>", b"<row/>"] * 100
+    assert len({id(piece.open) for piece in found} | {id(piece.after) for piece in found}) == 1
