@@ -9,13 +9,15 @@ from __future__ import annotations
 import errno
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
-from punct_ns.errors import MalformedInput
+from punct_ns.errors import MalformedInput, XmlStreamError
 from sources.receivers.message import Message
-from sources.receivers.spool import Spool
+from sources.receivers.spool import Read, Spool
 
 MAX_WAITING = 10_000
 """How many messages wait at the most; a receiver takes no more from its senders then."""
@@ -29,7 +31,7 @@ to be acknowledged."""
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    messages: Sequence[Message]
+    read: Sequence[Read]
     done: Done
 
 
@@ -49,8 +51,11 @@ class GroupCommit:
         return self._thread.is_alive()
 
     def submit(self, messages: Sequence[Message], done: Done) -> None:
-        """Hand on messages that are acknowledged together; waits while too many wait. `done` runs in its thread."""
-        self._put(_Waiting(messages, done))
+        """Hand on messages that are acknowledged together; waits while too many wait. `done` runs in its thread.
+
+        They are read here, in the thread of who hands them on, so that none of them can harm those of others.
+        """
+        self._put(_Waiting([self.spool.read(message) for message in messages], done))
 
     def close(self) -> None:
         """Write what was handed on, then close the spool."""
@@ -73,7 +78,7 @@ class GroupCommit:
                 self.spool.rotate()
             self.spool.close()
         except BaseException as error:  # noqa: BLE001 - the receiver ends, and raises it
-            self.failure = error
+            self.failure = error if isinstance(error, XmlStreamError | OSError) else _fault(error)
             self._refuse(None)
 
     def _refuse(self, waiting: _Waiting | None) -> None:
@@ -104,12 +109,25 @@ class GroupCommit:
             more = False
         waiting = [each for each in batch if each is not None]
         try:
-            reasons = iter(self.spool.append([message for each in waiting for message in each.messages]))
-        except OSError as error:
+            reasons = iter(self.spool.write([read for each in waiting for read in each.read]))
+        except BaseException as error:
+            failure = error if isinstance(error, OSError) else OSError(errno.ESHUTDOWN, "the receiver has stopped")
             for each in waiting:
-                each.done(None, error)
+                each.done(None, failure)
+            if failure is not error:
+                raise
             return more
         for each in waiting:
-            own = [next(reasons) for _ in each.messages]
+            own = [next(reasons) for _ in each.read]
             each.done(next((reason for reason in own if reason is not None), None), None)
         return more
+
+
+def _fault(error: BaseException) -> XmlStreamError:
+    """What ends the receiver though nobody raised it on purpose, with the place."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    return XmlStreamError(
+        f"the receiver cannot write on: {type(error).__name__}: {error}",
+        where=f"{Path(at.filename).name}, line {at.lineno}",
+        hint="nothing that was acknowledged is lost; this is a fault of xmlstream: please report it",
+    )

@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS piece (number INTEGER PRIMARY KEY, input TEXT NOT NUL
 CREATE INDEX IF NOT EXISTS piece_of ON piece (input, number);
 CREATE TABLE IF NOT EXISTS seen (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS log (name TEXT PRIMARY KEY, next INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS namespace (uri TEXT NOT NULL);
 """
 
 
@@ -91,9 +92,10 @@ class Journal:
         self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         with self.transaction():
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
-            if version == 0:
+            if version in {0, FORMAT}:  # an older journal of this format has no table of the namespace
                 for statement in _TABLES.split(";"):
                     self._database.execute(statement)
+            if version == 0:
                 self._database.execute(f"PRAGMA user_version = {FORMAT}")
         return int(version)
 
@@ -140,6 +142,17 @@ class Journal:
         self._database.execute(
             "INSERT INTO log VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET next = excluded.next", (log, next_)
         )
+
+    def namespace(self) -> str | None:
+        """The namespace of the tuples, the empty text for none; None before the first."""
+        row = self._database.execute("SELECT uri FROM namespace").fetchone()
+        return None if row is None else str(row[0])
+
+    def set_namespace(self, uri: str | None) -> None:
+        """Notes the namespace of the tuples."""
+        self._database.execute("DELETE FROM namespace")
+        if uri is not None:
+            self._database.execute("INSERT INTO namespace VALUES (?)", (uri,))
 
     def last_documents(self) -> list[Noted]:
         """Of each input the document that was begun last."""

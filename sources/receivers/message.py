@@ -17,6 +17,10 @@ from lxml import etree
 
 from punct_ns.errors import MalformedInput, UsageError
 from punct_ns.xml_form import PUNCT_NS
+from sources.xml.options.leaf_tree import local_tag
+from sources.xml.options.row_tags import canonical_row_tag, row_tags
+from sources.xml.parser.elements import ItemElements, StrayElementError
+from sources.xml.splits.tags import safe_parser
 
 PUNCTUATION_PREFIX = "punct"
 """The prefix that messages may use for punctuations without declaring it."""
@@ -70,10 +74,12 @@ class Items:
     Attributes:
         text: Well-formed in the document's root, in UTF-8.
         id: By which the message is known again; None if by nothing.
+        row: The name, with its namespace, of its first tuple where the tag of tuples names none; None without one.
     """
 
     text: bytes
     id: str | None
+    row: str | None = None
 
 
 def text_of(element: etree._Element) -> bytes:
@@ -98,7 +104,7 @@ class MessageReader:
     """Reads the elements of messages for one source.
 
     Args:
-        row_tag: The local name of the tuples' elements.
+        row_tag: The names of the tuples' elements, as a source's `rowTag` has them.
         key: Leaves that identify a tuple, `sid`, `@id` or `a/b`; none if messages have ids of their own, or may repeat.
         max_bytes: How long a message may be.
 
@@ -107,10 +113,9 @@ class MessageReader:
     """
 
     def __init__(self, row_tag: str, key: Sequence[str] = (), max_bytes: int = 64 << 20) -> None:
-        self._local = row_tag.rpartition("}")[2]
+        self.tags = row_tags(canonical_row_tag(row_tag, {}))
         self._max_bytes = max_bytes
         self._key = [_leaf(path) for path in key]
-        self._parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_blank_text=False)
 
     def items(self, message: Message) -> Items:
         """The elements of a message.
@@ -134,14 +139,19 @@ class MessageReader:
         else:
             root = self._alone(text)
             text = b"".join(map(text_of, root))
-        self._require_items(root)
-        return Items(text, message.id or self._identity(root))
+        rows, first = self._rows(root)
+        return Items(text, message.id or self._identity(rows), first)
 
     def _parsed(self, text: bytes) -> etree._Element:
+        parser = safe_parser()
         try:
-            return etree.fromstring(text, self._parser)
+            root = etree.fromstring(text, parser)
         except etree.XMLSyntaxError as error:
             raise MalformedInput(f"not well-formed: {error.msg}") from None
+        # libxml2 lets an error of namespaces pass where a warning follows it.
+        if errors := parser.error_log.filter_from_errors():
+            raise MalformedInput(f"not well-formed: {errors[0].message}")
+        return root
 
     def _alone(self, text: bytes) -> etree._Element:
         """A document of its own, below a root."""
@@ -152,22 +162,35 @@ class MessageReader:
         root.append(document)
         return root
 
-    def _require_items(self, root: etree._Element) -> None:
+    def _rows(self, root: etree._Element) -> tuple[list[etree._Element], str | None]:
+        """The tuples of a message, told as the source tells them; the first whose tag names no namespace."""
         texts = [root.text, *(child.tail for child in root)]
         if stray := next((text.strip() for text in texts if text and text.strip()), None):
             raise MalformedInput(f"text beside the elements: {stray[:80]!r}")
-        if not any(self._is_item(element) for element in root.iterdescendants(etree.Element)):
-            names = sorted({etree.QName(child).localname for child in root.iterchildren(etree.Element)})
+        kinds = ItemElements(self.tags, PUNCT_NS)
+        rows, first, has_items = list[etree._Element](), None, False
+        try:
+            for element in kinds.items(root):
+                kinds.require_known(element)
+                has_items = True
+                if not kinds.is_punctuation(element):
+                    rows.append(element)
+                    if first is None and local_tag(str(element.tag)) in self.tags:
+                        first = str(element.tag)
+        except StrayElementError as error:
+            raise MalformedInput(str(error)) from None
+        if not has_items:
+            names = sorted({str(child.tag).removeprefix("{}") for child in root.iterchildren(etree.Element)})
             found = ", ".join(f"<{name}>" for name in names) or "no element"
-            raise MalformedInput(f"neither a <{self._local}> nor a punctuation; there is {found}", hint="see --row-tag")
+            raise MalformedInput(f"neither a {self._called} nor a punctuation; there is {found}", hint="see --row-tag")
+        return rows, first
 
-    def _is_item(self, element: etree._Element) -> bool:
-        name = etree.QName(element)
-        return name.localname == self._local or name.namespace == PUNCT_NS
+    @property
+    def _called(self) -> str:
+        return " or ".join(f"<{tag}>" for tag in self.tags)
 
-    def _identity(self, root: etree._Element) -> str | None:
+    def _identity(self, rows: Sequence[etree._Element]) -> str | None:
         """A digest of the key of each of its tuples; None if nobody declared one, or it has no tuple."""
-        rows = [row for row in root.iter("{*}" + self._local) if etree.QName(row).namespace != PUNCT_NS]
         if not self._key or not rows:
             return None
         digest = hashlib.blake2b(digest_size=16)
@@ -176,7 +199,7 @@ class MessageReader:
                 value = _value(row, steps, attribute)
                 if value is None:
                     name = "/".join([*steps, *([f"@{attribute}"] if attribute else [])])
-                    raise MalformedInput(f"a <{self._local}> without {name}, which is in its key")
+                    raise MalformedInput(f"a <{local_tag(str(row.tag))}> without {name}, which is in its key")
                 digest.update(len(value).to_bytes(8, "big") + value.encode())
         return digest.hexdigest()
 
@@ -198,4 +221,4 @@ def _value(row: etree._Element, steps: Sequence[str], attribute: str | None) -> 
         return None
     if attribute is None:
         return "".join(map(str, element.itertext())).strip()
-    return next((str(v) for name, v in element.attrib.items() if etree.QName(name).localname == attribute), None)
+    return next((str(v) for name, v in element.attrib.items() if local_tag(str(name)) == attribute), None)

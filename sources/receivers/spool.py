@@ -7,6 +7,7 @@ after a crash the rest is added, and nothing that anybody may have read is taken
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -24,12 +25,23 @@ from sources.receivers.journal import Journal
 from sources.receivers.message import PUNCTUATION_PREFIX, Items, Message, MessageReader
 from sources.receivers.open_documents import OpenDocuments, Rotation
 from sources.receivers.set_aside import SetAside
+from sources.xml.options.leaf_tree import local_tag
+from sources.xml.parser.elements import ItemElements
+from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 STATE = "_receiver"
 """The directory beside the documents where the receiver keeps what is its own; a source leaves such names alone."""
 
 MIN_FREE_BYTES = 64 << 20
 """How much room is left to what reads the documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message, and what it says: its elements, or why it is set aside."""
+
+    message: Message
+    items: Items | MalformedInput
 
 
 @dataclass(slots=True)
@@ -87,6 +99,9 @@ class Spool:
         self._documents = OpenDocuments(directory, self._journal, head, rotation or Rotation(), clock)
         try:
             self._documents.recover()
+            self._namespace = self._journal.namespace()
+            if self._namespace is None:
+                self._namespace = self._first_namespace()
         except BaseException:
             self.abandon()
             raise
@@ -101,6 +116,19 @@ class Spool:
         return self._journal.next_of(log)
 
     def append(self, messages: Sequence[Message]) -> list[MalformedInput | None]:
+        """Read messages and write them, as `write` does."""
+        return self.write([self.read(message) for message in messages])
+
+    def read(self, message: Message) -> Read:
+        """What a message says; any thread may call it, and nothing of a message makes it fail."""
+        try:
+            return Read(message, self._reader.items(message))
+        except MalformedInput as error:
+            return Read(message, error)
+        except Exception as error:  # noqa: BLE001 - whatever a sender finds ends its own message, no other
+            return Read(message, MalformedInput(f"it cannot be read: {type(error).__name__}: {error}"))
+
+    def write(self, given: Sequence[Read]) -> list[MalformedInput | None]:
         """Write messages, durably; for each why it was set aside, or None. They may be acknowledged then.
 
         Raises:
@@ -109,12 +137,13 @@ class Spool:
         self._documents.require_room()
         if shutil.disk_usage(self.directory).free < MIN_FREE_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.directory))
-        read = [self._read(message) for message in messages]
-        aside = [(m, r) for m, r in zip(messages, read, strict=True) if isinstance(r, MalformedInput)]
+        read, namespace = self._of_one_namespace(given)
+        aside = [(one.message, one.items) for one in read if isinstance(one.items, MalformedInput)]
         self.set_aside.append(aside)
         with self._journal.transaction():
             pieces = list[tuple[str, bytes]]()
-            for message, items in zip(messages, read, strict=True):
+            for one in read:
+                message, items = one.message, one.items
                 if not isinstance(items, MalformedInput) and self._is_new(message, items):
                     pieces.append((message.input, items.text + b"\n"))
                 if message.log is not None:
@@ -122,12 +151,15 @@ class Spool:
             self._journal.forget_ids()
             begun = self._documents.note(input_ for input_, _ in pieces)
             self._journal.add_pieces(pieces)
+            if namespace != self._namespace:
+                self._journal.set_namespace(namespace)
+        self._namespace = namespace
         # They are durable now. What cannot be written to a document yet is written as soon as there is room.
         self._documents.begin(begun)
         self._documents.add(pieces)
-        self._count(len(messages), len(pieces), len(aside))
+        self._count(len(read), len(pieces), len(aside))
         self.rotate()
-        return [items if isinstance(items, MalformedInput) else None for items in read]
+        return [one.items if isinstance(one.items, MalformedInput) else None for one in read]
 
     def rotate(self) -> None:
         """Write what waits, and close documents that are large or old enough.
@@ -146,11 +178,31 @@ class Spool:
         self._documents.abandon()
         self._journal.close()
 
-    def _read(self, message: Message) -> Items | MalformedInput:
-        try:
-            return self._reader.items(message)
-        except MalformedInput as error:
-            return error
+    def _of_one_namespace(self, given: Sequence[Read]) -> tuple[list[Read], str | None]:
+        """Sets aside those whose tuples are of another namespace than the first, whose source stops at them; that."""
+        read, known = list[Read](), self._namespace
+        for one in given:
+            row = None if isinstance(one.items, MalformedInput) else one.items.row
+            own = None if row is None else namespace_of(row)
+            if known is None:
+                known = own
+            if row is None or own is None or own == known:
+                read.append(one)
+            else:
+                read.append(Read(one.message, MalformedInput(stray_reason(local_tag(row), known or "", own))))
+        return read, known
+
+    def _first_namespace(self) -> str | None:
+        """That of the first tuple in the documents, where the journal was begun before it noted one."""
+        for path in sorted(self.directory.rglob("*.xml")):
+            kinds = ItemElements(self._reader.tags, PUNCT_NS)
+            # The open document has no end yet.
+            with contextlib.suppress(etree.XMLSyntaxError, FileNotFoundError), path.open("rb") as file:
+                for _, element in etree.iterparse(file, ("start",), resolve_entities=False, no_network=True):
+                    kinds.is_item(element)
+                    if kinds.namespace is not None:
+                        return kinds.namespace
+        return None
 
     def _is_new(self, message: Message, items: Items) -> bool:
         if message.log is not None:

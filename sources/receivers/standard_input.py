@@ -41,11 +41,14 @@ class StandardInput:
                 if not select.select([self._file], [], [], _LOOK_SECONDS)[0]:
                     continue
                 chunk = self._file.read(_READ_BYTES)
-                found = list(self._framing.feed(chunk) if chunk else self._framing.end())
-                messages = [Message(text, f"{self.place}, message {number + i}") for i, text in enumerate(found, 1)]
-                number += len(found)
-                if messages:
-                    commit.submit(messages, _nobody)
+                messages = list[Message]()
+                try:
+                    for text in self._framing.feed(chunk) if chunk else self._framing.end():
+                        number += 1
+                        messages.append(Message(text, f"{self.place}, message {number}"))
+                finally:
+                    if messages:
+                        commit.submit(messages, _nobody)
                 if not chunk:
                     return
         except MalformedInput as error:

@@ -8,10 +8,8 @@ from typing import Literal
 from lxml import etree
 
 from sources.xml.options.leaf_tree import MANY_TAGS, local_tag
-from sources.xml.options.paths import LeafPath
-from sources.xml.options.source import SourceOptions
-from sources.xml.options.structures import Structure
-from sources.xml.splits.namespaces import namespace_of
+from sources.xml.parser.leaf_text import UnreadableError
+from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 NO_ELEMENT = (etree._ProcessingInstruction, etree._Comment)
 """What stands among elements and is none."""
@@ -20,28 +18,32 @@ ElementKind = Literal["tuple", "punctuation", "stray", "other"]
 """What an element is; a stray one is called as the tuples are, in another namespace."""
 
 
-def _names(paths: Sequence[LeafPath], structures: Sequence[Structure | None]) -> frozenset[str]:
-    """Local names of the elements that paths lead through, and those of the fields of structures."""
-    names = {local_tag(step) for path in paths for step in path.steps}
-    return frozenset(names).union(*(_names(one.paths, one.structures) for one in structures if one))
+class StrayElementError(UnreadableError):
+    """An element that is called as the tuples are, in another namespace."""
 
 
 class ItemElements:
     """Tells which elements are items of one source.
 
+    Args:
+        tags: The names of the tuples' elements, each perhaps with its namespace.
+        punctuation_namespace: The namespace that makes an element of such a name a punctuation.
+        is_leaf: Whether tuples have leaves of such a name.
+
     Attributes:
         locals: Their local names.
+        namespace: That of the tuples whose tags name none, the empty text for none; None until one is met.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.locals = options.row_names
-        self._plain = frozenset(tag for tag in options.row_tags if "}" not in tag)
-        self._rows = frozenset(tag.removeprefix("{}") for tag in options.row_tags if "}" in tag)
-        self._namespace: str | None = None
-        self._punctuation = "{" + options.punctuation_namespace + "}"
+    def __init__(self, tags: Sequence[str], punctuation_namespace: str, *, is_leaf: bool = False) -> None:
+        self.locals = frozenset(map(local_tag, tags))
+        self.namespace: str | None = None
+        self._plain = frozenset(tag for tag in tags if "}" not in tag)
+        self._rows = frozenset(tag.removeprefix("{}") for tag in tags if "}" in tag)
+        self._punctuation = "{" + punctuation_namespace + "}"
         self._kinds: dict[object, ElementKind] = {}
         self._tags = ["{*}" + name for name in sorted(self.locals)]
-        self._is_leaf = not self.locals.isdisjoint(_names(options.paths, options.structures))
+        self._is_leaf = is_leaf
         self._numbered: dict[etree._Element | None, int] = {}
 
     def items(self, root: etree._Element) -> Iterator[etree._Element]:
@@ -68,10 +70,20 @@ class ItemElements:
         """Whether an item is a punctuation; any other is a tuple."""
         return self._kind(element) == "punctuation"
 
+    def require_known(self, element: etree._Element) -> None:
+        """See that it can be told which is meant.
+
+        Raises:
+            StrayElementError: It is called as the tuples are, in another namespace.
+        """
+        if self._kind(element) == "stray":
+            tag = str(element.tag)
+            raise StrayElementError(stray_reason(local_tag(tag), self.namespace or "", namespace_of(tag)))
+
     def expect(self, namespace: str | None) -> None:
         """In which namespace the tuples are, the empty text for none; None for that of the first which is met."""
-        if namespace not in (None, self._namespace):
-            self._namespace = namespace
+        if namespace not in (None, self.namespace):
+            self.namespace = namespace
             self._kinds = {}
 
     def _kind(self, element: etree._Element) -> ElementKind:
@@ -85,8 +97,8 @@ class ItemElements:
                     known = "tuple"
                 elif local in self._plain:
                     namespace = namespace_of(str(element.tag))
-                    self._namespace = namespace if self._namespace is None else self._namespace
-                    known = "tuple" if namespace == self._namespace else "stray"
+                    self.namespace = namespace if self.namespace is None else self.namespace
+                    known = "tuple" if namespace == self.namespace else "stray"
             if len(self._kinds) < MANY_TAGS:
                 self._kinds[element.tag] = known
         return known

@@ -14,8 +14,9 @@ from dataclasses import replace
 from lxml import etree
 
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.elements import StrayElementError
 from sources.xml.parser.item_batches import ItemBatches
-from sources.xml.parser.item_reader import ItemReader, StrayElementError, VoidPunctuationError
+from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
 from sources.xml.parser.item_texts import UNKNOWN_START, Items, TextRows, merged_texts, template_texts
 from sources.xml.parser.leaf_text import UnreadableError
 from sources.xml.parser.located_text import LocatedText

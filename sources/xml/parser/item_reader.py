@@ -5,19 +5,20 @@ This is the reference reading of an item, from a parsed element; whatever reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
 from punct_ns.domain import BLANKS
 from punct_ns.xml_form import LIFESPAN
 from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, local_tag
+from sources.xml.options.paths import LeafPath
 from sources.xml.options.source import SourceOptions
+from sources.xml.options.structures import Structure
 from sources.xml.parser.ancestor_leaves import AncestorLeaves
 from sources.xml.parser.elements import NO_ELEMENT, ItemElements
 from sources.xml.parser.leaf_text import XSI, UnreadableError, ancestor_text, element_text, own_text
 from sources.xml.parser.leaf_texts import LeafTexts
-from sources.xml.splits.namespaces import namespace_of, stray_reason
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
 _STRING = etree.XPath("string()")
@@ -31,8 +32,10 @@ class VoidPunctuationError(Exception):
         self.leaf = leaf
 
 
-class StrayElementError(UnreadableError):
-    """An element that is called as the tuples are, in another namespace."""
+def _names(paths: Sequence[LeafPath], structures: Sequence[Structure | None]) -> frozenset[str]:
+    """Local names of the elements that paths lead through, and those of the fields of structures."""
+    names = {local_tag(step) for path in paths for step in path.steps}
+    return frozenset(names).union(*(_names(one.paths, one.structures) for one in structures if one))
 
 
 class ItemReader(ItemElements):
@@ -43,7 +46,8 @@ class ItemReader(ItemElements):
 
         A leaf that nobody wants the text of may be there but once all the same.
         """
-        super().__init__(options)
+        is_leaf = not options.row_names.isdisjoint(_names(options.paths, options.structures))
+        super().__init__(options.row_tags, options.punctuation_namespace, is_leaf=is_leaf)
         self._names = options.schema.names
         wanted = range(len(self._names)) if columns is None else [options.schema.index(name) for name in columns]
         self._idle = frozenset(range(len(self._names))) - frozenset(wanted)
@@ -84,9 +88,7 @@ class ItemReader(ItemElements):
             UnreadableError: A leaf is there twice, or it has no number.
             StrayError: It is of another namespace than the tuples.
         """
-        if self._kind(element) == "stray":
-            tag = str(element.tag)
-            raise StrayElementError(stray_reason(local_tag(tag), self._namespace or "", namespace_of(tag)))
+        self.require_known(element)
         if self._flat is not None:
             return self._flat_values(element, self._flat)
         texts: list[str | None] = [None] * len(self._names)

@@ -43,6 +43,10 @@ def test_elements_are_written_as_they_came_in_utf_8(payload: bytes, text: bytes)
         (b"</m><report/><m>", "not well-formed"),
         (b"<other/>", "neither a <report> nor a punctuation; there is <other>"),
         (b"<q:report/>", "not well-formed"),
+        (b"<p:report/><report xmlns='2'/>", "not well-formed: Namespace prefix p on report is not defined"),
+        (b"<report xmlns:a='u' xmlns:b='u' a:x='' b:x=''/><report xmlns='2'/>", "not well-formed: .* redefined"),
+        (b"<report/><p:report xmlns:p='urn:x'/>", "an element of two namespaces, of none and of 'urn:x'"),
+        (b"<punct:other><sid>1</sid></punct:other>", "neither a <report> nor a punctuation"),
         (b"<report>\xe9</report>", "not well-formed"),
         (b"<!DOCTYPE report [<!ENTITY a 'b'>]><report>&a;</report>", "not well-formed"),
         ("<?xml version='1.0' encoding='UTF-16'?><!DOCTYPE r><report/>".encode("utf-16"), "document type declaration"),
@@ -78,3 +82,13 @@ def test_written_elements_stay_well_formed_below_a_root_of_any_declarations() ->
     for payload in (b"<report xmlns='urn:a' xmlns:punct='urn:b'><punct:x>1</punct:x></report>", b"<punct:report/>"):
         root = etree.fromstring(b"<stream xmlns:punct='%s'>%s</stream>" % (PUNCT_NS.encode(), _read(payload).text))
         assert etree.QName(root[0]).localname == "report"
+
+
+def test_a_tag_with_its_namespace_names_the_tuples_as_it_does_for_the_reader() -> None:
+    other = b"<p:report xmlns:p='urn:x'/>"
+    assert MessageReader("{}report").items(Message(b"<report/>" + other, "test")).row is None
+    for tag, payload in (("{}report", other), ("{urn:x}report", b"<report/>")):
+        with pytest.raises(MalformedInput, match=r"neither a <\{.*report> nor a punctuation"):
+            MessageReader(tag).items(Message(payload, "test"))
+    for payload in (b"<a/>", b"<b/>"):
+        assert MessageReader("a | b").items(Message(payload, "test")).text == payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from punct_ns.errors import InputError, UsageError
+from punct_ns.errors import InputError, UsageError, XmlStreamError
 from sources.receivers.addresses import Feed, receiver_of
 from sources.receivers.message import MessageReader
 from sources.receivers.receiving import Receiving
@@ -151,6 +152,67 @@ def test_http_says_what_is_wrong_with_a_message(tmp_path: Path) -> None:
         assert post(port, b"<a id='5'/>", "/in", {"Idempotency-Key": "k"})[0] == 204
     assert ids(tmp_path / "into") == [1, 4]
     assert (begun.received.repeated, begun.received.malformed) == (2, 2)
+
+
+POISON = b"<p:a/><a xmlns='2'/>"
+
+
+def test_a_message_that_cannot_be_read_harms_no_other(tmp_path: Path) -> None:
+    with receiving(f"http://{HOST}:0/in", tmp_path / "http") as begun:
+        port = _port(begun)
+        assert post(port, POISON, "/in") == (400, "not well-formed: Namespace prefix p on a is not defined\n")
+        assert post(port, b"<a id='1'/>", "/in")[0] == 204
+    with receiving(f"tcp://{HOST}:0", tmp_path / "tcp") as begun:
+        answer = _sent_by_tcp(begun, b"<a id='1'/>" + POISON)
+        assert answer.startswith("ERROR 2 of 3 malformed: not well-formed")
+    assert (ids(tmp_path / "http"), ids(tmp_path / "tcp")) == ([1], [1])
+
+
+def test_the_good_messages_of_a_file_are_written_though_what_follows_is_no_xml(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "xmlstream", "receive", "-", "--into", str(tmp_path), "--row-tag", "a"]
+    text = b"<a id='1'/>" + POISON + b"<a></b>"
+    ended = subprocess.run(command, check=False, input=text, capture_output=True, timeout=60)
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (1, False)
+    assert b"not well-formed" in ended.stderr
+    assert ids(tmp_path) == [1]
+
+
+def test_whatever_fails_while_it_is_written_ends_the_receiver_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(spool: Spool, read: object) -> None:
+        raise ValueError("of no meaning")
+
+    monkeypatch.setattr(Spool, "write", fails)
+    spool = Spool(tmp_path, MessageReader("a"))
+    begun = Receiving(receiver_of(f"http://{HOST}:0/in", Feed("a")), spool)
+    begun.wait_until_ready()
+    assert post(_port(begun), b"<a id='1'/>", "/in")[0] == 503
+    assert begun.wait(20)
+    with pytest.raises(XmlStreamError, match="cannot write on: ValueError: of no meaning"):
+        begun.stop()
+    spool.abandon()
+
+
+def _port(begun: Receiving) -> int:
+    return int(begun.place.rpartition(":")[2].partition("/")[0])
+
+
+def _sent_by_tcp(begun: Receiving, text: bytes) -> str:
+    """What the receiver answers."""
+    with socket.create_connection((HOST, _port(begun)), timeout=20) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(1000).decode()
+
+
+def test_text_between_elements_and_what_is_no_xml_are_set_aside_as_they_came_by_tcp(tmp_path: Path) -> None:
+    with receiving(f"tcp://{HOST}:0", tmp_path) as begun:
+        assert _sent_by_tcp(begun, b"<a id='1'/>junk<a id='2'/>").startswith("ERROR 1 of 3 malformed: text beside")
+        assert _sent_by_tcp(begun, b"<a id='3'/><a>x</b> <a id='4'/>").startswith("ERROR 1 of 2 malformed: not well-")
+    aside = [json.loads(line) for line in begun.set_aside.read_text().splitlines()]
+    assert [line["raw"] for line in aside] == ["junk", "<a>x</b> <a id='4'/>"]
+    assert ids(tmp_path) == [1, 2, 3]
 
 
 def test_http_refuses_for_now_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,3 +237,34 @@ def test_nothing_is_taken_where_there_is_no_room(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="No space left"):
         receiver.append([_message(1)])
     assert receiver.received.messages == 0
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_tuples_of_another_namespace_than_the_first_are_set_aside(tmp_path: Path, noted: bool) -> None:
+    none, other = Message(b'<a id="1"/>', "test"), Message(b'<p:a xmlns:p="urn:x" id="2"/>', "test")
+    receiver = _spool(tmp_path)
+    reasons = receiver.append([Message(b"<punct:a><id>0</id></punct:a>", "test"), none, other])
+    assert [reason is None for reason in reasons] == [True, True, False]
+    assert "an element of two namespaces, of none and of 'urn:x'" in str(reasons[2])
+    if not noted:  # as journals were before
+        receiver._journal._database.execute("DROP TABLE namespace")
+    receiver.close()
+    again = _spool(tmp_path)
+    assert again.append([other]) != [None]
+    assert again.append([Message(b'<a id="3"/>', "test")]) == [None]
+    again.close()
+
+
+def test_messages_that_count_for_nothing_say_no_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver = _spool(tmp_path)
+    other = Message(b'<p:a xmlns:p="urn:x" id="2"/>', "test")
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "add_pieces", _no_room)
+        with pytest.raises(OSError, match="no room"):
+            receiver.append([other])
+    assert receiver.append([Message(b'<a id="1"/>', "test")]) == [None]
+    receiver.close()
+
+
+def _no_room(journal: Journal, pieces: object) -> None:
+    raise OSError("no room")
