@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from typing import Protocol
+from xml.sax.saxutils import escape
 
 from lxml import etree
 
 from punct_ns.errors import MalformedInput
 from punct_ns.xml_form import PUNCT_NS
 from sources.receivers.message import WRAPPED, declaration, text_of
+from sources.xml.options.leaf_tree import local_tag
+from sources.xml.options.row_tags import canonical_row_tag, row_tags
+from sources.xml.splits.namespaces import namespace_of
 
 MAX_PENDING = 64 << 20
 """How many bytes are held until a message is whole."""
@@ -21,6 +26,10 @@ _DECLARATION_BYTES = 200
 
 class Framing(Protocol):
     """Tells where messages end."""
+
+    @property
+    def pending(self) -> bytes:
+        """What came behind the last message, as it came."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The messages that end in these bytes.
@@ -43,6 +52,11 @@ class Lines:
     def __init__(self) -> None:
         self._pending = bytearray()
 
+    @property
+    def pending(self) -> bytes:
+        """The line that has not ended."""
+        return bytes(self._pending)
+
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The lines that end in these bytes."""
         self._pending += chunk
@@ -62,7 +76,8 @@ class Lines:
 class Elements:
     r"""Each element is a message; those below the root, if the stream is a document.
 
-    It is one if its first element is neither a tuple nor a punctuation.
+    It is one if its first element is neither a tuple nor a punctuation. Text beside the elements is a message too, and
+    one that nobody can read.
 
     >>> list(Elements("a").feed(b"<a>\n 1</a> <a/> <a"))
     [b'<a>\n 1</a>', b'<a/>']
@@ -71,15 +86,23 @@ class Elements:
     """
 
     def __init__(self, row_tag: str) -> None:
-        self._local = row_tag.rpartition("}")[2]
+        self._locals = {local_tag(tag) for tag in row_tags(canonical_row_tag(row_tag, {}))}
+        names = b"|".join(re.escape(name.encode()) for name in sorted(self._locals))
+        self._pieces = re.compile(rb".*?(?:</(?:[^\s<>:]+:)?(?:%s)\s*>|/>)|.+" % names, re.DOTALL)
         self._parser = etree.XMLPullParser(
-            ("start", "end"), resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
+            ("start", "end", "pi"), resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
         )
         self._decoder: codecs.IncrementalDecoder | None = None
         self._begun = bytearray()
         self._path: list[etree._Element] = []
         self._level: int | None = None
-        self._fed = 0
+        self._before: etree._Element | None = None  # what stands before what comes next beside the messages
+        self._raw = bytearray()
+
+    @property
+    def pending(self) -> bytes:
+        """What came since the last message ended."""
+        return bytes(self._raw or self._begun).strip()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The elements that end in these bytes.
@@ -92,25 +115,41 @@ class Elements:
             if len(self._begun) < _DECLARATION_BYTES and b">" not in self._begun:
                 return
             chunk = self._begin(bytes(self._begun))
-        assert self._decoder is not None
-        try:
-            self._parser.feed(self._decoder.decode(chunk).encode())
-        except (etree.XMLSyntaxError, UnicodeError) as error:
-            raise _not_well_formed(error) from None
-        self._fed += len(chunk)
-        yield from self._whole()
-        if self._fed > MAX_PENDING:
-            raise MalformedInput(f"an element of more than {MAX_PENDING:,} bytes")
+            self._begun.clear()
+        # What is fed ends where most messages do, so that it is known which bytes are of the next one.
+        for piece in self._pieces.findall(chunk):
+            self._raw += piece
+            found = 0
+            for message in self._fed(piece):
+                found += 1
+                yield message
+            if found:
+                is_within = len(self._path) >= (self._level or 2)
+                self._raw = bytearray(piece if is_within else piece.rpartition(b">")[2])
+            if len(self._raw) > MAX_PENDING:
+                raise MalformedInput(f"an element of more than {MAX_PENDING:,} bytes")
 
     def end(self) -> Iterator[bytes]:
-        """Nothing, if the last element is whole.
+        """What text is left, if the last element is whole.
 
         Raises:
             MalformedInput: It is not.
         """
         if len(self._path) > 1 or (self._decoder is None and self._begun.strip()):
             raise MalformedInput("the stream ends within an element")
-        yield from ()
+        if self._decoder is not None:
+            yield from self._fed(b"", final=True)
+
+    def _fed(self, piece: bytes, *, final: bool = False) -> Iterator[bytes]:
+        assert self._decoder is not None
+        fault: Exception | None = None
+        try:
+            self._parser.feed(self._decoder.decode(piece, final).encode() + (b"</m>" if final else b""))
+        except (etree.XMLSyntaxError, UnicodeError) as error:
+            fault = error
+        yield from self._whole()
+        if fault is not None:
+            raise _not_well_formed(fault)
 
     def _begin(self, text: bytes) -> bytes:
         """What follows the XML declaration; a root is put around all of it."""
@@ -133,18 +172,44 @@ class Elements:
                 raise _not_well_formed(error) from None
             assert isinstance(element, etree._Element)
             if event == "start":
-                self._path.append(element)
-                if self._level is None and len(self._path) == 2:
-                    name = etree.QName(element)
-                    self._level = 2 if name.localname == self._local or name.namespace == PUNCT_NS else 3
+                yield from self._begun_with(element)
                 continue
-            if len(self._path) == self._level:
+            depth = len(self._path)
+            if event == "pi":
+                if self._is_beside(depth):
+                    yield from self._text_before(self._path[-1])
+                    self._before = element
+                continue
+            if depth == self._level:
                 yield text_of(element)
-                self._fed = 0
                 above = self._path[-2]
                 while len(above) > 1:
                     del above[0]
+            elif self._is_beside(depth):
+                yield from self._text_before(element)
+            if self._is_beside(depth - 1):
+                self._before = element
             self._path.pop()
+
+    def _begun_with(self, element: etree._Element) -> Iterator[bytes]:
+        """Go into an element; the text before it, where that is beside the messages."""
+        self._path.append(element)
+        if self._level is None and len(self._path) == 2:
+            tag = str(element.tag)
+            self._level = 2 if local_tag(tag) in self._locals or namespace_of(tag) == PUNCT_NS else 3
+        if self._is_beside(len(self._path) - 1):
+            yield from self._text_before(self._path[-2])
+            self._before = None
+
+    def _is_beside(self, depth: int) -> bool:
+        """Whether what stands directly in an element of such a depth is beside the messages; messages are, too."""
+        return 0 < depth < (self._level or 2)
+
+    def _text_before(self, parent: etree._Element) -> Iterator[bytes]:
+        """The text between what came last in an element and what comes now."""
+        text = parent.text if self._before is None else self._before.tail
+        if text and text.strip():
+            yield escape(text.strip()).encode()
 
 
 def _not_well_formed(error: Exception) -> MalformedInput:

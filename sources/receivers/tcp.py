@@ -71,12 +71,10 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
     """Take the messages of one connection until its sender ends it; then say what became of them."""
     connection.settimeout(_LOOK_SECONDS)
     ends: queue.Queue[tuple[MalformedInput | None, OSError | None]] = queue.Queue()
-    submitted, number = 0, 0
+    submitted = 0
 
-    def submit(messages: list[Message]) -> int:
-        for message in messages:
-            commit.submit([message], lambda malformed, failure: ends.put((malformed, failure)))
-        return len(messages)
+    def submit(message: Message) -> None:
+        commit.submit([message], lambda malformed, failure: ends.put((malformed, failure)))
 
     chunk: bytes | None = None
     try:
@@ -87,13 +85,14 @@ def _take(connection: socket.socket, sender: str, framing: Framing, commit: Grou
                 chunk = connection.recv(_READ_BYTES)
             except TimeoutError:
                 continue
-            found = list(framing.feed(chunk) if chunk else framing.end())
-            submitted += submit([Message(text, f"{sender}, message {number + i}") for i, text in enumerate(found, 1)])
-            number += len(found)
+            for text in framing.feed(chunk) if chunk else framing.end():
+                submitted += 1
+                submit(Message(text, f"{sender}, message {submitted}"))
     except (MalformedInput, OSError) as error:
         # What follows in this connection cannot be told apart.
         what = error.what if isinstance(error, MalformedInput) else (error.strerror or str(error)).lower()
-        submitted += submit([Message(b"", f"{sender}, behind message {number}", fault=what)])
+        submit(Message(framing.pending, f"{sender}, behind message {submitted}", fault=what))
+        submitted += 1
     answers = [ends.get() for _ in range(submitted)]
     with contextlib.suppress(OSError):
         connection.sendall(_said(answers).encode())
