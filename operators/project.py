@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import reduce
 
 from operators.expressions.columns import Column
 from operators.expressions.dialect import expression
@@ -29,11 +30,13 @@ from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from operators.views import View, views
 from operators.wants import Held, Way, whole
+from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.scheme_order import meets
 from punct_ns.slices import POSITION, quoted
+from punct_ns.value_set import ValueSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ class Project(Operator):
         output, shown = self.schema(), self._views
         said = [view.said(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:
-            return met(_streams(shown), said, state)
+            return met(_streams(shown), self._with_what_never_comes(said, state.inputs[0]), state)
         if not shown[0].is_monotone or not said[0]:
             return said[0]
         sent = state.punctuations("sent")
@@ -180,6 +183,18 @@ class Project(Operator):
     @property
     def _views(self) -> tuple[View, ...]:
         return views(self.columns)
+
+    def _with_what_never_comes(self, said: Sequence[Sequence[Punctuation]], given: Schema) -> list[list[Punctuation]]:
+        """What each view says, and with it the values that another view may have, and it never."""
+        output = self.schema()
+        ever = [view.ever(output, given) for view in self._views]
+        found = [list(ps) for ps in said]
+        for i in range(len(output)):
+            of_all = reduce(ValueSet.union, (each[i] for each in ever))
+            for closed, each in zip(found, ever, strict=True):
+                never = patterns(of_all.difference(each[i]))
+                closed.extend(Punctuation.at(output, {i: pattern}) for pattern in never)
+        return found
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""

@@ -23,7 +23,7 @@ from operators.state.operator_state import OperatorState
 from operators.wants import Held
 from punct_ns.image import image
 from punct_ns.isolated import isolated
-from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, patterns, values
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
 from punct_ns.preimage import preimage
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -66,6 +66,18 @@ class View:
         found = ((i, canonical(pattern, given[i].domain)) for name, pattern in patterns_ for i in [given.index(name)])
         return [Punctuation.at(given, {i: pattern}) for i, pattern in sorted(found) if pattern != EMPTY]
 
+    def ever(self, output: Schema, given: Schema) -> list[ValueSet]:
+        """The values that its tuples may have of each column: of a copy, those of what it is a copy of."""
+        found = []
+        for column, domain in ((c, a.domain) for c, a in zip(self.columns, output, strict=True)):
+            low, high = domain.bottom, domain.top
+            if column.source is not None and column.monotone is None:
+                own = given.attribute(column.source).domain
+                low = low if own.low is None else domain.cut(domain.normal(own.low), after=False)
+                high = high if own.high is None else domain.cut(domain.normal(own.high), after=True)
+            found.append(ValueSet.of_intervals(domain, [(low, high)], null=True))
+        return found
+
     def schemes(self, given: Sequence[Scheme]) -> tuple[Scheme, ...]:
         """What is promised of its tuples, in the output's names."""
         schemes: dict[Scheme, None] = {}
@@ -91,9 +103,10 @@ class View:
     def wanted(self, p: Punctuation, held: Held, schema: Schema) -> list[Punctuation]:
         """What must be said of the input that an output punctuation holds in this view.
 
-        What it says of copies, and of monotone columns' preimages: of other columns nothing is said.
+        What it says of copies, and of monotone columns' preimages: of other columns nothing is said. Nothing where this
+        view has none of the values.
         """
-        own = dict[int, ValueSet]()
+        own, ever = dict[int, ValueSet](), self.ever(p.schema, schema)
         for i in p.restricted:
             column = self.columns[i]
             if column.source is None:
@@ -101,7 +114,10 @@ class View:
             at = schema.index(column.source)
             of = schema[at].domain
             if column.monotone is None:
-                pattern = asked_pattern(p.patterns[i], p.schema[i].domain, of)
+                closed = values(p.patterns[i], p.schema[i].domain)
+                if (self.null or self.present) and (closed := closed.intersection(ever[i])).is_empty:
+                    return []
+                pattern = asked_pattern(pattern_of(closed) or p.patterns[i], p.schema[i].domain, of)
                 found: ValueSet | None = None if pattern is None else values(pattern, of)
             else:
                 f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)

@@ -143,6 +143,21 @@ def test_the_first_of_several_attributes_is_closed_once_each_is(spark: SparkSess
     )  # fmt: skip
 
 
+def test_values_beyond_the_domain_of_one_attribute_wait_for_the_others_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Before 2, and behind 5, x never comes; between 3 and 9 both may, and y alone has 9 and more."""
+    given = Schema.parse("x INT, y BIGINT NOT NULL", domains="x 2..5, y 3..20")
+    hour = Column.computed(Attribute("hour", Domain("BIGINT", False, 2, 20)), "coalesce(x, y)", given)
+    running = Running(spark, tmp_path, Project((hour,)), given)
+    running.shows(
+        "(null, 9) <*, 9> | <*, 9> | <4, *>            | <*, [3,6]>                 | <*, 8> (null, 7)",
+        out="(9) <9>      |        |                   | <{4,6}>                    | <8> (7)         ",
+    )  # fmt: skip
+    running.restart()
+    running.shows("<*, *>", out="<*>")
+
+
 def test_a_function_of_the_first_of_several_attributes_is_closed_once_each_closes_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
