@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,12 +20,15 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from sources.generators.sensors import write_sensors
+from tests.documentation.pages import blocks
 from xmlstream.cli.commands import main
 from xmlstream.session.spark_session import cores_of
+from xmlstream.sql import script
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "sid STRING, hour INT, min INT, currtmp DOUBLE"
 QUERY = ROOT / "data" / "warehouse.sql"
+VARIABLES = {"AUCTIONS": "auctions"}
 
 
 Result = subprocess.CompletedProcess[str]
@@ -137,6 +141,35 @@ def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
         "no tuple has a value of h",
         "the scheme 'hours' was pr",
     ]
+
+
+@pytest.mark.parametrize(
+    ("page", "generated", "documents"),
+    [
+        ("README.md", "generate sensors", ["sensors/sensor1.xml"]),
+        ("data/auctions/README.md", "generate auctions", ["auctions/auction.xml", "auctions/bid.xml"]),
+    ],
+)
+def test_the_documentations_streams_are_free_of_findings(
+    page: str, generated: str, documents: list[str], here: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = next(block.text for block in blocks(page) if block.language == "sh" and generated in block.text)
+    lines = [shlex.split(line)[1:] for line in commands.splitlines()]
+    monkeypatch.chdir(tmp_path)
+    assert not here(*next(line for line in lines if line[:2] == generated.split())).returncode
+    checks = [line for line in lines if line[0] == "check"]
+    if not checks:
+        sources = script.read(
+            (ROOT / next(line[1] for line in lines if line[0] == "run")).read_text(), VARIABLES
+        ).sources
+        for options in (source.options for source in sources):
+            schemes = "; ".join(map(str, options.schemes))
+            declared = ["--schema", options.schema.ddl(), "--row-tag", options.row_tag, "--schemes", schemes]
+            checks.append(["check", options.path, *declared])
+    assert [check[1] for check in checks] == documents
+    for check in checks:
+        result = here(*check)
+        assert (result.returncode, said(result)) == (0, [])
 
 
 def test_cat_of_no_output_is_an_error(here: Command, tmp_path: Path) -> None:
