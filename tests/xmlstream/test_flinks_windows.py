@@ -67,6 +67,20 @@ def test_a_table_in_windows_keeps_its_name_unless_it_gets_another() -> None:
         assert read(TABLES + joined).answers
 
 
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_LTZ", "timestamp_ntz"])
+def test_moments_of_microseconds_are_sparks_and_of_others_refused(type_: str) -> None:
+    query = "CREATE TABLE t (a STRING, ts {0}) USING punctuated_xml OPTIONS (path 't.xml', rowTag 't'); {1}"
+    cast = "SELECT a, CAST(a AS {0}) AS x, a::{0} AS y FROM t WHERE ts > CAST('2020-01-01' AS {0}) + wrong"
+    wanted, given = (query.format(each, cast.format(each)) for each in (type_, f"{type_}(6)"))
+    assert read(given.replace(" + wrong", "")).sketch() == read(wanted.replace(" + wrong", "")).sketch()
+    with pytest.raises(QueryError, match="no attribute wrong") as raised:
+        read(given)
+    assert pointed_at(raised.value, given) == "wrong"
+    for digits in ("0", "3", "9"):
+        with pytest.raises(QueryError, match="a TIMESTAMP with a precision is not supported"):
+            read(given.replace("(6)", f"({digits})"))
+
+
 FUNCTIONS = [
     (
         "SELECT TUMBLE_START(ts, INTERVAL '1' DAY) AS s, TUMBLE_END(ts, INTERVAL '1' DAY) AS e, count(*) AS n FROM bid"

@@ -21,6 +21,9 @@ CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTa
 FINAL = "leave it out: an answer comes once, as soon as it is final"
 FIRST = "write SELECT … ORDER BY … LIMIT 3"
 BACKQUOTES = "write a name in backquotes, as `hour`; an array is array(1, 2)"
+DIGITS = "a DECIMAL has 1 to 38 digits, and no more of them behind the point"
+NO_MILLIS = "leave the precision out: it has microseconds"
+OF_NUMBERS = "write timestamp_millis(n) where its precision is 3, timestamp_seconds(n) where it is 0"
 CONCATENATED = (
     "its texts come in whatever order tuples do; array_join(sort_array(collect_list(v)), ', ') has an order of its own"
 )
@@ -200,6 +203,12 @@ def test_what_a_refusal_says_to_write_is_understood() -> None:
             "a string does not end that begins here",
             "a quote within a string is doubled, as in 'it''s'",
         ),
+        ("SELECT X'0G' AS x FROM s", "X'0G'", "X'0G' is no hexadecimal number", "write pairs of 0 to 9 and A to F"),
+        ("SELECT CAST(a AS DECIMAL(50, 2)) FROM s", "a AS", "DECIMAL(50, 2) is no type", DIGITS),
+        ("SELECT a::DECIMAL(5, 7) FROM s", "a::", "DECIMAL(5, 7) is no type", DIGITS),
+        ("SELECT CAST(ts AS TIMESTAMP(3)) FROM s", "ts AS", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
+        ("SELECT ts::TIMESTAMP_LTZ(3) FROM s", "ts::", "a TIMESTAMP with a precision is not supported", NO_MILLIS),
+        ("SELECT a, to_timestamp_ltz(0, 3) FROM s", "to_", "TO_TIMESTAMP_LTZ of a number is not supported", OF_NUMBERS),
         ("SELECT a /* 'mine' FROM s", "/*", "a comment does not end that begins here", None),
         ("SELECT `a FROM s", "`a", "a quoted name does not end that begins here", None),
     ],

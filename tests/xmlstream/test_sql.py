@@ -325,6 +325,9 @@ TRIED_BY_SPARK = [
     ("SELECT regexp_extract(`a b`, '(', 1) AS x FROM n", "'('", "regular expression"),
     ("SELECT a FROM n WHERE a = CAST('x' AS INT)", "", ""),
     ("SELECT a FROM n WHERE 1 / 0 > a", "", ""),
+    ("SELECT 99999999999999999999999999999999999999999999 AS x FROM n", "", ""),
+    ("SELECT repeat('x', 2000000000) AS x FROM n", "", ""),
+    ("SELECT from_json(`a b`, 'a DECIMAL(60)') AS x FROM n", "", ""),
 ]
 
 
@@ -338,6 +341,11 @@ def test_what_spark_cannot_compute_is_refused_with_its_place_while_planning(spar
         assert hint in (raised.value.hint or ""), query
     good = "SELECT date_format(ts, 'yyyy-MM-dd') AS x, to_date(`a b`, 'dd/MM/yyyy') AS y, to_char(a, '999') AS z FROM n"
     assert script(good).plan(spark).schema.names == ("x", "y", "z")
+    moments = (
+        "SELECT CAST(ts AS TIMESTAMP_LTZ(6)) AS x, `a b`::TIMESTAMP_NTZ(6) AS y, CAST(`a b` AS CHAR(2)) AS z FROM n"
+    )
+    types = [a.domain.type for a in script(moments).plan(spark).schema]
+    assert types == ["TIMESTAMP", "TIMESTAMP_NTZ", "STRING"]
 
 
 def test_a_query_without_a_query_is_refused() -> None:

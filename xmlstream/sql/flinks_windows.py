@@ -2,6 +2,7 @@
 
     FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))     a table with window_start, window_end, …
     FROM HOP(bid, ts, INTERVAL '2 MINUTES', INTERVAL '10 MINUTES')           RisingWave: first the slide, as in Flink
+    CAST(t AS TIMESTAMP_LTZ(6))                                              Flink's, of Spark's own precision
     GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)                                   Flink's older form, with TUMBLE_START(…)
 
 Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Sessions as a
@@ -49,6 +50,7 @@ _DIFFERS = {
 }
 """Functions that both have, and that do not mean the same: what differs, and what to write."""
 
+_MOMENTS = frozenset({"TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
 _BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.JOIN})
 
 
@@ -75,6 +77,9 @@ def rewritten(text: QueryText) -> QueryText:
         found = tokens(text.text)
     except TokenError:
         return text  # which is said when it is read
+    if cuts := [*_of_microseconds(found)]:
+        ends = [0, *(end for _, end in cuts)], [*(begin for begin, _ in cuts), len(text.text)]
+        return rewritten(QueryText.joined(text.part(begin, end) for begin, end in zip(*ends, strict=True)))
     parts: list[str | QueryText] = []
     done = 0
     for call in _calls(found):
@@ -82,6 +87,16 @@ def rewritten(text: QueryText) -> QueryText:
         parts += [text.part(done, call.begin), made]
         done = call.end
     return QueryText.joined([*parts, text.part(done, len(text.text))]) if parts else text
+
+
+def _of_microseconds(found: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Where a type has the precision that Spark's moments have: TIMESTAMP(6), TIMESTAMP_LTZ(6), TIMESTAMP_NTZ(6)."""
+    for i, token in enumerate(found[:-3]):
+        if token.text.upper() in _MOMENTS and [behind.text for behind in found[i + 1 : i + 4]] == ["(", "6", ")"]:
+            before = [other.token_type for other in found[max(i - 2, 0) : i]]
+            is_cast = before[-1:] in ([TokenType.ALIAS], [TokenType.DCOLON])
+            if is_cast or before[:1] in ([TokenType.L_PAREN], [TokenType.COMMA]):
+                yield found[i + 1].start, found[i + 3].end + 1
 
 
 def differences(tree: exp.Expr, text: QueryText) -> list[str]:

@@ -5,9 +5,11 @@ Sketching finds what is wrong with the text and its names, and needs no Spark; p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.window_attributes import structured
 from xmlstream.plan.nodes import Node
@@ -34,12 +36,26 @@ def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnal
     Raises:
         QueryError: An expression has no type, or Spark takes the query for another.
     """
-    types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
-    root = _translated(query, tables, Translation(query.text, analyst))
+    with _placed(query):
+        types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
+        root = _translated(query, tables, Translation(query.text, analyst))
     found = _types(root.schema)
     if [*map(_comparable, found)] != [*map(_comparable, types)]:
         raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)
     return root
+
+
+@contextmanager
+def _placed(query: Statement) -> Iterator[None]:
+    """Gives what is found while a query is planned its place, that of the query where no better one is known."""
+    try:
+        yield
+    except QueryError as error:
+        if error.where is not None:
+            raise
+        raise query.text.error(error.what, query.start, error.hint) from None
+    except ValueError as error:  # a type or a literal of Spark's that is none here
+        raise query.text.error(str(error), query.start) from None
 
 
 def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:

@@ -113,6 +113,7 @@ _STRINGS_COMMENTS_VARIABLES = re.compile(
     re.DOTALL,
 )
 _OPENED = re.compile(r"(?P<string>['\"])|(?P<name>`)|(?P<comment>/\*)")
+_HEXADECIMAL = re.compile(r"(?i)\bx'(?![0-9a-f]*')[^']*'")
 _CALLED = {"string": "a string", "name": "a quoted name", "comment": "a comment"}
 _VARIABLE = re.compile(r"\$\{([^{}\s]*)\}")
 
@@ -122,6 +123,10 @@ def endless(text: QueryText) -> QueryError:
     rest = _STRINGS_COMMENTS_VARIABLES.sub(lambda whole: " " * len(whole[0]), text.text)
     opened = _OPENED.search(rest)
     if opened is None or opened.lastgroup is None:
+        if number := _HEXADECIMAL.search(text.text):
+            return text.error(
+                f"{number[0]} is no hexadecimal number", number.start(), "write pairs of 0 to 9 and A to F"
+            )
         return text.error("a string, a quoted name or a comment of the query does not end", None)
     hint = "a quote within a string is doubled, as in 'it''s'" if opened["string"] else None
     return text.error(f"{_CALLED[opened.lastgroup]} does not end that begins here", opened.start(), hint)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from operators.expressions.dialect import type_text
 from xmlstream.sql.functions import reason_to_refuse
 from xmlstream.sql.misplaced import misplaced
 from xmlstream.sql.ordered_collections import is_collected_in_order, is_ordered_collection
@@ -154,9 +155,15 @@ def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
             name = kind.value if isinstance(kind, exp.DType) else str(kind)
             hint = "use STRING" if name in ("CHAR", "VARCHAR", "TEXT", "UUID") else None
             return f"the type {name} is not supported", hint
+        if kind == exp.DType.DECIMAL and not _is_decimal([int(digits.name) for digits in part.expressions]):
+            return f"{type_text(part)} is no type", "a DECIMAL has 1 to 38 digits, and no more of them behind the point"
         if kind in _MOMENTS and part.expressions:
             return "a TIMESTAMP with a precision is not supported", "leave the precision out: it has microseconds"
     return None
+
+
+def _is_decimal(digits: list[int]) -> bool:
+    return not digits or (1 <= digits[0] <= 38 and all(scale <= digits[0] for scale in digits[1:]))
 
 
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
