@@ -11,6 +11,7 @@ import contextlib
 import socket
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from punct_ns.errors import MalformedInput, UsageError
 from sources.receivers.group_commit import GroupCommit
@@ -71,19 +72,27 @@ class Http:
             ready.set()
             asyncio.run(_serve(server, listening, commit, stop))
 
+    def _input(self, request: Request) -> str:
+        """The input of a path below, by the bytes that the client sent; decoded, several would be one."""
+        path, above = unquote_to_bytes(request.scope["raw_path"]), f"{self._path.rstrip('/')}/".encode()
+        return input_name(path.removeprefix(above) if self._apart and path.startswith(above) else b"")
+
     def _application(self, commit: GroupCommit) -> Starlette:
         from starlette.applications import Starlette
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
 
         async def received(request: Request) -> Response:
+            try:
+                below = self._input(request)
+            except MalformedInput as error:
+                return PlainTextResponse(f"{error}\n", 400)
             body = bytearray()
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > self._max_bytes:
                     return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
             sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
-            below = input_name(request.path_params.get("input", ""))
             message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[Response] = loop.create_future()

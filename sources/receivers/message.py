@@ -22,6 +22,9 @@ from sources.xml.options.row_tags import canonical_row_tag, row_tags
 from sources.xml.parser.elements import ItemElements, StrayElementError
 from sources.xml.splits.tags import safe_parser
 
+MAX_NAME = 255
+"""How many bytes the name of a directory has."""
+
 PUNCTUATION_PREFIX = "punct"
 """The prefix that messages may use for punctuations without declaring it."""
 
@@ -58,13 +61,22 @@ class Message:
     fault: str | None = None
 
 
-def input_name(path: str) -> str:
-    """The directory of an input for a topic or a path, whose name has no other meaning there.
+def input_name(path: str | bytes) -> str:
+    r"""The directory of an input for a topic or a path, whose name has no other meaning there.
 
-    >>> input_name("hall/1.a")
-    'hall%2F1%2Ea'
+    Different ones have different names; a source looks into no directory whose name begins with _ or a dot.
+
+    Raises:
+        MalformedInput: The name would be longer than a file's may be.
+
+    >>> input_name("hall/1.a"), input_name(b"_\xe4")
+    ('hall%2F1%2Ea', '%5F%E4')
     """
-    return quote(path, safe="").replace(".", "%2E")
+    name = quote(path, safe="").replace(".", "%2E")
+    name = "%5F" + name[1:] if name.startswith("_") else name
+    if len(name) > MAX_NAME:
+        raise MalformedInput(f"the name of the input has {len(name):,} characters, more than the {MAX_NAME} of a file")
+    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,15 +119,16 @@ class Mqtt:
                     with contextlib.suppress(OSError):
                         client.reconnect()
 
-            commit.submit(
-                [Message(bytes(message.payload), message.topic, self._input_of(message), self._id_of(message))], done
-            )
+            below, fault = "", None
+            try:
+                below = input_name(message.topic) if self._apart else ""
+            except MalformedInput as error:
+                fault = error.what
+            id_ = self._id_of(message)
+            commit.submit([Message(bytes(message.payload), message.topic, below, id_, fault=fault)], done)
 
         client.on_connect, client.on_subscribe, client.on_message = connected, subscribed, received
         return client
-
-    def _input_of(self, message: MQTTMessage) -> str:
-        return input_name(message.topic) if self._apart else ""
 
     def _id_of(self, message: MQTTMessage) -> str | None:
         if self._id_property is None or message.properties is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from io import FileIO
 from pathlib import Path
 
 from punct_ns.errors import StateError
 from sources.receivers.journal import Noted
+from sources.receivers.message import MAX_NAME
 
 
 class OpenDocument:
@@ -33,7 +35,10 @@ class OpenDocument:
     @staticmethod
     def path(directory: Path, noted: Noted) -> Path:
         """Where it is; names of an input are in the order of its documents."""
-        return directory / noted.input / f"{noted.number:012d}.xml"
+        name = noted.input
+        if len(name) > MAX_NAME:  # in a journal of before such names were refused
+            name = f"{name[:180]}%x{hashlib.sha256(name.encode()).hexdigest()}"
+        return directory / name / f"{noted.number:012d}.xml"
 
     def missing(self, text: bytes) -> bytes:
         """What it lacks of its bytes before the tail.
@@ -74,6 +79,12 @@ class OpenDocument:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def discard(self) -> None:
+        """Write nothing to it, and remove it where it is new."""
+        self.close()
+        if self.length == 0:
+            self._path.unlink()
 
     def close(self) -> None:
         """Write no more."""

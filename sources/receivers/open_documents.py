@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,23 +80,34 @@ class OpenDocuments:
             if self.trouble is not None:
                 raise self.trouble
 
-    def note(self, inputs: Iterable[str]) -> list[Noted]:
-        """Has the journal note documents for those inputs that have none open, within its transaction."""
-        begun = [
-            Noted(each, self._last.get(each, 0) + 1, self._head, self._clock())
-            for each in dict.fromkeys(inputs)
-            if each not in self._open
-        ]
-        for noted in begun:
-            self._journal.begin_document(noted)
-        return begun
+    @contextmanager
+    def beginning(self) -> Iterator[Callable[[Iterable[str]], None]]:
+        """Begins, within a transaction of the journal, documents of those inputs that have none open.
 
-    def begin(self, begun: Iterable[Noted]) -> None:
-        """Open the documents that were noted, once the transaction is committed."""
-        for noted in begun:
-            self._last[noted.input] = noted.number
-            document = self._open[noted.input] = OpenDocument(self._directory, noted)
-            document.add(noted.head)
+        Around the transaction: they are there before it is committed, and not at all if it is not.
+
+        Raises:
+            OSError: One cannot be made.
+        """
+        begun = list[OpenDocument]()
+
+        def begin(inputs: Iterable[str]) -> None:
+            for each in dict.fromkeys(inputs):
+                if each not in self._open:
+                    noted = Noted(each, self._last.get(each, 0) + 1, self._head, self._clock())
+                    self._journal.begin_document(noted)
+                    begun.append(OpenDocument(self._directory, noted))
+
+        try:
+            yield begin
+        except BaseException:
+            for document in begun:
+                document.discard()
+            raise
+        for document in begun:
+            self._last[document.noted.input] = document.noted.number
+            self._open[document.noted.input] = document
+            document.add(document.noted.head)
 
     def add(self, pieces: Iterable[tuple[str, bytes]]) -> None:
         """Bytes for the open documents of inputs; `rotate` writes them."""

@@ -140,7 +140,7 @@ class Spool:
         read, namespace = self._of_one_namespace(given)
         aside = [(one.message, one.items) for one in read if isinstance(one.items, MalformedInput)]
         self.set_aside.append(aside)
-        with self._journal.transaction():
+        with self._documents.beginning() as begin, self._journal.transaction():
             pieces = list[tuple[str, bytes]]()
             for one in read:
                 message, items = one.message, one.items
@@ -149,13 +149,12 @@ class Spool:
                 if message.log is not None:
                     self._journal.advance(message.log, message.offset + 1)
             self._journal.forget_ids()
-            begun = self._documents.note(input_ for input_, _ in pieces)
             self._journal.add_pieces(pieces)
             if namespace != self._namespace:
                 self._journal.set_namespace(namespace)
+            begin(input_ for input_, _ in pieces)
         self._namespace = namespace
         # They are durable now. What cannot be written to a document yet is written as soon as there is room.
-        self._documents.begin(begun)
         self._documents.add(pieces)
         self._count(len(read), len(pieces), len(aside))
         self.rotate()
@@ -210,7 +209,9 @@ class Spool:
             at = self._journal.next_of(message.log)
             if at is not None and message.offset < at:
                 return False
-        return items.id is None or self._journal.is_new(items.id)
+        # Each input has ids of its own; no name has a null character.
+        known_by = f"{message.input}\0{items.id}" if message.input else items.id
+        return known_by is None or items.id is None or self._journal.is_new(known_by)
 
     def _count(self, messages: int, written: int, malformed: int) -> None:
         self.received.messages += messages

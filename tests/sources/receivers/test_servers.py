@@ -126,6 +126,20 @@ def test_paths_that_are_kept_apart_have_directories_of_their_own(tmp_path: Path)
     assert (ids(into / "hall%2Fs%2E1"), ids(into / "s2"), ids(into)) == ([0], [1], [2, 3])
 
 
+def test_paths_that_are_kept_apart_never_meet_and_are_read_by_a_source(tmp_path: Path) -> None:
+    into, key = tmp_path / "into", {"Idempotency-Key": "1"}
+    with receiving(f"http://{HOST}:0/in", into, apart=True) as begun:
+        paths = ["/in/_receiver", "/in/%E4", "/in/%EF%BF%BD", "/in/%FC", "/in/%25E4", "/in/%5F", "/in/" + "x" * 255]
+        for number, path in enumerate(paths):
+            assert post(_port(begun), message(number), path, key) == (204, "")
+        status, why = post(_port(begun), message(99), "/in/" + "x" * 256, key)
+        assert (status, "256 characters" in why) == (400, True)
+    names = ["%5Freceiver", "%E4", "%EF%BF%BD", "%FC", "%25E4", "%5F", "x" * 255]
+    assert [ids(into / name) for name in names] == [[number] for number in range(len(names))]
+    with receiving(f"http://{HOST}:0/in", into, apart=True) as begun:
+        assert post(_port(begun), message(99), "/in/A", key) == (204, "")
+
+
 def test_what_cannot_be_kept_apart_is_said() -> None:
     for address in ("-", f"tcp://{HOST}:0"):
         with pytest.raises(UsageError, match="is one input"):

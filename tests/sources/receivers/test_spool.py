@@ -15,7 +15,7 @@ from lxml import etree
 
 from punct_ns.errors import StateError, UsageError
 from sources.receivers import journal, open_document, spool
-from sources.receivers.journal import Journal
+from sources.receivers.journal import Journal, Noted
 from sources.receivers.message import Message, MessageReader
 from sources.receivers.open_document import OpenDocument
 from sources.receivers.open_documents import Rotation
@@ -264,6 +264,38 @@ def test_messages_that_count_for_nothing_say_no_namespace(tmp_path: Path, monkey
             receiver.append([other])
     assert receiver.append([Message(b'<a id="1"/>', "test")]) == [None]
     receiver.close()
+
+
+def test_each_input_has_ids_of_its_own(tmp_path: Path) -> None:
+    for _ in range(2):
+        receiver = Spool(tmp_path, MessageReader("a"))
+        for number, input_ in enumerate(("", "A", "B", "A", "")):
+            receiver.append([Message(b'<a id="%d"/>' % number, "test", input_, "1")])
+        receiver.close()
+    assert (_ids(tmp_path / "A"), _ids(tmp_path / "B"), _ids(tmp_path)) == ([1], [2], [0, 1, 2])
+
+
+def test_what_finds_no_document_is_not_in_the_journal(tmp_path: Path) -> None:
+    receiver = _spool(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="File exists"):
+        receiver.append([_message(1, "ok"), _message(2, "file")])
+    assert receiver.append([_message(1, "ok")]) == [None]
+    receiver.close()
+    _spool(tmp_path).close()
+    assert _ids(tmp_path) == [1]
+
+
+def test_a_journal_with_a_name_that_is_too_long_is_read(tmp_path: Path) -> None:
+    first = _spool(tmp_path)
+    with first._journal.transaction():
+        first._journal.begin_document(Noted("x" * 300, 1, b"<stream >\n", 0.0))
+        first._journal.add_pieces([("x" * 300, b'<a id="1"/>\n')])
+    first.close()
+    second = _spool(tmp_path)
+    assert second.append([_message(2)]) == [None]
+    second.close()
+    assert sorted(_ids(tmp_path)) == [1, 2]
 
 
 def _no_room(journal: Journal, pieces: object) -> None:
