@@ -16,6 +16,7 @@ from sources.receivers.message import WRAPPED, declaration, text_of
 from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.row_tags import canonical_row_tag, row_tags
 from sources.xml.splits.namespaces import namespace_of
+from sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MAX_PENDING = 64 << 20
 """How many bytes are held until a message is whole."""
@@ -89,9 +90,7 @@ class Elements:
         self._locals = {local_tag(tag) for tag in row_tags(canonical_row_tag(row_tag, {}))}
         names = b"|".join(re.escape(name.encode()) for name in sorted(self._locals))
         self._pieces = re.compile(rb".*?(?:</(?:[^\s<>:]+:)?(?:%s)\s*>|/>)|.+" % names, re.DOTALL)
-        self._parser = etree.XMLPullParser(
-            ("start", "end", "pi"), resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
-        )
+        self._parser = safe_pull_parser(events=("start", "end", "pi"))
         self._decoder: codecs.IncrementalDecoder | None = None
         self._begun = bytearray()
         self._path: list[etree._Element] = []
@@ -213,4 +212,4 @@ class Elements:
 
 
 def _not_well_formed(error: Exception) -> MalformedInput:
-    return MalformedInput(f"not well-formed: {getattr(error, 'msg', None) or error}")
+    return MalformedInput(f"not well-formed: {parse_reason(error)}")

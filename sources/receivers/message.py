@@ -20,7 +20,7 @@ from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.leaf_tree import local_tag
 from sources.xml.options.row_tags import canonical_row_tag, row_tags
 from sources.xml.parser.elements import ItemElements, StrayElementError
-from sources.xml.splits.tags import safe_parser
+from sources.xml.splits.tags import parse_reason, safe_parser
 
 MAX_NAME = 255
 """How many bytes the name of a directory has."""
@@ -159,7 +159,7 @@ class MessageReader:
         try:
             root = etree.fromstring(text, parser)
         except etree.XMLSyntaxError as error:
-            raise MalformedInput(f"not well-formed: {error.msg}") from None
+            raise MalformedInput(f"not well-formed: {parse_reason(error)}") from None
         # libxml2 lets an error of namespaces pass where a warning follows it.
         if errors := parser.error_log.filter_from_errors():
             raise MalformedInput(f"not well-formed: {errors[0].message}")

@@ -17,6 +17,7 @@ from lxml import etree
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute, Schema
 from punct_ns.sql_type import StringType
+from sources.xml.splits.tags import parse_reason, safe_parser
 from xmlstream.sink.dictionary_encoding import ArrowColumn, pc
 from xmlstream.sink.writable import ATTRIBUTE_PREFIX
 
@@ -58,11 +59,10 @@ def xml_elements(values: ArrowColumn, attribute: Attribute, row_tag: str) -> Arr
 
 
 def _element(text: str, name: str, row_tag: str) -> str:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
-        root = etree.fromstring(text, parser)
+        root = etree.fromstring(text, safe_parser(keep_comments=True))
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise _refusal(text, name, str(error)) from None
+        raise _refusal(text, name, parse_reason(error)) from None
     described: Any = root.getroottree().docinfo
     if described.doctype:
         raise _refusal(text, name, "it has a document type declaration")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from lxml import etree
 
@@ -17,6 +16,7 @@ from sources.xml.options.leaf_tree import local_tag
 from sources.xml.parser.leaf_text import XSI
 from sources.xml.splits.charset import FlawError
 from sources.xml.splits.documents import open_document
+from sources.xml.splits.tags import parse_reason, safe_pull_parser
 
 MOST_PLACES = 5_000
 """Different places of elements that are told apart."""
@@ -121,9 +121,7 @@ class _Profiler:
 
     def __init__(self, sample: Sample, path: str, encoding: str | None) -> None:
         self._sample, self._path = sample, path
-        self._parser: Any = etree.XMLPullParser(
-            ("start", "end"), encoding=encoding, resolve_entities=False, no_network=True, load_dtd=False
-        )
+        self._parser = safe_pull_parser(encoding)
         self._stack: list[tuple[ElementProfile, Counter[str], int]] = [(sample.root, Counter(), 0)]
         self._places = sum(1 for _ in sample.root.below())
 
@@ -195,4 +193,4 @@ class _Profiler:
 
 
 def _reason(error: Exception) -> str:
-    return str(error.msg if isinstance(error, etree.XMLSyntaxError) else error)
+    return parse_reason(error)

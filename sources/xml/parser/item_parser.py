@@ -26,7 +26,7 @@ from sources.xml.parser.patterns import PatternReader
 from sources.xml.parser.sections import ClosedSection, SectionWalk
 from sources.xml.parser.templates.template_scan import ScannedWindow
 from sources.xml.splits.split_points import Fragment, fragments
-from sources.xml.splits.tags import parse_content
+from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
 
 
 class ItemParser:
@@ -118,11 +118,12 @@ class ItemParser:
         for fragment in fragments(text.content, text.open, text.after, self.names):
             content = text.content[fragment.start : fragment.end]
             try:
-                root = parse_content(content, fragment.open, fragment.after)
+                found_here = self._walk.walk(parse_content(content, fragment.open, fragment.after), len(fragment.after))
             except etree.XMLSyntaxError as error:
-                malformed.append(text.fault(error, count, fragment.start, fragment.end, fragment.open))
-                break
-            for found in self._walk.walk(root, len(fragment.after)):
+                malformed.append(self._unparsed(error, text, fragment, count, numbers))
+                count += malformed[-1].kind != "document"
+                found_here = iter(())
+            for found in found_here:
                 if isinstance(found, ClosedSection):
                     ended.append(replace(found, after=count))
                     continue
@@ -149,10 +150,26 @@ class ItemParser:
             if malformed and malformed[-1].kind == "document":
                 break
         else:
-            if fault is not None:
+            if fault is not None and not (is_too_deep(fault) and malformed):
                 malformed.append(text.fault(fault, count, 0, len(text.content), text.open))
         columns = tuples.columns(self._looked_at), punctuations.columns(self._all)
         return Items(count, *columns, malformed, void, ended)
+
+    def _unparsed(
+        self, error: etree.XMLSyntaxError, text: LocatedText, fragment: Fragment, count: int, numbers: dict[int, int]
+    ) -> Malformed:
+        """A fragment that was not parsed: an item that is too deep is malformed alone, all else ends the reading."""
+        content = text.content[fragment.start : fragment.end]
+        may_go_on = is_too_deep(error) and fragment.tag and not fragment.is_root
+        if may_go_on and is_well_formed(content, fragment.open, fragment.after):
+            start_tag = fragment.tag + b"</" + tag_name(fragment.tag) + b">"
+            found = next(self.reader.items(parse_content(start_tag, fragment.open, fragment.open)), None)
+            if found is not None and self.reader.is_punctuation(found):
+                return text.malformed(count, fragment, "punctuation", parse_reason(error))
+            if found is not None:
+                _number(numbers, fragment)
+                return text.malformed(count, fragment, "tuple", parse_reason(error))
+        return text.fault(error, count, fragment.start, fragment.end, fragment.open)
 
     def _wholes(self, text: LocatedText) -> Iterator[etree._Element]:
         """The items of a text among all that is around them, where something of that is needed."""

@@ -9,7 +9,7 @@ from lxml import etree
 
 from sources.xml.parser.malformed import Malformed, MalformedKind
 from sources.xml.splits.split_points import ElementNames, Fragment, fragments
-from sources.xml.splits.tags import NO_ROOT, parse_content
+from sources.xml.splits.tags import NO_ROOT, parse_content, parse_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LocatedText:
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:
-    reason = str(error.msg).partition(", line ")[0]
+    reason = parse_reason(error).partition(", line ")[0]
     entity = _UNDEFINED.fullmatch(reason)
     # What a document type declaration may declare was skipped.
     return f"the entity &{entity[1]}; is not expanded: write out what it stands for" if entity else reason

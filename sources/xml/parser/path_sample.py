@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from lxml import etree
 
@@ -13,6 +12,7 @@ from sources.xml.options.leaf_tree import local_tag
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.charset import FlawError
 from sources.xml.splits.documents import open_document
+from sources.xml.splits.tags import safe_pull_parser
 
 MUCH, LITTLE = 1 << 16, 1 << 13
 """Bytes that are looked at."""
@@ -51,9 +51,7 @@ def _events(
     path: str, start: int, end: int, open_: tuple[str, ...], encoding: str | None
 ) -> Iterator[tuple[str, etree._Element]]:
     """Start and end tags, up to what is no XML or is not there."""
-    parser: Any = etree.XMLPullParser(
-        ("start", "end"), encoding=encoding, resolve_entities=False, no_network=True, load_dtd=False
-    )
+    parser = safe_pull_parser(encoding)
     try:
         with open_document(path) as file:
             file.seek(start)

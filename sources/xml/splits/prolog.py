@@ -15,7 +15,7 @@ from lxml import etree
 
 from sources.xml.options.option_table import WhenDoctype
 from sources.xml.splits.charset import XML_DECLARATION, Charset, FlawError, charset_of, decoded_start
-from sources.xml.splits.tags import on_one_line, safe_parser, tag_name
+from sources.xml.splits.tags import on_one_line, parse_reason, safe_parser, tag_name
 
 PROLOG_LIMIT = 1 << 20
 """Bytes within which the root's start tag must end."""
@@ -142,7 +142,7 @@ def _check(before: bytes, root: bytes) -> None:
     try:
         etree.fromstring(_redeclared(before) + root + b"</" + name + b">", safe_parser())
     except etree.XMLSyntaxError as error:
-        raise FlawError(str(error.msg), len(before)) from None
+        raise FlawError(parse_reason(error), len(before)) from None
 
 
 def _redeclared(before: bytes) -> bytes:

@@ -19,7 +19,7 @@ from sources.xml.splits.namespaces import TupleNamespaces
 from sources.xml.splits.parquet_footer import parquet_footer
 from sources.xml.splits.prolog import Prolog, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
-from sources.xml.splits.tags import safe_parser
+from sources.xml.splits.tags import is_too_deep, safe_parser
 
 SCAN_WINDOW = 4 << 20
 """Bytes that are looked through at once for a split point."""
@@ -223,7 +223,9 @@ def _is_lost(file: BinaryIO, point: SplitPoint, size: int, charset: Charset, opt
         text = charset.utf8(file.read(length)) if charset.codec != "utf-8" else file.read(length)
         parser.feed(b"".join(tag.encode() for tag in _open(point, charset)))
         parser.feed(text)
-    except (etree.XMLSyntaxError, FlawError):
+    except etree.XMLSyntaxError as error:
+        return not is_too_deep(error)  # an item that is too deep has an end all the same
+    except FlawError:
         return True
     return False
 

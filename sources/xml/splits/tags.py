@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+from xml.parsers import expat
 
 from lxml import etree
 
@@ -10,11 +12,45 @@ NO_ROOT = b"<x/>"
 """An element that stands for the root where content behind the root is parsed."""
 
 
-def safe_parser() -> etree.XMLParser:
-    """How everything is parsed: nothing is fetched, nothing expanded; depth and size of texts stay bounded."""
-    return etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
-    )
+MAX_DEPTH = 2_048
+"""How many elements may be within each other, the root included: what libxml2 holds a tree to, so that none overflows.
+
+How long a text may be is not the parser's to bound: whoever reads holds items, messages or samples to a size.
+"""
+
+_SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
+
+
+def safe_parser(*, keep_comments: bool = False) -> etree.XMLParser:
+    """How everything is parsed: nothing is fetched, nothing expanded; the depth is bounded (`MAX_DEPTH`)."""
+    return etree.XMLParser(**_SAFE, remove_comments=not keep_comments)
+
+
+def safe_pull_parser(encoding: str | None = None, events: Any = ("start", "end")) -> Any:
+    """The same for what comes piece by piece: it gives where elements start and end."""
+    return etree.XMLPullParser(events, encoding=encoding, **_SAFE, remove_comments=True)
+
+
+def is_too_deep(error: Exception) -> bool:
+    """Whether a text was not parsed because too many elements are within each other."""
+    return str(getattr(error, "msg", None)).startswith("Excessive depth")
+
+
+def parse_reason(error: Exception) -> str:
+    """Why a text was not parsed: in libxml2's words, but for what is our bound."""
+    if is_too_deep(error):
+        return f"more than {MAX_DEPTH:,} elements within each other, which is the depth that is read"
+    return str(getattr(error, "msg", None) or error)
+
+
+def is_well_formed(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> bool:
+    """Whether content is well-formed among the elements open before and after it, however deep it is."""
+    parser = expat.ParserCreate("utf-8", " ")
+    try:
+        parser.Parse(b"".join(open_) + content + _closing(after), True)
+    except expat.ExpatError:
+        return False
+    return True
 
 
 def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, ...]) -> etree._Element:
@@ -23,10 +59,13 @@ def parse_content(content: bytes, open_: tuple[bytes, ...], after: tuple[bytes, 
     Raises:
         etree.XMLSyntaxError: It is not well-formed.
     """
-    closing = b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(after))
-    root = etree.fromstring((b"".join(open_) or NO_ROOT) + content + closing, safe_parser())
+    root = etree.fromstring((b"".join(open_) or NO_ROOT) + content + _closing(after), safe_parser())
     # The element that stands for the root is none of the document's, whatever the rows are called.
     return root if open_ else etree.Comment()
+
+
+def _closing(open_: tuple[bytes, ...]) -> bytes:
+    return b"".join(b"</" + tag_name(tag) + b">" for tag in reversed(open_))
 
 
 def tag_name(tag: bytes) -> bytes:

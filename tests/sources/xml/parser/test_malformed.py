@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from punct_ns.slices import LIFESPAN
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.malformed import Malformed, locate, malformed_table
 from sources.xml.parser.range_parser import Parsed, RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
+from sources.xml.splits.tags import safe_parser, safe_pull_parser
 
 ROOT = "<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"
 GOOD = [f"<row><h>{number}</h><s>é</s></row>" for number in range(5)]
@@ -113,7 +115,7 @@ def test_a_punctuation_with_a_lifespan_that_cannot_be_read_is_malformed(tmp_path
         ("<!DOCTYPE r [\n<r/>", "declaration does not end", (1, 1)),
         ("", "no root element", (1, 1)),
         (ROOT + "<row><h>1</h></row></q>", "mismatch", (1, None)),
-        ("<r>" + "<a>" * 300 + "</a>" * 300 + "</r>", "depth", (1, None)),
+        ("<r>" + "<a>" * 3_000 + "</a>" * 3_000 + "</r>", "more than 2,048 elements", (1, None)),
     ],
 )
 def test_a_document_that_is_not_well_formed_is_named_where_the_parser_stopped(
@@ -169,3 +171,49 @@ def test_the_table_of_a_staged_range_is_in_stream_order_with_places(tmp_path: Pa
     assert [(row["line"], row["column"]) for row in table.to_pylist()] == [(2, 1), (4, 2)]
     positions = [row["_position"] for row in table.to_pylist()]
     assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize(
+    "row", ["<row><h>1</h><s>{}</s></row>", "<row s='{}'><h>1</h></row>", "<row><h>1</h><!--{}--></row>"]
+)
+def test_a_text_may_be_as_long_as_an_item(tmp_path: Path, row: str) -> None:
+    document = ROOT + GOOD[0] + row.format("x" * 11_000_000) + GOOD[2] + "</r>"
+    found = parsed(tmp_path / "d.xml", document, mode="FAILFAST")
+    assert [one["h"] for piece in found for one in piece.tuples.to_pylist()] == [0, 1, 2]
+
+
+def test_an_item_of_depth_300_is_read(tmp_path: Path) -> None:
+    deep = "<row><h>1</h><s>" + "<a>" * 300 + "x" + "</a>" * 300 + "</s></row>"
+    found = parsed(tmp_path / "d.xml", ROOT + deep + "</r>")
+    assert [row for piece in found for row in [r["h"] for r in piece.tuples.to_pylist()]] == [1]
+
+
+@pytest.mark.parametrize("depth", [3_000, 100_000])
+@pytest.mark.parametrize("kind", ["tuple", "punctuation"])
+def test_an_item_that_is_too_deep_is_malformed_alone(tmp_path: Path, depth: int, kind: str) -> None:
+    row = "row" if kind == "tuple" else "p:row"
+    deep = f"<{row}><h>" + "<a>" * depth + "</a>" * depth + f"</h></{row}>"
+    found = parsed(tmp_path / "d.xml", ROOT + GOOD[0] + "\n" + deep + GOOD[2] + deep + GOOD[3] + "</r>")
+    assert [one["h"] for piece in found for one in piece.tuples.to_pylist()] == [0, 2, 3]
+    first, second = malformed(found)
+    assert (first.kind, second.kind) == (kind, kind)
+    assert "more than 2,048 elements" in first.reason
+    assert locate(first.document, [first.offset]) == [(2, 1)]
+
+
+def test_one_that_is_too_deep_and_not_well_formed_ends_the_reading(tmp_path: Path) -> None:
+    deep = "<row><h>" + "<a>" * 3_000 + "</b>" * 3_000 + "</h></row>"
+    (one,) = malformed(parsed(tmp_path / "d.xml", ROOT + GOOD[0] + deep + GOOD[2] + "</r>"))
+    assert one.kind == "document"
+
+
+def test_no_parser_expands_entities_without_a_bound() -> None:
+    entities = "<!ENTITY a0 'aaaaaaaaaa'>" + "".join(
+        f"<!ENTITY a{level} '{f'&a{level - 1};' * 10}'>" for level in range(1, 9)
+    )
+    for root in ("<r a='&a8;'/>", "<r>&a8;</r>"):
+        document = f"<!DOCTYPE r [{entities}]>{root}".encode()
+        with pytest.raises(etree.XMLSyntaxError, match="amplification"):
+            etree.fromstring(document, safe_parser())
+        with pytest.raises(etree.XMLSyntaxError, match="amplification"):
+            safe_pull_parser().feed(document)
