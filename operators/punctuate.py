@@ -28,12 +28,12 @@ from operators.state.observed import metrics_of
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from operators.wants import Held, Way
-from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
+from punct_ns.errors import QueryError, UngrammaticalStream, UsageError, place
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, in_utc, quoted
-from punct_ns.violations import violation
+from punct_ns.violations import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -139,7 +139,7 @@ class Punctuate(Operator):
         """Reports the late tuples, as `ungrammatical` says, and those too far ahead."""
         if facts["late"] and self.ungrammatical == "fail":
             first = computed.where(f"{ASIDE} = '{UNGRAMMATICAL}'").orderBy(POSITION).limit(1).toArrow()
-            raise self._offence(in_utc(first).to_pylist()[0], state)
+            raise self._offence(in_utc(first).to_pylist()[0], computed, state)
         state.set_aside += facts["late"] + facts["ahead"]
         wanted = (UNGRAMMATICAL, AHEAD) if self.ungrammatical == "divert" else (AHEAD,)
         names = [a.name for a in state.inputs[0] if a.name in computed.columns]
@@ -148,16 +148,18 @@ class Punctuate(Operator):
             raw = {name: row[name] for name in names}
             state.letters.append({"kind": row[ASIDE], "_position": row[POSITION], "raw": raw})
 
-    def _offence(self, row: Mapping[str, Any], state: OperatorState) -> UngrammaticalStream:
+    def _offence(self, row: Mapping[str, Any], computed: DataFrame, state: OperatorState) -> UngrammaticalStream:
         schema = state.inputs[0]
         values = tuple(None if row.get(a.name) is None else a.domain.normal(row[a.name]) for a in schema)
         earlier = next((p for p in said(state).set if p.matches(values)), None)
-        punctuation = earlier or self.rule.broken(row, schema)
-        return violation(
-            row,
-            punctuation,
-            position=row[POSITION],
-            among=f"punctuate by {self.rule.name}",
+        broken, words = self.rule.broken(row, computed, schema)
+        punctuation = earlier or broken
+        return UngrammaticalStream(
+            sentence(row, punctuation) + (f": {words}" if words else ""),
+            values=[row.get(name) for name in schema.names],
+            tuple_position=row[POSITION],
+            punctuation=punctuation,
+            where=f"punctuate by {self.rule.name}, {place(None, None, None, row[POSITION])}",
             hint="mend the source or what is known of it, or let punctuate drop or divert such tuples",
         )
 

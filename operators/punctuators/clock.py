@@ -74,7 +74,7 @@ class ByClock:
             return []
         return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.read_until - self.delay)})]
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """Its moment had passed."""
         attribute = schema.attribute(self.attribute)
-        return up_to(values[attribute.name], attribute, schema)
+        return up_to(values[attribute.name], attribute, schema), ""

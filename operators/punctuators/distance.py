@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from punct_ns.domain import Domain, Value
 from punct_ns.errors import UsageError
@@ -91,6 +92,34 @@ def values_below(text: str, domain: Domain) -> Pattern:
         except (ValueError, OverflowError):
             return EMPTY  # before the year 1
     return parse_pattern(f"(,{text})", domain)
+
+
+def between(earlier: str, later: str, domain: Domain) -> str:
+    """Spark SQL of how far apart two values are, for `as_option`; null where values have no distances."""
+    match domain.sql:
+        case IntegerType():
+            return f"(CAST({later} AS DECIMAL(20,0)) - {earlier})"
+        case DecimalType() | FloatType():
+            return f"({later} - {earlier})"
+        case DateType():
+            return f"datediff({later}, {earlier})"
+        case TimestampType():
+            return f"timestampdiff(MICROSECOND, {earlier}, {later})"
+        case _:
+            return "CAST(NULL AS INT)"
+
+
+def as_option(found: Any, domain: Domain) -> str | None:
+    """A distance that was found, as a rule in SQL has it.
+
+    >>> as_option(4_500_000, Domain(TimestampType(zoned=True)))
+    '4.5s'
+    """
+    if found is None:
+        return None
+    if isinstance(domain.sql, TimestampType):
+        return f"{(Decimal(found) / 1_000_000).normalize():f}s"
+    return f"{found:f}" if isinstance(found, Decimal) else str(found)
 
 
 def _moved(expression: str, sign: str, distance: Distance | None, domain: Domain) -> str:

@@ -61,10 +61,10 @@ class ByDomain:
         """The same from the beginning; it goes out once."""
         return self._outside(state.inputs[0])
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """What was said of the first attribute whose value lies outside."""
         normal = [None if values.get(a.name) is None else a.domain.normal(values[a.name]) for a in schema]
-        return next(p for p in self._outside(schema) if p.matches(normal))
+        return next(p for p in self._outside(schema) if p.matches(normal)), ""
 
     def _outside(self, schema: Schema) -> list[Punctuation]:
         found = []

@@ -20,12 +20,13 @@ import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, up_to
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of
 from operators.state.behaviour import Tuples
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import LogSchema, StateSchema
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
+from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant, Pattern
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -103,11 +104,7 @@ class ByOrder:
         far = "false"
         if self.max_ahead is not None:
             rows, far = self._far(rows, schema), f"{_FAR} IS NOT NULL"
-        apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
-        greatest_before = (
-            f"max(IF({far}, NULL, {self._place(domain)})) OVER"
-            f" ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        )
+        greatest_before = f"max(IF({far}, NULL, {self._place(domain)})) {self._before_it(schema)}"
         late = f"{quoted(self.attribute)} < {distance.before(greatest_before, self.slack, domain)}"
         aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
         return (rows if self.per else rows.coalesce(1)).selectExpr("*", aside).drop(_FAR)
@@ -131,11 +128,27 @@ class ByOrder:
         schema = state.inputs[0]
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
-        """Its value had passed."""
-        attribute = schema.attribute(self.attribute)
-        passed = up_to(values[attribute.name], attribute, schema).patterns[schema.index(attribute.name)]
-        return self._of(tuple(values[key.name] for key in self._keys(schema)), passed, schema)
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+        """What the greatest value before it had closed, and with which slack nothing of the slice were late."""
+        domain = schema.attribute(self.attribute).domain
+        greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
+        late = marked.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
+        bound = distance.before(_GREATEST, self.slack, domain)
+        told = {"greatest": distance.told(_GREATEST, domain), "bound": distance.told(bound, domain)}
+        first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in told.items()]
+        behind = f"max({distance.between(quoted(self.attribute), _GREATEST, domain)}) AS behind"
+        (row,) = late.selectExpr(*first, behind).collect()
+        passed = distance.values_below(row["bound"], domain)
+        key = tuple(values[key.name] for key in self._keys(schema))
+        came = format_pattern(Constant(distance.value_told(row["greatest"], domain)), domain)
+        slack = distance.as_option(row["behind"], domain)
+        mending = "" if slack is None else f", and with slack {slack} no tuple of this slice were late"
+        return self._of(key, passed, schema), f"{came} came before it{mending}"
+
+    def _before_it(self, schema: Schema) -> str:
+        """The rows of a tuple's key before it, as a window."""
+        apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
+        return f"OVER ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 
     def _learn_of_each(self, marked: DataFrame, state: OperatorState) -> list[Punctuation]:
         """The bounds of the keys whose greatest value has risen."""
@@ -202,7 +215,10 @@ class ByOrder:
 
     def _greatest(self, domain: Domain) -> str:
         """The greatest of the marked rows that are not too far ahead."""
-        return f"max(IF({ASIDE} <=> '{AHEAD}', NULL, {self._place(domain)}))"
+        return f"max({self._unless_ahead(domain)})"
+
+    def _unless_ahead(self, domain: Domain) -> str:
+        return f"IF({ASIDE} <=> '{AHEAD}', NULL, {self._place(domain)})"
 
     def _keys(self, schema: Schema) -> tuple[Attribute, ...]:
         return tuple(map(schema.attribute, self.per))

@@ -78,9 +78,9 @@ class ByPredicate:
         columns = in_utc(ending.toArrow()).columns
         return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """Its group had ended."""
-        return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema)
+        return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
 
     def _of(self, values: tuple[object, ...], schema: Schema) -> Punctuation:
         pairs = [(schema.attribute(name), v) for name, v in zip(self.attributes, values, strict=True)]

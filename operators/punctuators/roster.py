@@ -124,10 +124,10 @@ class ByRoster:
         bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
         return [Punctuation.of(schema, {self.attribute: bound})]
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """Its value had passed."""
         attribute = schema.attribute(self.attribute)
-        return up_to(values[attribute.name], attribute, schema)
+        return up_to(values[attribute.name], attribute, schema), ""
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Each member's greatest value before the slice; null for none."""

@@ -59,8 +59,11 @@ class Rule(Protocol):
     def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """What holds after the slice, of which `marked` are the rows, computed; None if no tuple came."""
 
-    def broken(self, values: Facts, schema: Schema) -> Punctuation:
-        """What a late tuple breaks that was said within its own slice, or the part of it that matters here."""
+    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+        """What the first late tuple breaks that was said within its own slice, or the part of it that matters here.
+
+        `marked` are the rows of the slice, computed. With it goes what is to be said besides, such as by how much.
+        """
 
 
 def said(state: OperatorState) -> HeldPunctuations:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +68,55 @@ def test_what_is_late_within_its_slice_or_in_a_later_one_stops_the_query(spark: 
         "  punctuate by order of n, item at position 3",
         "  Hint: mend the source or what is known of it, or let punctuate drop or divert such tuples",
     ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("type_", "values", "slack", "punctuation", "words"),
+    [
+        ("INT", (1, 9, 3, 8, 2), None, "(,9)", "9 came before it, and with slack 7 no"),
+        ("INT", (1, 9, 6, 3), 2, "(,7)", "9 came before it, and with slack 6 no"),
+        (
+            "DECIMAL(5,2)",
+            (Decimal("1.5"), Decimal("0.25")),
+            None,
+            "(,1.5)",
+            "1.50 came before it, and with slack 1.25 no",
+        ),
+        (
+            "DATE",
+            (date(2026, 3, 9), date(2026, 3, 2)),
+            None,
+            "(,2026-03-09)",
+            "2026-03-09 came before it, and with slack 7 no",
+        ),
+        (
+            "TIMESTAMP",
+            (datetime(2026, 3, 9, 12, tzinfo=UTC), datetime(2026, 3, 9, 11, 59, 55, 500000, tzinfo=UTC)),
+            None,
+            "(,2026-03-09T12:00:00Z)",
+            "2026-03-09T12:00:00Z came before it, and with slack 4.5s no",
+        ),
+        ("STRING", ("b", "a"), None, "(,b)", "b came before it"),
+    ],
+)
+def test_a_late_tuple_is_held_against_what_was_promised_and_the_slack_to_write_is_named(
+    spark: SparkSession, tmp_path: Path, type_: str, values: Any, slack: Any, punctuation: str, words: str
+) -> None:
+    schema = Schema.parse(f"k INT, n {type_}")
+    rows: list[Row] = [(1, value) for value in values]
+    for per in ("", "k"):
+        rule = Punctuate(ByOrder("n", slack=slack, per=per or ()))
+        within = Running(spark, tmp_path / f"within-{per}", rule, schema, positioned=True)
+        with pytest.raises(UngrammaticalStream, match=re.escape(f"which matches it: {words}")) as told:
+            within.slice((rows, []))
+        across = Running(spark, tmp_path / f"across-{per}", rule, schema, positioned=True)
+        for row in rows[: rows.index(max(rows)) + 1]:
+            across.slice(([row], []))
+        with pytest.raises(UngrammaticalStream, match=re.escape(f"which matches it: {words}")) as later:
+            across.slice((rows[rows.index(max(rows)) + 1 :], []))
+        expected = said(f"<{'1' if per else '*'}, {punctuation}>", schema=schema)
+        assert [told.value.punctuation] == [later.value.punctuation] == expected
 
 
 @pytest.mark.spark
