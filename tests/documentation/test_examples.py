@@ -148,6 +148,7 @@ def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path
                     command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
                 )
                 assert done.returncode == 0, (block.text, done.stderr)
+                assert "noticed in" not in done.stderr, (block.text, done.stderr)
                 printed = done.stdout
             else:
                 asked.write(block.text + "\0")
