@@ -7,6 +7,6 @@ CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '320m');
 
 SELECT auction, bidder, CAST(0.908 * price AS DECIMAL(23, 3)) AS price, dateTime, extra FROM bid;

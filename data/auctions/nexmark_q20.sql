@@ -9,13 +9,13 @@ CREATE TABLE auction (
   expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
-  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '55m');
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '320m');
 
 SELECT auction, bidder, price, channel, url, B.dateTime AS bid_dateTime, B.extra AS bid_extra,
        itemName, description, initialBid, reserve, A.dateTime AS auction_dateTime, expires, seller, category,

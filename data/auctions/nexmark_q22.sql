@@ -7,7 +7,7 @@ CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '320m');
 
 SELECT auction, bidder, price, channel,
        get(split(url, '/'), 3) AS dir1, get(split(url, '/'), 4) AS dir2, get(split(url, '/'), 5) AS dir3

@@ -9,20 +9,20 @@ CREATE TABLE person (
   extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/person.xml', rowTag 'person',
-  schemes 'id; dateTime prefix', maxBytesPerSlice '1m');
+  schemes 'id; dateTime prefix', maxBytesPerSlice '10m');
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,
   expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
-  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '55m');
 
 CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '320m');
 
 SELECT bidder, price, channel, url, B.extra AS bid_extra,
        P.id AS person_id, name, emailAddress, creditCard, city, state, P.extra AS person_extra,

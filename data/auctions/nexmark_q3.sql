@@ -9,14 +9,14 @@ CREATE TABLE person (
   extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/person.xml', rowTag 'person',
-  schemes 'id; dateTime prefix', maxBytesPerSlice '1m');
+  schemes 'id; dateTime prefix', maxBytesPerSlice '10m');
 
 CREATE TABLE auction (
   id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP,
   expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
-  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '55m');
 
 SELECT P.name, P.city, P.state, A.id
 FROM auction A JOIN person P ON A.seller = P.id

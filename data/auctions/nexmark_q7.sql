@@ -7,7 +7,7 @@ CREATE TABLE bid (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '32m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '320m');
 
 SELECT auction, price, bidder, dateTime, extra
 FROM (

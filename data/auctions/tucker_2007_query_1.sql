@@ -8,13 +8,13 @@ CREATE TABLE bid1 (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid1.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '16m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '160m');
 
 CREATE TABLE bid2 (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid2.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '16m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '160m');
 
 SELECT hour, COUNT(*) AS bids
 FROM (

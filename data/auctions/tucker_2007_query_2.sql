@@ -9,19 +9,19 @@ CREATE TABLE auction (
   expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/auction.xml', rowTag 'auction',
-  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '5500k');
+  schemes 'id; seller; dateTime prefix', maxBytesPerSlice '55m');
 
 CREATE TABLE bid1 (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid1.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '16m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '160m');
 
 CREATE TABLE bid2 (
   auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING
 ) USING punctuated_xml
 OPTIONS (path '${AUCTIONS}/bid2.xml', rowTag 'bid',
-  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '16m');
+  schemes 'auction; bidder; dateTime prefix', maxBytesPerSlice '160m');
 
 SELECT A.id, A.itemName, B.close
 FROM auction A, (

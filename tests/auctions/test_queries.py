@@ -118,7 +118,7 @@ def grown(spark: SparkSession, family: str, directory: Path) -> Iterator[Step]:
     texts = {name: (QUERIES / f"{name}.sql").read_text(encoding="utf-8") for name in FAMILIES[family]}
     if family == "the clock":
         # In slices so small that time passes within a step; and the bids as they came, of which the commits tell when.
-        texts = {name: text.replace("'32m'", "'64k'") for name, text in texts.items()}
+        texts = {name: text.replace("'320m'", "'64k'") for name, text in texts.items()}
         texts["came"] = texts["nexmark_q12"].partition("SELECT bidder")[0] + "SELECT * FROM bid"
     inserts = [
         xs.from_sql(spark, text, {"AUCTIONS": f"{directory}/in"}).insert_into(directory / name)

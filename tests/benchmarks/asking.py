@@ -81,7 +81,7 @@ def closing_price(
     """
     text = CLOSING_PRICE.read_text(encoding="utf-8")
     if bytes_per_slice is not None:
-        for said, wanted in zip(("5500k", "16m"), bytes_per_slice, strict=True):
+        for said, wanted in zip(("55m", "160m"), bytes_per_slice, strict=True):
             text = text.replace(f"maxBytesPerSlice '{said}'", f"maxBytesPerSlice '{wanted}'")
     if all_bids:
         text = text.replace("UNION SELECT", "UNION ALL SELECT")

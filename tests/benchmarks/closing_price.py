@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 EVENTS = scaled(1_000_000, at_least=5000)
-LARGE_SLICES = "64m", "192m"
-"""Of the auctions, and of each stream of bids: all that there is."""
 
 
 def prices(output: Path) -> dict[int, int]:
@@ -45,7 +43,7 @@ def test_closing_price(
     slices: list[float] = []
 
     def our_run(directory: Path = auction_house, *, all_bids: bool = False) -> float:
-        done = asking.run(asking.closing_price(spark, directory, LARGE_SLICES, all_bids=all_bids), ours)
+        done = asking.run(asking.closing_price(spark, directory, all_bids=all_bids), ours)
         found["UNION ALL" if all_bids else "UNION"] = prices(ours)
         if directory == auction_house and not all_bids:
             slices.append(done.slice_seconds)

@@ -141,7 +141,7 @@ def test_a_bid_wins_in_the_slice_in_which_time_passes_the_end_of_its_auction(
 ) -> None:
     write_auctions(tmp_path / "auctions", EVENTS, House(seed=1, schemes=SCHEMES))
     share = {name: (tmp_path / "auctions" / f"{name}.xml").stat().st_size // SLICES + 1 for name in ("auction", "bid")}
-    instead = {"'32m'": f"'{share['bid']}'", "'5500k'": f"'{share['auction']}'", **INSTEAD}
+    instead = {"'320m'": f"'{share['bid']}'", "'55m'": f"'{share['auction']}'", **INSTEAD}
     inserts = []
     for name in QUERIES:
         text = (Path("data/auctions") / f"{name}.sql").read_text(encoding="utf-8")

@@ -91,6 +91,7 @@ def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path, mon
     for path in made:
         scan = script.tables[path.stem].operator
         assert isinstance(scan, Scan)
+        assert scan.options.max_bytes_per_slice is not None
         slices.append(path.stat().st_size / scan.options.max_bytes_per_slice)
     assert slices == pytest.approx([slices[0]] * 4, rel=0.02)
 

@@ -99,7 +99,7 @@ _TABLE = (
     Option("ungrammatical", choice(*get_args(OnUngrammatical)), default="fail", may_change=True),
     Option("unfinished", choice(*get_args(WhenUnfinished)), default="wait", may_change=True),
     Option("unfinishedAge", seconds, default=600.0, may_change=True),
-    Option("maxBytesPerSlice", size, default=64 << 20, may_change=True),
+    Option("maxBytesPerSlice", size, may_change=True),
     Option("maxBytesPerPartition", size, default=16 << 20, may_change=True),
     Option("maxFilesPerSlice", count, may_change=True),
     Option("maxItemBytes", size, default=64 << 20, may_change=True),

@@ -64,7 +64,8 @@ class SourceOptions:
         encoding: Of the documents, whatever they say, unless they begin with a byte order mark.
         doctype: Whether a document type declaration is skipped or refused.
         ignore_surrounding_spaces: Whether blanks around a string are no part of it.
-        max_bytes_per_slice: About how much of the source one slice takes.
+        max_bytes_per_slice: About how much of the source one slice takes; None for `FIRST_SLICE`, and more while more
+            than that waits.
         max_bytes_per_partition: About how much of it one task parses.
         max_files_per_slice: How many documents of a directory may end in one slice; any number if None.
         max_item_bytes: The longest item; a longer one is malformed.
@@ -110,7 +111,7 @@ class SourceOptions:
     encoding: str | None
     doctype: WhenDoctype
     ignore_surrounding_spaces: bool
-    max_bytes_per_slice: int
+    max_bytes_per_slice: int | None
     max_bytes_per_partition: int
     max_files_per_slice: int | None
     max_item_bytes: int

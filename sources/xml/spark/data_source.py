@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from punct_ns.errors import UsageError
 from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.micro_batches import MicroBatches, ReadTask
+from sources.xml.spark.micro_batches import FIRST_SLICE, MicroBatches, ReadTask
 from sources.xml.splits.documents import Documents
 from sources.xml.splits.planner import Offset, Planner
 
@@ -100,7 +100,7 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As much as the option maxBytesPerSlice says."""
-        return ReadMaxBytes(self.options.max_bytes_per_slice)
+        return ReadMaxBytes(self.options.max_bytes_per_slice or FIRST_SLICE)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
@@ -108,7 +108,7 @@ class XmlStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next slice."""
-        budget: int | None = self.options.max_bytes_per_slice
+        budget: int | None = self.options.max_bytes_per_slice or FIRST_SLICE
         if isinstance(limit, ReadAllAvailable):
             budget = None
         elif isinstance(limit, ReadMaxBytes):

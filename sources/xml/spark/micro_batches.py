@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,8 +13,14 @@ from pyspark.sql.datasource import InputPartition
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.planner import GONE, Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
+
+FIRST_SLICE = 64 << 20
+"""Bytes of a source that one slice takes where the option maxBytesPerSlice is not given, before slices grow."""
+
+LONG = 10.0
+"""Seconds of a slice that is long enough: what a slice costs whatever it holds is at most two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,36 @@ class ReadTask(InputPartition):
         return [ReadTask(tuple(task), reader) for task in tasks if task]
 
 
+class SliceGrowth:
+    """How many bytes of each source of a query the next slice takes.
+
+    Of one whose option maxBytesPerSlice is given it takes that many. Of each of the others it takes `FIRST_SLICE`, and
+    twice as many as the last slice did while more is left than that took, and it was not `LONG`: then little of its
+    time goes into what any slice costs. So one that has caught up has small slices.
+
+    Args:
+        limits: The option of each source, None where it is not given.
+        largest: Bytes of all those together whose slices grow; each takes `FIRST_SLICE` anyway.
+        clock: Seconds.
+    """
+
+    def __init__(self, limits: Sequence[int | None], largest: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits, self._clock = tuple(limits), clock
+        self._largest = max(FIRST_SLICE, largest // max(1, self._limits.count(None)))
+        self._bytes, self._is_left, self._began = FIRST_SLICE, False, 0.0
+
+    def next(self, waiting: Sequence[int]) -> list[int]:
+        """Those of the slice that begins now, so many bytes of each source being there."""
+        now = self._clock()
+        if not self._is_left:
+            self._bytes = FIRST_SLICE
+        elif now - self._began < LONG:
+            self._bytes = min(2 * self._bytes, self._largest)
+        grow = [there for there, limit in zip(waiting, self._limits, strict=True) if limit is None]
+        self._is_left, self._began = any(there > self._bytes for there in grow), now
+        return [self._bytes if limit is None else limit for limit in self._limits]
+
+
 class MicroBatches:
     """Slices one source; what it remembers only spares work, since the offsets say it all."""
 
@@ -51,6 +88,7 @@ class MicroBatches:
         self.documents = Documents(options, log=True)
         self._planner = Planner(options, self.documents)
         self._sizes: list[int] | None = None
+        self._found: list[int] | None = None
         self._looked = datetime.now(UTC)
         self._has_all = False
         self._planned: tuple[Offset, Offset, list[ByteRange]] | None = None
@@ -59,9 +97,17 @@ class MicroBatches:
         """What is there now is all there is."""
         self._sizes = self._look(Offset())
 
+    def waiting(self, start: Offset) -> int:
+        """How many bytes are there to be read; the `end` that is asked for next knows of the same."""
+        self._found = self._look(start) if self._sizes is None else self._sizes
+        return max(0, sum(size for size in self._found[start.document :] if size != GONE) - start.byte)
+
     def end(self, start: Offset, budget: int | None) -> Offset:
         """The end of the next slice, which takes about so many bytes, all there are if None."""
-        sizes = self._look(start) if self._sizes is None else self._sizes
+        if self._found is None:
+            self.waiting(start)
+        assert self._found is not None
+        sizes, self._found = self._found, None
         if not self._options.follow:
             self._sizes = sizes  # what comes later is not waited for
         after, ranges = self._planner.advance(start, sizes, budget)

@@ -24,7 +24,7 @@ from punct_ns.errors import StateError, UsageError
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.clean_source import SourceCleaner
 from sources.xml.spark.error_transport import transported
-from sources.xml.spark.micro_batches import MicroBatches, ReadTask
+from sources.xml.spark.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
 from sources.xml.spark.staged_rows import STAGED
 from sources.xml.splits.planner import Offset
 
@@ -38,9 +38,12 @@ def register_multi_source(spark: SparkSession) -> None:
     spark.dataSource.register(MultiSourceXml)
 
 
-def multi_source_options(sources: Sequence[SourceOptions]) -> dict[str, str]:
-    """The options of a reader of these sources; each has its option `stage`, and a name of its own as `source`."""
-    return {"sources": json.dumps([dict(source.given) for source in sources])}
+def multi_source_options(sources: Sequence[SourceOptions], largest_slice: int = 0) -> dict[str, str]:
+    """The options of a reader of these sources; each has its option `stage`, and a name of its own as `source`.
+
+    `largest_slice`: bytes to which slices grow while more waits, those of all sources together (`SliceGrowth`).
+    """
+    return {"sources": json.dumps([dict(source.given) for source in sources]), "largestSlice": str(largest_slice)}
 
 
 class MultiSourceXml(DataSource):
@@ -61,14 +64,15 @@ class MultiSourceXml(DataSource):
             if "sources" not in self.options:
                 raise UsageError("no sources are named", hint="this format is for queries; ask punctuated_xml for rows")
             sources = [SourceOptions.parse(given) for given in json.loads(self.options["sources"])]
-            return MultiSourceReader(sources, schema)
+            return MultiSourceReader(sources, schema, int(self.options.get("largestSlice", 0)))
 
 
 class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the documents of all sources slice by slice, and goes on as more of them comes."""
 
-    def __init__(self, sources: Sequence[SourceOptions], schema: StructType) -> None:
+    def __init__(self, sources: Sequence[SourceOptions], schema: StructType, largest_slice: int = 0) -> None:
         self._sources, self._schema = tuple(sources), schema
+        self._growth = SliceGrowth([source.max_bytes_per_slice for source in sources], largest_slice)
         if len({source.source for source in sources}) < len(sources):
             raise UsageError("two sources have one name", hint="the option source names each")
 
@@ -86,8 +90,8 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {source.source: Offset().json() for source in self._sources}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As much of each source as its option maxBytesPerSlice says, whatever the others have."""
-        return ReadMaxBytes(sum(source.max_bytes_per_slice for source in self._sources))
+        """As much of each source as its option maxBytesPerSlice says, or as `SliceGrowth` does."""
+        return ReadMaxBytes(sum(source.max_bytes_per_slice or FIRST_SLICE for source in self._sources))
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all there is."""
@@ -99,10 +103,12 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of the next slice, each source's by its name."""
         with transported():
             whole = isinstance(limit, ReadAllAvailable)
-            budgets = [None if whole else source.max_bytes_per_slice for source in self._sources]
             # To look for cuts is to read and to count, which threads do side by side.
             with ThreadPoolExecutor(os.cpu_count()) as threads:
                 starts = self._offsets(start)
+                budgets: Sequence[int | None] = [None] * len(starts)
+                if not whole:
+                    budgets = self._growth.next(list(threads.map(MicroBatches.waiting, self._slicings, starts)))
                 ends = list(threads.map(MicroBatches.end, self._slicings, starts, budgets))
             if ends != starts or any(map(MicroBatches.ticks, self._slicings, starts)):
                 ends = list(map(MicroBatches.at_clock, self._slicings, ends))

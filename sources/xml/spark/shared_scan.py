@@ -29,10 +29,11 @@ def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
 
 def _together(group: Sequence[SourceOptions]) -> SourceOptions:
     first, *others = group
+    slices = [source.max_bytes_per_slice for source in group if source.max_bytes_per_slice is not None]
     files = [source.max_files_per_slice for source in group if source.max_files_per_slice is not None]
     return first.replace(
         beside=json.dumps([dict(other.given) for other in others]),
-        maxBytesPerSlice=str(min(source.max_bytes_per_slice for source in group)),
+        maxBytesPerSlice=str(min(slices)) if slices else None,
         maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
         maxFilesPerSlice=str(min(files)) if files else None,
         maxItemBytes=str(max(source.max_item_bytes for source in group)),

@@ -19,6 +19,7 @@ from punct_ns.errors import InputError, StateError, UsageError
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark import micro_batches
 from sources.xml.spark.error_transport import original_error
+from sources.xml.spark.micro_batches import FIRST_SLICE, SliceGrowth
 from sources.xml.spark.multi_source_reader import MultiSourceReader, MultiSourceXml, multi_source_options
 from sources.xml.spark.staged_rows import STAGED, StagedRange
 
@@ -41,13 +42,13 @@ def source(path: Path, name: str, **options: str) -> SourceOptions:
     return SourceOptions.parse({"follow": "false", "close": "true", **given})
 
 
-def reader(*sources: SourceOptions) -> MultiSourceReader:
+def reader(*sources: SourceOptions, largest_slice: int = 0) -> MultiSourceReader:
     """A reader as Spark has it made, in a process that knows nothing yet."""
     schema = StructType()
     for column in STAGED.split(", "):
         name, type_ = column.split()
         schema = schema.add(name, TYPES[type_])
-    made = MultiSourceXml(multi_source_options(sources)).streamReader(schema)
+    made = MultiSourceXml(multi_source_options(sources, largest_slice)).streamReader(schema)
     assert isinstance(made, MultiSourceReader)
     return made
 
@@ -96,6 +97,48 @@ def test_each_goes_to_its_own_end_by_its_own_limit(tmp_path: Path) -> None:
     assert len(found) > 6
     assert ["short" in values for _, _, values in found] == [True, True] + [False] * (len(found) - 2)
     assert max(len(tasks) for _, tasks, _ in found) > 2
+
+
+def test_slices_grow_while_more_is_left_until_one_is_long() -> None:
+    now = [0.0]
+    growth = SliceGrowth([None, 5 << 20], 40 * FIRST_SLICE, lambda: now[0])
+
+    def taken(seconds: float, *waiting: int) -> list[int]:
+        found = []
+        for each in waiting:
+            found.append(growth.next([each * FIRST_SLICE, 900 * FIRST_SLICE]))
+            now[0] += seconds
+        assert {bytes_ for _, bytes_ in found} == {5 << 20}, "that of a source whose limit is given"
+        return [bytes_ // FIRST_SLICE for bytes_, _ in found]
+
+    assert taken(1, 100, 99, 97, 93, 85, 69, 37, 0) == [1, 2, 4, 8, 16, 32, 40, 1]
+    assert taken(1, 0, 1, 1, 0, 1) == [1] * 5, "it has caught up"
+    assert taken(6, 900, 899, 897) == [1, 2, 4]
+    assert taken(11, 893, 885, 877, 869) == [8, 8, 8, 8]
+    assert taken(1, 3, 3) == [8, 1], "what is left of a backlog, and what comes behind it"
+
+
+@pytest.mark.parametrize(("limits", "largest"), [([None], 0), ([None, None], 3 * FIRST_SLICE), ([], 9)])
+def test_slices_that_memory_does_not_let_grow_are_as_the_first(limits: list[None], largest: int) -> None:
+    growth = SliceGrowth(limits, largest, lambda: 0.0)
+    for _ in range(4):
+        assert max(growth.next([900 * FIRST_SLICE] * len(limits)), default=0) in {0, FIRST_SLICE, largest // 2}
+
+
+def test_a_reader_takes_more_in_the_slices_behind_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(micro_batches, "FIRST_SLICE", 4 << 10)
+    (tmp_path / "free.xml").write_bytes(ROOT + rows(0, 3000) + b"</r>")
+    (tmp_path / "bound.xml").write_bytes(ROOT + rows(0, 900) + b"</r>")
+    sources = source(tmp_path / "free.xml", "free"), source(tmp_path / "bound.xml", "bound", maxBytesPerSlice="6k")
+    both = reader(*sources, largest_slice=20 << 10)
+    both._growth._clock = lambda: 0.0
+    found = [(at, end, read(both, tasks)) for at, end, tasks in slices(both)]
+    assert [value for _, _, values in found for value in values.get("free", [])] == [*range(3000), "*"]
+    assert [value for _, _, values in found for value in values.get("bound", [])] == [*range(900), "*"]
+    took = [round((end["free"]["byte"] - at["free"]["byte"]) / 1024) for at, end, _ in found]
+    assert took[:3] == [4, 8, 16]
+    assert took[3] == 20
+    assert all(end["bound"]["byte"] - at["bound"]["byte"] <= 7 << 10 for at, end, _ in found)
 
 
 def test_a_slice_planned_before_a_restart_has_the_same_tasks_after_it(tmp_path: Path) -> None:
