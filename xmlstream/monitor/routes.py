@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from xmlstream.monitor.openmetrics import CONTENT_TYPE, openmetrics
 from xmlstream.monitor.page import page
@@ -81,7 +82,11 @@ class Routes:
             return JSONResponse({"what": f"{MOST_READERS} readers are enough"}, 503, {"Retry-After": "10"})
         run, _, number = request.headers.get("last-event-id", "").rpartition("-")
         after = int(number) if run == self._view.identity and number.isdecimal() else 0
-        return StreamingResponse(self._stream(after), media_type="text/event-stream")
+        self._readers += 1
+        return _Events(self._stream(after), self._left)
+
+    def _left(self) -> None:
+        self._readers -= 1
 
     async def _stream(self, after: int) -> AsyncIterator[str]:
         """The events after one, as they come; ends when the run has ended and all is said."""
@@ -92,7 +97,6 @@ class Routes:
                 loop.call_soon_threadsafe(bell.set)
 
         away = view.history.ring(ring)
-        self._readers += 1
         try:
             yield "retry: 1000\n\n"
             while True:
@@ -110,5 +114,18 @@ class Routes:
                         if not soon:
                             yield ": still here\n\n"
         finally:
-            self._readers -= 1
             away()
+
+
+class _Events(StreamingResponse):
+    """Events to a reader, who counts from when it is let in until it leaves, whether or not anything was sent."""
+
+    def __init__(self, events: AsyncIterator[str], left: Callable[[], None]) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        self._left = left
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._left()

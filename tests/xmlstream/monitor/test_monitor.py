@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -12,13 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from starlette.requests import Request
 
 from punct_ns.errors import UsageError
 from xmlstream.monitor.history import MOST_EVENTS, History
 from xmlstream.monitor.monitor import Monitor
+from xmlstream.monitor.routes import MOST_READERS, Routes
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names
 from xmlstream.runtime.watching import Watched
@@ -239,6 +243,22 @@ def test_a_slow_reader_slows_nothing_and_history_is_bounded(tmp_path: Path) -> N
         assert len(kept) <= MOST_EVENTS + 3
         assert json.loads([event for event in kept if event.kind == "slice"][-1].data)["slice"] == 5 * MOST_EVENTS - 1
         assert asked(monitor, "/healthz")[0] == 200
+
+
+def test_no_more_readers_are_let_in_at_once_than_may(tmp_path: Path) -> None:
+    async def gone() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def let_in() -> list[int]:
+        answers = [await routes._events(request) for _ in range(MOST_READERS + 10)]
+        for answer in answers:
+            await answer(request.scope, gone, AsyncMock())
+        return [answer.status_code for answer in answers]
+
+    with served(tmp_path) as monitor:
+        routes, request = Routes(monitor.view), Request({"type": "http", "headers": []})
+        for _ in range(2):  # those who have left leave room for others
+            assert asyncio.run(let_in()) == [200] * MOST_READERS + [503] * 10
 
 
 def test_of_some_kinds_of_events_only_the_last_is_kept() -> None:
