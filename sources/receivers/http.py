@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from punct_ns.errors import MalformedInput, UsageError
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _RETRY_SECONDS = "5"
+_BACKLOG = 64
+
+HEAD_SECONDS, BODY_SECONDS = 10.0, 120.0
+"""How long a client may take to send the head of a request, and its body."""
+
+GRACE_SECONDS = 2.0
+"""How long requests that are not finished are waited for at the end."""
+
+MOST_CONNECTIONS = 500
+"""At a time, at the most half of the files that the process may open; beyond, the oldest unfinished request leaves."""
 
 
 class Http:
@@ -60,7 +72,16 @@ class Http:
         """Answer requests until told to stop."""
         import uvicorn
 
-        config = uvicorn.Config(self._application(commit), log_level="error", access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            self._application(commit),
+            http=_connections(min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)),
+            ws="none",
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=int(HEAD_SECONDS),
+        )
         server = uvicorn.Server(config)
         try:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -79,6 +100,7 @@ class Http:
 
     def _application(self, commit: GroupCommit) -> Starlette:
         from starlette.applications import Starlette
+        from starlette.requests import ClientDisconnect
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
 
@@ -88,10 +110,13 @@ class Http:
             except MalformedInput as error:
                 return PlainTextResponse(f"{error}\n", 400)
             body = bytearray()
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > self._max_bytes:
-                    return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
+            try:
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > self._max_bytes:
+                        return PlainTextResponse(f"more than {self._max_bytes:,} bytes\n", 413)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
             sender = f"{request.client.host}:{request.client.port}" if request.client else "a client"
             message = Message(bytes(body), sender, below, request.headers.get("idempotency-key"))
             loop = asyncio.get_running_loop()
@@ -129,10 +154,53 @@ def _answered(answer: asyncio.Future[Response], made: Response) -> None:
         answer.set_result(made)
 
 
+def _connections(most: int) -> type[asyncio.Protocol]:
+    """What serves one connection, with bounds in number and time; uvicorn has none of an unfinished request."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Connection(H11Protocol):
+        begun: float
+        phase: tuple[str, object] | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.begun = self.since = time.monotonic()
+            if len(self.connections) > most:
+                others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+                unfinished = [each for each in others if each.unfinished and not each.transport.is_closing()]
+                min(unfinished, key=lambda each: each.begun, default=self).transport.abort()
+
+        @property
+        def unfinished(self) -> str | None:
+            """What of a request has not come yet: the head or the body; None while it is answered."""
+            cycle: Any = self.cycle  # none before the first request
+            if cycle is None or cycle.response_complete:
+                return "head"
+            return "body" if cycle.more_body else None
+
+        def end_if_late(self, now: float) -> None:
+            """Close the connection where its client takes too long."""
+            what = self.unfinished
+            phase = (what, self.cycle) if what else None
+            if phase != self.phase:
+                self.phase, self.since = phase, now
+            if what and now - self.since > (HEAD_SECONDS if what == "head" else BODY_SECONDS):
+                self.transport.abort()
+
+    return Connection
+
+
 async def _serve(server: uvicorn.Server, listening: socket.socket, commit: GroupCommit, stop: threading.Event) -> None:
-    """Serve until told to stop, then finish the requests that are there."""
+    """Serve until told to stop, then finish the requests that are there, but not what their clients do not finish."""
     serving = asyncio.create_task(server.serve(sockets=[listening]))
+    connections: set[Any] = server.server_state.connections
     while not stop.is_set() and commit.is_running and not serving.done():
         await asyncio.sleep(_LOOK_SECONDS)
+        for connection in list(connections):
+            connection.end_if_late(time.monotonic())
     server.should_exit = True
+    await asyncio.wait({serving}, timeout=GRACE_SECONDS)
+    for connection in list(connections):
+        if connection.unfinished:
+            connection.transport.abort()
     await serving

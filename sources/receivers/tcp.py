@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import resource
 import socket
 import socketserver
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from punct_ns.errors import MalformedInput, UsageError
 from sources.receivers.framing import Framing
@@ -20,6 +22,10 @@ from sources.receivers.message import Message
 
 _READ_BYTES = 1 << 16
 _LOOK_SECONDS = 0.2
+_BACKLOG = 64
+
+MOST_CONNECTIONS = 500
+"""At a time, at the most half of the files that the process may open; others are refused."""
 
 
 class Tcp:
@@ -48,9 +54,25 @@ class Tcp:
             def handle(self) -> None:
                 _take(self.request, f"{self.client_address[0]}:{self.client_address[1]}", framing(), commit, stop)
 
+        taken = threading.BoundedSemaphore(min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True
+            request_queue_size = _BACKLOG
             address_family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+
+            def verify_request(self, request: Any, client_address: Any) -> bool:
+                if taken.acquire(blocking=False):
+                    return True
+                with contextlib.suppress(OSError):
+                    request.sendall(b"ERROR too many connections\n")
+                return False
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request_thread(request, client_address)
+                finally:
+                    taken.release()
 
         try:
             server = Server((self._host, self._port), Connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from punct_ns.errors import InputError, UsageError, XmlStreamError
+from sources.receivers import http, tcp
 from sources.receivers.addresses import Feed, receiver_of
 from sources.receivers.message import MessageReader
 from sources.receivers.receiving import Receiving
@@ -206,6 +208,67 @@ def test_whatever_fails_while_it_is_written_ends_the_receiver_in_words(
     with pytest.raises(XmlStreamError, match="cannot write on: ValueError: of no meaning"):
         begun.stop()
     spool.abandon()
+
+
+HALF_HEAD, HALF_BODY = b"POST /in HTTP/1.1\r\n", b"POST /in HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n<a"
+
+
+@pytest.mark.parametrize("half", [b"", HALF_HEAD, HALF_BODY])
+def test_a_client_that_does_not_finish_its_request_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], half: bytes
+) -> None:
+    monkeypatch.setattr(http, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(http, "BODY_SECONDS", 1.0)
+    with receiving(f"http://{HOST}:0/in", tmp_path) as begun, _half(begun, half) as connection:
+        assert _is_left(connection)
+        assert post(_port(begun), b"<a id='1'/>", "/in")[0] == 204
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("half", [HALF_HEAD, HALF_BODY])
+def test_half_requests_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bytes) -> None:
+    monkeypatch.setattr(http, "MOST_CONNECTIONS", 5)
+    with receiving(f"http://{HOST}:0/in", tmp_path) as begun, contextlib.ExitStack() as open_:
+        halves = [open_.enter_context(_half(begun, half)) for _ in range(20)]
+        assert post(_port(begun), b"<a id='1'/>", "/in")[0] == 204
+        assert all(_is_left(each) for each in halves[:10])
+
+
+def test_tcp_refuses_more_connections_than_it_can_take_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "MOST_CONNECTIONS", 2)
+    with receiving(f"tcp://{HOST}:0", tmp_path) as begun, _half(begun, b"<a"), _half(begun, b"<a") as second:
+        with _half(begun, b"") as third:
+            assert third.recv(100) == b"ERROR too many connections\n"
+        second.sendall(b" id='1'/>")
+        second.shutdown(socket.SHUT_WR)
+        assert second.recv(100) == b"OK 1\n"
+
+
+@pytest.mark.parametrize("half", [HALF_HEAD, HALF_BODY])
+def test_an_interrupt_ends_a_receiver_with_an_unfinished_request(tmp_path: Path, half: bytes) -> None:
+    port = free_port()
+    receiver = KilledReceiver(f"http://{HOST}:{port}/in", tmp_path)
+    with socket.create_connection((HOST, port), timeout=20) as connection:
+        connection.sendall(half)
+        assert post(port, b"<a id='1'/>", "/in")[0] == 204
+        receiver.end()
+    assert ids(tmp_path) == [1]
+    assert not any("Traceback" in line for line in receiver.said)
+
+
+def _half(begun: Receiving, half: bytes) -> socket.socket:
+    connection = socket.create_connection((HOST, _port(begun)), timeout=20)
+    connection.sendall(half)
+    return connection
+
+
+def _is_left(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
 
 
 def _port(begun: Receiving) -> int:
