@@ -21,6 +21,7 @@ CleanSource = Literal["off", "delete", "archive"]
 Format = Literal["xml", "parquet"]
 WhenDoctype = Literal["skip", "refuse"]
 WhenUnfinished = Literal["wait", "fail", "skip"]
+WhenReplaced = Literal["fail", "new"]
 
 Giver = Literal["user", "reader", "query"]
 """Who gives options: the user of a table, the user of Spark's reader as well, or a query that reads the source."""
@@ -99,6 +100,7 @@ _TABLE = (
     Option("ungrammatical", choice(*get_args(OnUngrammatical)), default="fail", may_change=True),
     Option("unfinished", choice(*get_args(WhenUnfinished)), default="wait", may_change=True),
     Option("unfinishedAge", seconds, default=600.0, may_change=True),
+    Option("onReplaced", choice(*get_args(WhenReplaced)), default="fail", may_change=True),
     Option("maxBytesPerSlice", size, may_change=True),
     Option("maxBytesPerPartition", size, default=16 << 20, may_change=True),
     Option("maxFilesPerSlice", count, may_change=True),

@@ -76,6 +76,17 @@ class Documents:
         self.paths += found
         return self.paths
 
+    def read_anew(self, path: str) -> None:
+        """Another document has taken the place of one that was read: it comes behind all others."""
+        if self._log is not None:
+            _record(self._log, [os.path.relpath(path, self._root)])
+        self.paths.append(path)
+
+    def reach(self, document: int) -> None:
+        """So many have taken the place of a single one, as an offset says."""
+        if self.single:
+            self.paths += [self._path] * (document + 1 - len(self.paths))
+
     def _new(self) -> list[str]:
         """The documents that are there and not known yet, by name."""
         if self._pattern is not None:

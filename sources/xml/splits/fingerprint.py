@@ -16,25 +16,28 @@ from punct_ns.errors import InputError
 _BYTES = 1 << 10
 """How much of the beginning, and of the end of what was read, is compared."""
 
+_HINT = (
+    "a stream only grows: put the file back, or read the new one as another document with the option onReplaced 'new'"
+)
+
 
 class Fingerprints:
     """Compares documents with what was read of them."""
 
     def __init__(self) -> None:
-        self._sound: tuple[str, str, tuple[int, ...]] | None = None
+        self._sound: tuple[str, str | None, tuple[int, ...]] | None = None
 
-    def require(self, path: str, byte: int, before: str | None) -> None:
-        """A document is still the one that was read up to a byte; without a fingerprint of then nothing is known.
+    def replaced(self, path: str, byte: int, before: str | None) -> InputError | None:
+        """What is wrong where a document is not the one that was read up to a byte any more.
 
-        Raises:
-            InputError: It was replaced.
+        Without a fingerprint of then, only that it has shrunk.
         """
-        if before is None:
-            return
         status = Path(path).stat()
         now = path, before, (status.st_ino, status.st_size, status.st_mtime_ns)
-        if now == self._sound or status.st_size < byte:
-            return
+        if status.st_size < byte:
+            return InputError(f"{path} has shrunk to {status.st_size} bytes; {byte} were read", hint=_HINT)
+        if not before or now == self._sound:
+            return None
         inode, head, tail = before.split("-")
         found = fingerprint(path, byte).split("-")
         changed = [
@@ -47,13 +50,13 @@ class Fingerprints:
         ]
         if changed:
             how = "in its place" if found[0] == inode else "by another file, in its place"
-            raise InputError(
+            return InputError(
                 f"{path} was replaced {how}: {' and '.join(changed)} is not what was read of it",
                 where=f"{byte} bytes of it were read",
-                hint="a stream only grows: put the file back, or let each file have a name of its own in a directory, "
-                "and begin with a new checkpoint",
+                hint=_HINT,
             )
         self._sound = now
+        return None
 
 
 def fingerprint(path: str, byte: int) -> str:

@@ -30,7 +30,8 @@ class Offset:
         open: Start tags of the elements open there, the root first.
         closed: Whether the source has ended for good.
         namespaces: Those of the tuples that were read (`TupleNamespaces`).
-        print: Fingerprint of what was read of that document (`fingerprint`); None before any, and of checkpoints that
+        print: Fingerprint of what was read of that document (`fingerprint`); empty of one that has
+            taken another's place and was not read yet. None before any, and of checkpoints that
             were written without: such a document is read on as it is, and has one from the next slice on.
         clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
     """
@@ -81,14 +82,16 @@ class Planner:
     def sizes(self, start: Offset) -> list[int]:
         """How much of each document is there now; GONE for one that is not, or was read before the offset."""
         read = start.document
+        if start.print is not None:
+            self._documents.reach(read)
         return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
 
-    def advance(self, start: Offset, sizes: Sequence[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
+    def advance(self, start: Offset, sizes: list[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
         """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
 
         Args:
             start: Where the last one ended.
-            sizes: How much of each document is there.
+            sizes: How much of each document is there; one is added for each that was replaced.
             budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
         """
         at, ranges, files, ended = start, list[ByteRange](), 0, False
@@ -101,13 +104,18 @@ class Planner:
             left = None if budget is None else budget - sum(range_.length for range_ in ranges)
             if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
                 break
-            size = self._present(at, sizes[at.document])
-            self._fingerprints.require(self._documents.paths[at.document], at.byte, at.print)
+            size, path = self._present(at, sizes[at.document]), self._documents.paths[at.document]
+            if at.byte and (replaced := self._fingerprints.replaced(path, at.byte, at.print)):
+                if self._options.on_replaced == "fail":
+                    raise replaced
+                self._documents.read_anew(path)
+                sizes.append(_size(path))
+                at = replace(at.next(at.byte), print="")
+                continue
             found = scan_splits(self._place(at), size, left, self._options, settled=settled)
             ranges += found.ranges
             at = replace(at, namespaces=found.namespaces)
             if found.state == "more":
-                path = self._documents.paths[at.document]
                 if found.byte > at.byte:
                     at = replace(at, byte=found.byte, open=found.open, print=fingerprint(path, found.byte))
                 if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):

@@ -150,6 +150,43 @@ def test_a_file_that_was_replaced_by_one_as_long_is_not_read_on(file: Path, by: 
         assert again.advance() is None
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("length", [2, 40])
+def test_a_file_that_was_replaced_is_another_document_where_that_is_wanted(
+    tmp_path: Path, many: bool, length: int
+) -> None:
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / "a.xml"
+    log = {"documentLog": str(tmp_path / "log")}
+    options = source(tmp_path / "in" if many else file, onReplaced="new", **log)
+    at = Offset()
+
+    def advanced() -> list[int | str]:
+        """What comes next, as after a restart."""
+        nonlocal at
+        reading = Reading(options)
+        at, ranges = reading.planner.advance(at, reading.planner.sizes(at), 1 << 40)
+        at = Offset.of(at.json())
+        return reading.read(ranges)
+
+    file.write_bytes(ROOT + rows(0, 9))
+    assert advanced() == [*range(9)]
+    for number in range(1, 4):
+        first = 100 * number
+        file.rename(tmp_path / f"rotated-{number}")
+        file.write_bytes(ROOT + rows(first, first + length))
+        assert advanced() == [*range(first, first + length)]
+        assert advanced() == []
+        file.write_bytes(ROOT + rows(first, first + length + 1))
+        assert advanced() == [first + length]
+    if many:
+        (tmp_path / "in" / "b.xml").write_bytes(ROOT + rows(7, 8) + b"</r>")
+    file.write_bytes(ROOT + rows(first, first + length + 1) + b"</r>")
+    assert advanced() == ([7] if many else ["*"])
+    assert at.closed != many
+    assert advanced() == []
+
+
 def test_a_checkpoint_without_fingerprints_goes_on(file: Path) -> None:
     file.write_bytes(ROOT + rows(0, 3))
     reading = Reading(source(file))
