@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _RETRY_SECONDS = "5"
-_BACKLOG = 64
 
 HEAD_SECONDS, BODY_SECONDS = 10.0, 120.0
 """How long a client may take to send the head of a request, and its body."""
@@ -72,14 +71,16 @@ class Http:
         """Answer requests until told to stop."""
         import uvicorn
 
+        # A backlog of connections is accepted at once, before any is closed for it: there are files for them.
+        most = min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         config = uvicorn.Config(
             self._application(commit),
-            http=_connections(min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)),
+            http=_connections(most),
             ws="none",
             log_level="error",
             access_log=False,
             lifespan="off",
-            backlog=_BACKLOG,
+            backlog=max(most // 8, 1),
             timeout_graceful_shutdown=int(HEAD_SECONDS),
         )
         server = uvicorn.Server(config)
