@@ -69,6 +69,32 @@ def test_what_was_imported_under_a_name_of_ours_is_named(among_decoys: Path) -> 
     assert f"{among_decoys / 'sources.py'} was imported as sources" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("wanted", "lacking"),
+    [
+        ("from sources import load", "load"),
+        ("import sources; sources.load()", "load"),
+        ("import operators.mine", "mine"),
+        ("from operators.mine import load", "mine"),
+    ],
+)
+def test_a_users_module_of_a_name_of_ours_is_named_and_never_ours_instead(
+    among_decoys: Path, wanted: str, lacking: str
+) -> None:
+    (among_decoys / "operators" / "mine.py").write_text("def load(): ...\n")
+    (among_decoys / "sources.py").write_text("def load(): ...\n")
+    done = python("-c", f"import xmlstream; {wanted}", cwd=among_decoys)
+    package = wanted.replace(".", " ").split()[1].rstrip(";")
+    theirs = "sources.py" if package == "sources" else "operators/__init__.py"
+    assert f"{ROOT / package}, which has no {lacking}; " in done.stderr
+    assert f"{theirs} cannot be imported beside it: give it another name" in done.stderr
+
+
+def test_what_there_is_of_ours_is_imported_beside_a_users_module(among_decoys: Path) -> None:
+    program = "import xmlstream; from sources import xml; import operators.project; hasattr(xml, 'none')"
+    assert python("-c", program, cwd=among_decoys).stderr == ""
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_workers_find_them_wherever_decoys_lie(among_decoys: Path, tmp_path: Path) -> None:
