@@ -36,8 +36,8 @@ CAMPAIGNS = {
 DRAWS = re.compile(r"^from hypothesis|tests\.harness\.nights", re.MULTILINE)
 PASSING = re.compile(r"(\d+) passing, ")
 SUMMARY = re.compile(r"^=+ (.*\b(?:passed|failed|error|skipped|no tests ran)\b.*) =+$", re.MULTILINE)
-LONGEST = 3600.0
-"""Seconds after which a search counts as hung."""
+TURN = 600.0
+"""Seconds of a search in each round, so that a short night sees many searches; the next round draws other examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,9 @@ class Outcome:
         return ", ".join([state, f"{self.seconds:.0f} s", *([f"{counted} test cases"] if counted else []), *summary])
 
 
+HUNG = "\nhung: two minutes after an interrupt it had not ended\n"
+
+
 def searches() -> list[str]:
     """The test files that draw, and the campaigns."""
     return [*(str(path) for path in PROPERTIES if DRAWS.search(path.read_text())), *CAMPAIGNS]
@@ -97,7 +100,7 @@ def run(search: Search, seconds: float) -> Outcome:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         output = _ended(process)
-        found = "Failing test case" in output or "FAILED" in output or seconds >= LONGEST
+        found = "Failing test case" in output or "FAILED" in output or output.endswith(HUNG)
         return Outcome(False if found else None, time.monotonic() - begin, output)
     except BaseException:
         _ended(process)
@@ -111,10 +114,10 @@ def _ended(process: subprocess.Popen[str]) -> str:
     try:
         output, _ = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
-        output = ""
+        output = None
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    return output or process.communicate()[0]
+    return output if output is not None else process.communicate()[0] + HUNG
 
 
 def rounds(names: Sequence[str], seed: int, examples: int, left_open: Sequence[Search]) -> Iterator[Search]:
@@ -138,7 +141,7 @@ def night(names: Sequence[str], hours: float, seed: int, examples: int, director
         left = until - time.monotonic()
         if left <= 0:
             break
-        outcome = run(search, min(left, LONGEST))
+        outcome = run(search, min(left, TURN))
         print(f"{time.strftime('%H:%M')} {search.name} seed {search.seed}: {outcome.words}", flush=True)
         if outcome.passed and search in failed:
             failed.remove(search)
@@ -164,7 +167,11 @@ def main() -> int:
     if not names:
         arguments.error(f"no search has {' or '.join(given.names)} in its name; there are {', '.join(searches())}")
     print(f"night of {given.hours:g} hours, --seed {given.seed}: {len(names)} searches", flush=True)
-    failed = night(names, given.hours, given.seed, given.examples, given.directory)
+    try:
+        failed = night(names, given.hours, given.seed, given.examples, given.directory)
+    except KeyboardInterrupt:
+        print(f"interrupted; what failed is in {given.directory / 'open.json'}")
+        return 130
     for search in failed:
         print(f"open: {' '.join(search.command())}")
     return 1 if failed else 0
