@@ -129,6 +129,11 @@ def tokens(text: str) -> list[Token]:
     return StreamSql().tokenize(text)
 
 
+def names_a_table(token: Token) -> bool:
+    """Whether a token behind a table gives it a name: AS, or the name itself."""
+    return token.token_type == TokenType.ALIAS or token.token_type in StreamSql.Parser.TABLE_ALIAS_TOKENS
+
+
 def statement(run: list[Token], text: str) -> exp.Expr:
     """The tree of the one statement of which these are the tokens; ParseError where it is none."""
     tree = StreamSql().parser().parse(run, text)[0]

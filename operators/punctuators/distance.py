@@ -112,7 +112,7 @@ def between(earlier: str, later: str, domain: Domain) -> str:
 def as_option(found: Any, domain: Domain) -> str | None:
     """A distance that was found, as a rule in SQL has it.
 
-    >>> as_option(4_500_000, Domain(TimestampType(zoned=True)))
+    >>> as_option(4_500_000, Domain("TIMESTAMP"))
     '4.5s'
     """
     if found is None:

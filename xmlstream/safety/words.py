@@ -11,6 +11,7 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.scheme_order import is_compact
 from punct_ns.slices import quoted
+from punct_ns.sql_type import StringType
 from xmlstream.plan.nodes import Node, Results, Scan
 from xmlstream.plan.plan_text import brief, described
 from xmlstream.safety.changes import Change
@@ -174,7 +175,7 @@ def times_of_texts(verdict: QueryVerdict) -> list[str]:
     """What to do about texts that a troubled query cuts into windows: of their times no order of texts closes any."""
     for one in verdict.operators if verdict.troubled() else ():
         for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
-            texts = [a.name for a in one.node.inputs[0].schema if a.domain.type == "STRING"]
+            texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]
             if name := next((n for n in texts if column.expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
                 return [f"declare {name} TIMESTAMP, no STRING: no order of texts closes what their times are"]
     return []

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
-from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import offset, parsed, tokens
+from operators.expressions.dialect import names_a_table, offset, parsed, tokens
 from operators.expressions.duration import duration, length_text
 from punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
@@ -128,8 +127,7 @@ def _calls(found: Sequence[Token]) -> Iterator[_Call]:
         if is_table and name not in _LENGTHS:
             continue
         done = last + 1
-        behind = found[last + 1].token_type if last + 1 < len(found) else None
-        is_named = behind == TokenType.ALIAS or behind in Parser.TABLE_ALIAS_TOKENS
+        is_named = last + 1 < len(found) and names_a_table(found[last + 1])
         yield _Call(name, arguments, found[first].start, found[last].end + 1, token.start, is_table, is_named)
 
 

@@ -135,8 +135,8 @@ def test_what_cannot_be_read_is_refused_by_name(given: dict[str, str], message: 
 @pytest.mark.parametrize(
     ("giver", "refused"),
     [
-        ("user", "follow keepOpen close documentLog restricted stage source partitionOf columns beside"),
-        ("reader", "restricted stage source partitionOf columns beside"),
+        ("user", "follow keepOpen close documentLog restricted clock stage source partitionOf columns beside"),
+        ("reader", "restricted clock stage source partitionOf columns beside"),
         ("query", ""),
     ],
 )
