@@ -68,9 +68,11 @@ def test_markup_in_a_value_is_text(view: RunView, monkeypatch: pytest.MonkeyPatc
     assert "[bold]s a [red]x [/]" in seen(table)
 
 
-def test_on_no_terminal_it_speaks_only_if_asked(view: RunView) -> None:
+def test_on_no_terminal_the_first_slice_has_a_line_and_others_if_verbose(view: RunView) -> None:
     for verbose in (True, False):
         out = StringIO()
         with shown(Console(file=out), view, verbose=verbose, follow=True) as on_slice:
             on_slice(record(0)["report"])
-        assert bool(out.getvalue()) == verbose
+            assert out.getvalue().startswith("slice 0: ")
+            on_slice({**record(0)["report"], "closed": True})
+        assert out.getvalue().count("\n") == 1 + verbose

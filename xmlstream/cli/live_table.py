@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,7 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from xmlstream.cli.progress import Totals, lines
+from xmlstream.cli.progress import EVERY_SECONDS, Totals, lines
 from xmlstream.monitor.run_view import RunView
 
 MOST_ROWS = 12
@@ -27,7 +28,7 @@ IDLE_SECONDS = 1.0
 def shown(
     console: Console, view: RunView, *, verbose: bool, follow: bool
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Shows a run on a terminal as it goes, elsewhere in lines if `verbose`.
+    """Shows a run on a terminal as it goes, elsewhere in a line for its first slice; in more of them if `verbose`.
 
     Yields what is to be called with the report of each committed slice.
     """
@@ -35,10 +36,8 @@ def shown(
         table = LiveTable(view, follow=follow)
         with Live(table, console=console, transient=True, refresh_per_second=2):
             yield table.slice
-    elif verbose:
-        yield lines(console)
     else:
-        yield lambda report: None
+        yield lines(console, every=EVERY_SECONDS if verbose else inf)
 
 
 class LiveTable:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +20,8 @@ EVERY_SECONDS = 2.0
 
 NOTICED_EVERY_SECONDS = 30.0
 """How often what was noticed in the sources is said while the query waits."""
+
+_IMPORTED = time.monotonic()
 
 ReportJson = Mapping[str, Any]
 
@@ -76,17 +81,30 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
         say(again=True)
 
 
-def lines(console: Console) -> Callable[[ReportJson], None]:
-    """What is to be called with the report of each committed slice, so that it is said now and then what was done."""
+def lines(console: Console, every: float) -> Callable[[ReportJson], None]:
+    """What is to be called with the report of each committed slice: the first one has a line.
+
+    Of the others one has a line `every` so many seconds, and the last one, unless that is never.
+    """
     totals = Totals()
-    told = 0.0
+    told = -inf
 
     def on_slice(report: ReportJson) -> None:
         nonlocal told
         totals.add(report)
         now = time.perf_counter()
-        if now - told >= EVERY_SECONDS or report["closed"]:
+        if told == -inf or now - told >= every or (report["closed"] and every < inf):
             told = now
             console.print(f"slice {report['slice']}: {totals}", highlight=False, soft_wrap=True)
 
     return on_slice
+
+
+def seconds_since_start() -> float:
+    """How long this process has been running, Python's own start included; without Linux's /proc, since its import."""
+    try:
+        # Field 22, in ticks since the machine's start; the command in field 2 may hold blanks and brackets.
+        ticks = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):
+        return time.monotonic() - _IMPORTED

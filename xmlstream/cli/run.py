@@ -211,6 +211,8 @@ def _session(environment: Environment, console: Console) -> Iterator[SparkSessio
     with ExitStack() as stack:
         if console.is_terminal:
             stack.enter_context(console.status("starting Spark"))
+        else:
+            console.print("starting Spark")
         spark = _started(environment)
     try:
         yield spark

@@ -174,6 +174,7 @@ def _monitored(address: str | None, console: Console) -> Iterator[Any]:
 def _run(
     script: Any, settings: dict[str, Any], environment: dict[str, Any], *, as_written: bool, monitor: str | None
 ) -> None:
+    from xmlstream.cli.progress import seconds_since_start
     from xmlstream.cli.run import Environment, run_script
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
@@ -196,7 +197,7 @@ def _run(
         else:
             said = (
                 f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
-                f"{counted(summary.tuples_out, 'tuple')} out in {summary.seconds:.1f} s"
+                f"{counted(summary.tuples_out, 'tuple')} out in {seconds_since_start():.1f} s"
                 + ("" if summary.closed else "; the query is open")
                 + ("" if summary.exact else "; the result is not exact: tuples were overdue, and purged")
             )
