@@ -1,11 +1,13 @@
 """An index of punctuations that restrict several attributes: finds them by their constants and by their neighbours.
 
 Entries that restrict the same attributes lie on one shelf. A shelf has an index of the constants of each attribute, so
-that a hundred thousand entries with a constant somewhere are not scanned; entries without any constant are.
+that a hundred thousand entries with a constant somewhere are not scanned, and one of the intervals from the least to
+the greatest value of the ranges and lists, so that those far away are not compared.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 Edge = tuple[int, Cut, tuple[Pattern, ...]]
 """Where an entry ends on one attribute, given its patterns on the others."""
+
+Span = tuple[Cut, Cut]
+"""Where the values of a range or a list begin and end; null comes before the least value."""
+
+_BLOCK = 64  # spans that are kept together, and passed over together
 
 _OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
 
@@ -64,6 +71,75 @@ class Entry:
         return differing[0] if len(differing) == 1 else None
 
 
+class Spans:
+    """Entries by their spans on one attribute; blocks of spans, in order, each with the end that it reaches.
+
+    >>> schema, spans = Schema.parse("hour INT, min INT"), Spans()
+    >>> for hour in ("[1,5]", "[4,9]", "[20,29]"):
+    ...     entry = Entry(Punctuation.of(schema, hour=hour, min="5"), (0, 1))
+    ...     spans.add(_span(entry.box[0]), entry)
+    >>> [str(entry.punctuation) for group in spans.meeting((7, 8)) for entry in group]
+    ['<[4,9], 5>']
+    """
+
+    __slots__ = ("_at", "_blocks", "_reach")
+
+    def __init__(self) -> None:
+        self._at: dict[Span, dict[Entry, None]] = {}
+        self._blocks: list[list[Span]] = []
+        self._reach: list[Cut] = []
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def add(self, span: Span, entry: Entry) -> None:
+        """Files an entry under its span."""
+        if span not in self._at:
+            self._at[span] = {}
+            if self._blocks:
+                place = self._place(span)
+                block = self._blocks[place]
+                insort(block, span)
+                half = len(block) // 2 if len(block) > _BLOCK else len(block)
+                self._replace(place, [part for part in (block[:half], block[half:]) if part])
+            else:
+                self._replace(0, [[span]])
+        self._at[span][entry] = None
+
+    def remove(self, span: Span, entry: Entry) -> None:
+        """Takes an entry out again."""
+        del self._at[span][entry]
+        if not self._at[span]:
+            del self._at[span]
+            place = self._place(span)
+            self._blocks[place].remove(span)
+            self._replace(place, [self._blocks[place]] if self._blocks[place] else [])
+
+    def meeting(self, span: Span) -> Iterator[Mapping[Entry, None]]:
+        """The entries, by equal spans, whose spans meet or touch this one."""
+        low, high = span
+        for block, reach in zip(self._blocks, self._reach, strict=True):
+            if block[0][0] > high:
+                return
+            if reach >= low:
+                for other in block:
+                    if other[0] <= high and other[1] >= low:
+                        yield self._at[other]
+
+    def _place(self, span: Span) -> int:
+        return max(bisect_right(self._blocks, span, key=lambda block: block[0]) - 1, 0)
+
+    def _replace(self, place: int, blocks: list[list[Span]]) -> None:
+        self._blocks[place : place + 1] = blocks
+        self._reach[place : place + 1] = [max(high for _, high in block) for block in blocks]
+
+
+def _span(held: ValueSet) -> Span:
+    bottom, top = held.domain.bottom, held.domain.top
+    cuts = held.cuts if len(held.cuts) % 2 == 0 else (*held.cuts, top)
+    return bottom if held.null else cuts[0], cuts[-1] if cuts else bottom
+
+
 class Shelf:
     """The entries that restrict the same attributes; `EntryIndex` shows what it does."""
 
@@ -74,7 +150,7 @@ class Shelf:
         self.restricted = restricted
         self.entries: dict[tuple[Pattern, ...], Entry] = {}
         self._by_constant: dict[int, dict[Value | None, dict[Entry, None]]] = {i: {} for i in restricted}
-        self._loose: dict[int, dict[Entry, None]] = {i: {} for i in restricted}
+        self._loose: dict[int, Spans] = {i: Spans() for i in restricted}
         self._edges: dict[tuple[bool, Edge], Entry] = {}
 
     def add(self, entry: Entry) -> None:
@@ -84,7 +160,7 @@ class Shelf:
             if isinstance(pattern, Constant):
                 self._by_constant[i].setdefault(pattern.value, {})[entry] = None
             else:
-                self._loose[i][entry] = None
+                self._loose[i].add(_span(entry.box[i]), entry)
         for begins, edge in self._ends(entry):
             self._edges[begins, edge] = entry
 
@@ -98,30 +174,21 @@ class Shelf:
                 if not same:
                     del self._by_constant[i][pattern.value]
             else:
-                del self._loose[i][entry]
+                self._loose[i].remove(_span(entry.box[i]), entry)
         for key in self._ends(entry):
             if self._edges.get(key) is entry:
                 del self._edges[key]
 
     def meeting(self, given: Mapping[int, Pattern]) -> Iterable[Entry]:
         """The entries that may meet these patterns: a superset, found by the attribute that leaves fewest."""
-        fewest, best, best_keys = len(self.entries), None, []
+        fewest, best = len(self.entries), None
         for i in self.restricted:
-            keys = self._constants(i, given[i]) if i in given else None
-            if keys is not None:
-                by_constant = self._by_constant[i]
-                count = len(self._loose[i])
-                for key in keys:
-                    if key in by_constant:
-                        count += len(by_constant[key])
+            groups = self._groups(i, given[i]) if i in given else None
+            if groups is not None:
+                count = sum(map(len, groups))
                 if count < fewest:
-                    fewest, best, best_keys = count, i, keys
-        if best is None:
-            return list(self.entries.values())
-        found = list(self._loose[best])
-        for key in best_keys:
-            found += self._by_constant[best].get(key, ())
-        return found
+                    fewest, best = count, groups
+        return list(self.entries.values()) if best is None else [entry for group in best for entry in group]
 
     def bordering(self, entry: Entry) -> Iterator[tuple[int, Entry]]:
         """The entries that touch this one on one attribute and have its patterns on all others."""
@@ -135,6 +202,19 @@ class Shelf:
                 other = (*entry.patterns[:place], opposite, *entry.patterns[place + 1 :])
                 if other in self.entries:
                     yield i, self.entries[other]
+
+    def _groups(self, i: int, given: Pattern) -> list[Mapping[Entry, None]] | None:
+        """The entries that may meet a pattern of one attribute; None if to find them is not worth it."""
+        by_constant, loose = self._by_constant[i], self._loose[i]
+        keys = self._constants(i, given)
+        if keys is None and len(by_constant) > len(loose):
+            return None
+        groups: list[Mapping[Entry, None]] = []
+        if loose:
+            held = values(given, self._schema[i].domain)
+            if not held.is_empty:
+                groups += loose.meeting(_span(held))
+        return groups + [by_constant[key] for key in (by_constant if keys is None else keys) if key in by_constant]
 
     def _constants(self, i: int, given: Pattern) -> list[Value | None] | None:
         """The values among which the constants of entries that meet a pattern are; None if that is not worth it."""

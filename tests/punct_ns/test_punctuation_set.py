@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import random
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from punct_ns.entry_index import EntryIndex
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -220,3 +222,32 @@ def test_very_many_pairs_are_quick() -> None:
         closed.add(Punctuation.at(AUCTION, {0: Constant(auction)}))
     _timed(f"{PAIRS:,} pairs absorbed", started)
     assert shown(closed) == ["<[0,499], *, *>"]
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_range_and_a_list_are_compared_with_their_neighbours_only(
+    monkeypatch: pytest.MonkeyPatch, *, shuffled: bool
+) -> None:
+    schema = Schema.parse("a INT, b INT")
+    compare, compared = EntryIndex._meet, 0
+
+    def counted(*args: Any) -> bool:
+        nonlocal compared
+        compared += 1
+        return compare(*args)
+
+    monkeypatch.setattr(EntryIndex, "_meet", counted)
+
+    def comparisons(many: int) -> int:
+        nonlocal compared
+        compared = 0
+        ps = [Punctuation.of(schema, a=f"[{k},{k + 5}]", b=f"{{{k},{k + 2},{k + 4}}}") for k in range(many)]
+        if shuffled:
+            random.Random(7).shuffle(ps)
+        closed = PunctuationSet(schema)
+        assert all(closed.add(p) for p in ps)
+        assert all(closed.matches((k, k + 2)) and not closed.matches((k, k + 10)) for k in range(many))
+        closed.forget(said(schema, *(f"<{k}, {k}>" for k in range(many))))
+        return compared
+
+    assert comparisons(300) < 3 * comparisons(150)
