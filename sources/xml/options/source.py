@@ -77,8 +77,8 @@ class SourceOptions:
         unfinished: What a document does that has no end yet, and has not been written to for `unfinished_age` seconds:
             it is waited for, stops the query, or is passed over for those behind it.
         unfinished_age: In seconds.
-        on_replaced: What another file does in the place of a document that is being read: it stops the query, or
-            is another document.
+        on_replaced: What another file does in the place of a document that is or was read: it stops the query, or is
+            another document.
         document_log: Directory of the record in which order a directory's documents were found.
         restricted: File of the names of the attributes that its punctuations have restricted so far (`restricted`).
         clock: File of how often a clock is to tick that punctuates it; none there while nothing waits (`clocks`).

@@ -6,18 +6,21 @@ come after. What was found first cannot be told from the names, so a stream over
 
 from __future__ import annotations
 
-import json
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterable
 from glob import glob
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from punct_ns.errors import InputError, StateError, UsageError
+from punct_ns.errors import InputError, UsageError
 from sources.xml.options.local_paths import glob_of, local_path, split_glob
 from sources.xml.options.source import SourceOptions, structure_of_many
 from sources.xml.splits.compression import decompressed
+from sources.xml.splits.json_lines import append, logged, no_log
 from sources.xml.splits.partitions import in_order_of_slices, partitioned_documents
+from sources.xml.splits.read_documents import READ_LOG, ReadDocuments
 
 DOCUMENT_LOG = "documents.jsonl"
 
@@ -33,7 +36,7 @@ class Documents:
                 documents; or a path of no file system.
         """
         self._path = local_path(options.path)
-        self._is_document = _is_directory if directories else _is_file
+        self._is_document = stat.S_ISDIR if directories else stat.S_ISREG
         self._pattern = None if options.documents == "one" else glob_of(self._path)
         # A table's documents lie in partitions, too; what a slice closes counts behind all that it has.
         self._is_table = options.format == "parquet" and self._pattern is None and not directories
@@ -55,6 +58,7 @@ class Documents:
             self._root = split_glob(self._path)[0]
             # By names below it, since it may be called otherwise the next time, or be moved.
             self.paths = [str(self._root / name) for name in _recorded(self._log)]
+        self._read = ReadDocuments(self._log and self._log.with_name(READ_LOG), self.paths)
 
     def find(self) -> list[str]:
         """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
@@ -80,7 +84,16 @@ class Documents:
         """Another document has taken the place of one that was read: it comes behind all others."""
         if self._log is not None:
             _record(self._log, [os.path.relpath(path, self._root)])
+        self._read.forget(path)
         self.paths.append(path)
+
+    def were_read(self, documents: Iterable[int]) -> None:
+        """These, by their numbers, were read to their ends: keeps what they are now."""
+        self._read.add((number, self.paths[number]) for number in documents)
+
+    def replaced(self, before: int) -> list[tuple[str, InputError]]:
+        """Those before a number that are other files now than were read, as `find` saw; what is wrong with each."""
+        return self._read.replaced(before)
 
     def reach(self, document: int) -> None:
         """So many have taken the place of a single one, as an offset says."""
@@ -91,7 +104,7 @@ class Documents:
         """The documents that are there and not known yet, by name."""
         if self._pattern is not None:
             candidates = [Path(path) for path in glob(self._pattern, recursive=True)]  # noqa: PTH207 - absolute patterns too
-            if self._is_document is _is_file:
+            if self._is_document is stat.S_ISREG:
                 candidates = [inner for path in candidates for inner in (path.iterdir() if path.is_dir() else [path])]
         elif Path(self._path).is_dir():
             candidates = list(Path(self._path).iterdir())
@@ -99,9 +112,16 @@ class Documents:
                 candidates += partitioned_documents(Path(self._path))
         else:
             raise InputError(f"there is no directory {self._path}")
-        known = set(self.paths)
-        paths = (str(path) for path in candidates if self._is_document(path) and str(path) not in known)
-        return sorted(paths, key=self._order)
+        known, found = set(self.paths), list[str]()
+        for candidate in filter(_is_meant, candidates):
+            path, status = str(candidate), _status(candidate)
+            if status is None or not self._is_document(status.st_mode):
+                continue
+            if path in known:
+                self._read.look(path, status)
+            else:
+                found.append(path)
+        return sorted(found, key=self._order)
 
 
 def open_document(path: str) -> BinaryIO:
@@ -116,12 +136,14 @@ def open_document(path: str) -> BinaryIO:
         raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _is_file(path: Path) -> bool:
-    return _is_meant(path) and path.is_file()
-
-
-def _is_directory(path: Path) -> bool:
-    return _is_meant(path) and path.is_dir()
+def _status(path: Path) -> os.stat_result | None:
+    """What the file system says of a path; None where it leads to nothing, or nothing any more."""
+    try:
+        return path.stat()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
 
 
 def _is_meant(path: Path) -> bool:
@@ -129,23 +151,11 @@ def _is_meant(path: Path) -> bool:
 
 
 def _recorded(log: Path) -> list[str]:
-    if not log.exists():
-        return []
-    text = log.read_bytes()
-    whole, _, broken = text.rpartition(b"\n")
-    if broken:
-        # The process ended while it wrote; nothing was said about that document yet.
-        with log.open("r+b") as file:
-            file.truncate(len(text) - len(broken))
     try:
-        return [json.loads(line)["path"] for line in whole.splitlines()]
-    except (ValueError, KeyError, TypeError):
-        raise StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint") from None
+        return [line["path"] for line in logged(log)]
+    except KeyError:
+        raise no_log(log) from None
 
 
 def _record(log: Path, paths: Iterable[str]) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
-        file.write(b"".join(json.dumps({"path": path}).encode() + b"\n" for path in paths))
-        file.flush()
-        os.fsync(file.fileno())
+    append(log, ({"path": path} for path in paths))

@@ -34,29 +34,43 @@ class Fingerprints:
         """
         status = Path(path).stat()
         now = path, before, (status.st_ino, status.st_size, status.st_mtime_ns)
-        if status.st_size < byte:
-            return InputError(f"{path} has shrunk to {status.st_size} bytes; {byte} were read", hint=_HINT)
-        if not before or now == self._sound:
+        if status.st_size >= byte and (not before or now == self._sound):
             return None
-        inode, head, tail = before.split("-")
-        found = fingerprint(path, byte).split("-")
-        changed = [
-            what
-            for what, is_same in (
-                ("its beginning", found[1] == head),
-                (f"what stands before byte {byte}", found[2] == tail),
-            )
-            if not is_same
-        ]
-        if changed:
-            how = "in its place" if found[0] == inode else "by another file, in its place"
-            return InputError(
-                f"{path} was replaced {how}: {' and '.join(changed)} is not what was read of it",
-                where=f"{byte} bytes of it were read",
-                hint=_HINT,
-            )
-        self._sound = now
+        if (found := replacement(path, byte, before)) is None:
+            self._sound = now
+        return found
+
+
+def replacement(path: str, byte: int, before: str | None) -> InputError | None:
+    """What is wrong where a document has not the fingerprint any more that it had up to a byte."""
+    size = Path(path).stat().st_size
+    if size < byte:
+        return InputError(f"{path} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
+    if not before:
         return None
+    inode, head, tail = before.split("-")
+    found = fingerprint(path, byte).split("-")
+    changed = [
+        what
+        for what, is_same in (
+            ("its beginning", found[1] == head),
+            (f"what stands before byte {byte}", found[2] == tail),
+        )
+        if not is_same
+    ]
+    if not changed:
+        return None
+    how = "in its place" if found[0] == inode else "by another file, in its place"
+    return InputError(
+        f"{path} was replaced {how}: {' and '.join(changed)} is not what was read of it",
+        where=f"{byte} bytes of it were read",
+        hint=_HINT,
+    )
+
+
+def inode_of(print_: str) -> int:
+    """The inode that a document had when its fingerprint was taken."""
+    return int(print_.partition("-")[0])
 
 
 def fingerprint(path: str, byte: int) -> str:

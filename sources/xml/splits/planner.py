@@ -94,7 +94,8 @@ class Planner:
             sizes: How much of each document is there; one is added for each that was replaced.
             budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
         """
-        at, ranges, files, ended = start, list[ByteRange](), 0, False
+        self._find_replaced(start, sizes)
+        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
         skips = self._options.unfinished == "skip"
         settled = not self._options.follow and not self._options.keep_open and not skips
         while not at.closed and at.document < len(sizes):
@@ -124,8 +125,10 @@ class Planner:
                     self._unfinished.pass_over(path, at.byte)
                 continue
             ended = found.state == "ended"
+            read.append(at.document)
             at = at.next(found.byte)
             files += 1
+        self._documents.were_read(read)
         if at.closed or not (
             (ended and self._documents.single)
             or (self._options.close and not self._options.follow and at.document >= len(sizes))
@@ -169,6 +172,14 @@ class Planner:
             )
         if not self._documents.single:
             self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
+
+    def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
+        """Stops, or reads anew, where another file has taken the place of a document that was read to its end."""
+        for path, problem in () if start.closed else self._documents.replaced(start.document):
+            if self._options.on_replaced == "fail":
+                raise problem
+            self._documents.read_anew(path)
+            sizes.append(_size(path))
 
     def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
         """The document behind one that is passed over, whose ranges up to its last byte are added."""

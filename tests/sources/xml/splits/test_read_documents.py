@@ -1,0 +1,168 @@
+"""A file in the place of a document that was read to its end stops the query, or is a new document."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from punct_ns.errors import InputError, StateError
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.range_parser import RangeParser
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.fingerprint import replacement
+from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.read_documents import READ_LOG
+
+
+def document(first: int, count: int = 3) -> bytes:
+    return b"<r>" + b"".join(b"<row><h>%d</h></row>" % number for number in range(first, first + count)) + b"</r>"
+
+
+class Reading:
+    """A directory, read slice by slice by one process or, after `restart`, by another."""
+
+    def __init__(self, directory: Path, **options: str) -> None:
+        self.place = directory / "in"
+        self.place.mkdir()
+        self.given = {"documentLog": str(directory / "log"), "rowTag": "row", "schema": "h INT", **options}
+        self.at = Offset()
+        self.restart()
+
+    def restart(self) -> None:
+        self.options = SourceOptions.parse({"path": str(self.place), **self.given})
+        self.planner = Planner(self.options, Documents(self.options, log=True))
+
+    def slice(self) -> list[Any]:
+        after, ranges = self.planner.advance(self.at, self.planner.sizes(self.at), None)
+        self.at = Offset.of(after.json())
+        parsed = (parsed for range_ in ranges for parsed in RangeParser(self.options).parse(range_))
+        return [value for one in parsed for value in one.tuples["h"].to_pylist()]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("count", [3, 2, 4])
+@pytest.mark.parametrize("by", ["copytruncate", "rename"])
+def test_a_file_in_the_place_of_a_document_that_was_read_stops_the_query(
+    tmp_path: Path, by: str, count: int, restarts: bool
+) -> None:
+    reading = Reading(tmp_path)
+    file = reading.place / "a.xml"
+    file.write_bytes(document(10))
+    assert reading.slice() == [10, 11, 12]
+    if by == "rename":
+        file.rename(tmp_path / "rotated")
+    file.write_bytes(document(50, count))
+    if restarts:
+        reading.restart()
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"a\.xml (was replaced|has shrunk)") as refused:
+            reading.slice()
+        assert "onReplaced 'new'" in str(refused.value)
+    if by == "rename":
+        (tmp_path / "rotated").rename(file)
+    else:
+        file.write_bytes(document(10))
+    assert reading.slice() == []
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_file_in_the_place_of_a_document_that_was_read_is_new_where_that_is_wanted(
+    tmp_path: Path, restarts: bool
+) -> None:
+    reading = Reading(tmp_path, onReplaced="new")
+    for name, first in (("a.xml", 10), ("b.xml", 20)):
+        (reading.place / name).write_bytes(document(first))
+    assert reading.slice() == [10, 11, 12, 20, 21, 22]
+    for first in (50, 60, 70):
+        if restarts:
+            reading.restart()
+        (reading.place / "a.xml").write_bytes(document(first))
+        assert reading.slice() == [*range(first, first + 3)]
+        assert reading.slice() == []
+
+
+def test_a_replaced_document_is_found_where_all_that_is_there_was_settled_before(tmp_path: Path) -> None:
+    reading = Reading(tmp_path)
+    (reading.place / "a.xml").write_bytes(document(10))
+    reading.slice()
+    reading.restart()
+    (reading.place / "a.xml").write_bytes(document(50))
+    sizes = reading.planner.sizes(Offset())
+    with pytest.raises(InputError, match="was replaced"):
+        reading.planner.advance(reading.at, sizes, None)
+
+
+def test_a_document_that_was_touched_copied_moved_or_grew_is_the_one_that_was_read(tmp_path: Path) -> None:
+    reading = Reading(tmp_path)
+    file = reading.place / "a.xml"
+    file.write_bytes(document(10))
+    reading.slice()
+    os.utime(file, (1, 1))
+    assert reading.slice() == []
+    file.rename(tmp_path / "copy")
+    file.write_bytes(document(10))
+    assert reading.slice() == []
+    file.write_bytes(document(10) + b"\n")
+    assert reading.slice() == []
+    reading.place = reading.place.rename(tmp_path / "elsewhere")
+    reading.restart()
+    assert reading.slice() == []
+    (reading.place / "a.xml").unlink()
+    assert reading.slice() == []
+
+
+def test_a_poll_opens_no_document_that_is_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading(tmp_path)
+    for number in range(5):
+        (reading.place / f"{number}.xml").write_bytes(document(10 * number))
+    reading.slice()
+    reading.restart()
+    opened = list[str]()
+
+    def compared(path: str, byte: int, before: str | None) -> InputError | None:
+        opened.append(path)
+        return replacement(path, byte, before)
+
+    monkeypatch.setattr("sources.xml.splits.read_documents.replacement", compared)
+    assert reading.slice() == []
+    assert opened == []
+    os.utime(reading.place / "3.xml", (1, 1))
+    for _ in range(3):
+        assert reading.slice() == []
+    assert opened == [str(reading.place / "3.xml")]
+
+
+def test_a_file_in_the_place_of_a_compressed_document_stops_the_query(tmp_path: Path) -> None:
+    import gzip
+
+    reading = Reading(tmp_path)
+    (reading.place / "a.xml.gz").write_bytes(gzip.compress(document(10)))
+    assert reading.slice() == [10, 11, 12]
+    (reading.place / "a.xml.gz").write_bytes(gzip.compress(document(50)))
+    with pytest.raises(InputError, match="was replaced"):
+        reading.slice()
+
+
+def test_what_was_planned_and_not_committed_is_read_as_it_is_then(tmp_path: Path) -> None:
+    reading = Reading(tmp_path)
+    (reading.place / "a.xml").write_bytes(document(10))
+    reading.slice()
+    reading.at = Offset()
+    reading.restart()
+    (reading.place / "a.xml").write_bytes(document(50))
+    assert reading.slice() == [50, 51, 52]
+    assert reading.slice() == []
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"1\n", b"{}\n"])
+def test_a_log_of_other_lines_is_an_error(tmp_path: Path, line: bytes) -> None:
+    reading = Reading(tmp_path)
+    (reading.place / "a.xml").write_bytes(document(10))
+    reading.slice()
+    log = tmp_path / "log" / READ_LOG
+    log.write_bytes(log.read_bytes() + line)
+    with pytest.raises(StateError, match="log of documents"):
+        reading.restart()
