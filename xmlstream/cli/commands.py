@@ -160,6 +160,8 @@ def example(
 def prepare() -> None:
     """Make later starts on this machine faster, in a minute, once: Java's classes go into a file.
 
+    Before that, Python's modules are compiled that are not yet, those of this product and of what it depends on.
+
     A start is mostly Java that loads and checks Spark's classes. This runs some queries over a small generated stream,
     has Java write the classes that they took to an archive of some 200 MB, and says what a short run took without and
     with it. From then on every `xmlstream run` and every session of this machine's own uses it, unless Java or Spark
@@ -171,9 +173,7 @@ def prepare() -> None:
     from xmlstream.cli.prepare import archive_classes
 
     made = archive_classes(_say)
-    typer.echo(
-        f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before:.1f} s, now {made.after:.1f} s"
-    )
+    typer.echo(f"{made.archive}: {made.size / 1e6:.0f} MB; a short run took {made.before}, now {made.after}")
 
 
 def _say(text: str) -> None:

@@ -1,20 +1,24 @@
 """`xmlstream prepare`: runs queries of every kind once, and keeps the classes that they took for all later starts.
 
+Python's modules are compiled before, so that neither of the runs that are timed compiles any.
+
 What is timed, before and after, is what the user will do: `xmlstream run` in a process of its own.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from punct_ns.errors import UsageError, XmlStreamError
+from xmlstream.cli.processor_time import Times
+from xmlstream.session.byte_code import compile_byte_code
 from xmlstream.session.class_archive import DIRECTORY_VARIABLE, directory, fitting, java_home, java_quoted, whole_name
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_HINT, JAVA_OPTIONS
@@ -46,12 +50,12 @@ _MANY = "".join(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was made: the archive, its size in bytes, and the seconds that a short run took without and with it."""
+    """What was made: the archive, its size in bytes, and the times of a short run without it and with it."""
 
     archive: Path
     size: int
-    before: float
-    after: float
+    before: Times
+    after: Times
 
 
 def archive_classes(say: Callable[[str], None]) -> Prepared:
@@ -84,6 +88,8 @@ def archive_classes(say: Callable[[str], None]) -> Prepared:
 def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None]) -> Prepared:
     from sources.generators.sensors import write_sensors
 
+    say("compiling Python's modules")
+    compile_byte_code()
     write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
     say("running queries of every kind, to keep the classes that they take")
     (scratch / "new").mkdir()
@@ -106,20 +112,32 @@ def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None
     return Prepared(final, size, before, after)
 
 
-def _run(scratch: Path, query: str, archives: str, *options: str) -> float:
-    """Seconds of an `xmlstream run` with the archives of a directory.
+def _run(scratch: Path, query: str, archives: str, *options: str) -> Times:
+    """The times of an `xmlstream run` with the archives of a directory.
 
     Raises:
         XmlStreamError: It failed.
     """
-    command = [sys.executable, "-m", "xmlstream", "run", "-", "-D", f"IN={scratch}", "-D", f"OUT={scratch}", *options]
+    report = scratch / "times.json"
+    timer = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report)]
+    command = [
+        *timer,
+        sys.executable,
+        "-m",
+        "xmlstream",
+        "run",
+        "-",
+        "-D",
+        f"IN={scratch}",
+        "-D",
+        f"OUT={scratch}",
+        *options,
+    ]
     environment = {**os.environ, DIRECTORY_VARIABLE: archives}
-    begun = time.monotonic()
     ended = subprocess.run(  # noqa: S603 - this program itself
         command, input=_TABLES + query, env=environment, capture_output=True, text=True, check=False
     )
-    seconds = time.monotonic() - begun
     if ended.returncode:
         words = "\n".join(ended.stderr.splitlines()[-3:])
         raise XmlStreamError("a query to try does not run", where=reason_in(ended.stdout + ended.stderr) or words)
-    return seconds
+    return Times(**json.loads(report.read_text(encoding="utf-8")))
