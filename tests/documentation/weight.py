@@ -1,0 +1,159 @@
+"""The weight of the house: modules, lines, methods, words, counted by one command, and limits that hold them down.
+
+    python -m tests.documentation.weight                  the figures
+    python -m tests.documentation.weight --check          fails where a limit is passed (part of `make check`)
+    python -m tests.documentation.weight --path q.sql     the modules through which one SQL text passes to its plan
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.documentation.pages import PACKAGES, ROOT
+
+WORDS = r"told|of which|in hand|asks|asked|said|hears?|heard|so-manieth|lately"
+"""Words of conversation in place of the field's: what is *told* or *said* of a stream is declared, promised, closed."""
+
+LIMITS = {
+    "modules": 330,
+    "lines": 59_000,
+    "contracts": 40,
+    "words of conversation": 2_000,
+}
+"""What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
+
+LEAST_CODE = 85
+"""Lines of code of a module, on average, at the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The lines of one module by what they are."""
+
+    path: Path
+    lines: int
+    code: int
+    docstrings: int
+    imports: int
+    words: int
+
+    @staticmethod
+    def of(path: Path) -> Module:
+        """Counts the lines of a file; a line that ends a docstring or an import belongs to it."""
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        docstrings, imports, spoken = set[int](), set[int](), list[str]()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                imports |= _lines(node)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                docstrings |= _lines(node)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                spoken.append(node.value)
+        tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type not in _NO_CODE]
+        code = {line for t in tokens for line in range(t.start[0], t.end[0] + 1)} - docstrings - imports
+        words = sum(len(re.findall(rf"\b({WORDS})\b", each, re.IGNORECASE)) for each in spoken)
+        return Module(path, len(text.splitlines()), len(code), len(docstrings), len(imports), words)
+
+
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def _lines(node: ast.stmt) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def modules() -> list[Module]:
+    """All modules of the four packages, `__init__` included."""
+    return [Module.of(path) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def figures() -> dict[str, float]:
+    """The figures by name."""
+    found = modules()
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    code = sum(m.code for m in found)
+    return {
+        "modules": len(found),
+        "lines": sum(m.lines for m in found),
+        "lines of code": code,
+        "lines of code a module": round(code / len(found), 1),
+        "lines of docstrings": sum(m.docstrings for m in found),
+        "lines of imports": sum(m.imports for m in found),
+        "lines of tests": sum(len(p.read_text("utf-8").splitlines()) for p in (ROOT / "tests").rglob("*.py")),
+        "contracts": len(pyproject["tool"]["importlinter"]["contracts"]),
+        "methods of the operator protocol": len(protocol()),
+        "words of conversation": sum(m.words for m in found),
+    }
+
+
+def protocol() -> list[str]:
+    """The methods and properties that an operator answers, those of the protocols that it extends included."""
+    from operators.state.behaviour import Operator
+
+    names = {name for kind in Operator.__mro__[:-1] for name, value in vars(kind).items() if _is_method(value)}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def _is_method(value: object) -> bool:
+    return isinstance(value, property) or callable(value)
+
+
+def path_of(query: Path) -> list[str]:
+    """The modules of `xmlstream.sql` that reading a text enters, in order, each as often as it is entered anew."""
+    from xmlstream.sql import script
+
+    rooms: list[str] = []
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if event == "call" and name.startswith("xmlstream.sql.") and (not rooms or rooms[-1] != name):
+            rooms.append(name)
+
+    text, names = query.read_text(encoding="utf-8"), re.compile(r"\$\{(\w+)\}")
+    variables = {name: "data" for name in names.findall(text)}
+    sys.setprofile(enter)
+    try:
+        script.read(text, variables, str(query))
+    finally:
+        sys.setprofile(None)
+    return rooms
+
+
+def excesses(found: dict[str, float]) -> Iterator[str]:
+    """What passes a limit, as lines."""
+    for name, most in LIMITS.items():
+        if found[name] > most:
+            yield f"{name}: {found[name]:,}, which is more than {most:,}"
+    if found["lines of code a module"] < LEAST_CODE:
+        yield f"lines of code a module: {found['lines of code a module']}, which is less than {LEAST_CODE}"
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the figures, or the path of a text; the exit code."""
+    if arguments[:1] == ["--path"]:
+        rooms = path_of(Path(arguments[1]))
+        print(f"{len(rooms)} stays in {len(set(rooms))} modules, {len(rooms) - len(set(rooms))} returns")
+        print("\n".join(dict.fromkeys(rooms)))
+        return 0
+    found = figures()
+    for name, value in found.items():
+        print(f"{name:34} {value:>10,}")
+    failures = list(excesses(found)) if "--check" in arguments else []
+    for line in failures:
+        print(line, file=sys.stderr)
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
