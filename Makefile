@@ -36,7 +36,7 @@ demo: setup ## run the warehouse query over two generated sensors, and draw the 
 	@$(BIN)/xmlstream cat $(DEMO)/result > $(DEMO)/result.xml
 	@head -n 24 $(DEMO)/result.xml
 	@echo "… all of it: $(DEMO)/result.xml"
-	@$(BIN)/python -m xmlstream.cli.figures $(DEMO)/metrics.jsonl $(DEMO)/state.png
+	@$(BIN)/python -m tests.experiments.state_figure $(DEMO)/metrics.jsonl $(DEMO)/state.png
 
 demo-live: setup ## sensors over MQTT (or HTTP), a receiver, the query that follows them, its table; Ctrl-C ends all
 	@.ci/setup broker

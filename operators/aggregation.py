@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.expressions.decomposition import Aggregate, Partial, attributes_of, ignores_duplicates, partial
+from operators.expressions.aggregates import Aggregate, Partial, attributes_of, ignores_duplicates, partial
 from operators.state.ages import SINCE, combined_ages, deduplicated
 from punct_ns.slices import quoted
 

@@ -22,18 +22,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_between
-from operators.expressions.references import attributes_in
-from operators.groupings import Condition, Grouping, StateModel
-from operators.joins.attribute_equivalence import rewritten_schemes
-from operators.joins.bounded_key import BoundedKey
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.deferred_punctuations import emittable
+from operators.expressions.dialect import attributes_in
+from operators.joins.equal_attributes import rewritten_schemes
+from operators.joins.equi_join import BoundedKey
+from operators.required_punctuations import Held, Row, Waiting, Way, on, without
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import theta_join
+from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -146,8 +145,8 @@ class AsofJoin(Operator):
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """Left tuples whose partner is not certain; right ones that may be partners."""
         left, right = self._keys
-        undecided = Waiting("undecided", "undecided tuples of the left side", left.told_by, True, left.beside)
-        return [undecided, Waiting("right", "tuples of the right side", right.told_by, False, right.beside)]
+        undecided = Waiting("undecided", "undecided tuples of the left side", left.determined_by, True, left.beside)
+        return [undecided, Waiting("right", "tuples of the right side", right.determined_by, False, right.beside)]
 
     def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Of a left tuple, that no better partner comes; of a right one, that none comes, or waits, whose it is."""
@@ -155,14 +154,14 @@ class AsofJoin(Operator):
         if log == "undecided":
             return [(left.awaited(row, inputs, held),)]
         _, asking = want = right.awaited(row, inputs, held)
-        waiting = held.rows("undecided", left.told_by, asking, "waiting-0", left.beside)
+        waiting = held.rows("undecided", left.determined_by, asking, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The left's, and what decides its tuples."""
         left = self._keys[0]
         said = on(inputs[0].names, p, inputs[0])
-        waiting = held.rows("undecided", left.told_by, said, "waiting-0", left.beside)
+        waiting = held.rows("undecided", left.determined_by, said, "waiting-0", left.beside)
         return [without((0, said), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:

@@ -17,16 +17,15 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from operators.groupings import Condition, Grouping, StateModel
-from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.behaviour import Operator, Terms, by_position
+from operators.closing_conditions import Condition, Grouping, StateModel
+from operators.required_punctuations import Held, Row, Waiting, Want, Way, constants, without
+from operators.state.closed_set import ClosedSet
 from operators.state.completion import forget_closed, without_null
-from operators.state.deferred_punctuations import emittable
-from operators.state.held_punctuations import HeldPunctuations
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import anti_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import asked_of, recast, recast_all
 from punct_ns.schema import Schema
@@ -166,7 +165,7 @@ class Difference(Operator):
         """What an input does not have any more, or never had."""
         return [*self._said(side, state).set, *without_null(self.attributes, state.inputs[side])]
 
-    def _said(self, side: int, state: OperatorState) -> HeldPunctuations:
+    def _said(self, side: int, state: OperatorState) -> ClosedSet:
         return state.punctuations(f"input-{side}")
 
 

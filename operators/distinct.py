@@ -15,13 +15,12 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from operators.groupings import Grouping, StateModel
-from operators.logical_properties import Terms, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, own_terms
+from operators.closing_conditions import Grouping, StateModel
+from operators.required_punctuations import Held, Row, Waiting, Way, constants
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import anti_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, constants
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme

@@ -19,11 +19,11 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.required_punctuations import Held, Way, on
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way, on
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema

@@ -17,15 +17,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from operators.aggregation import Aggregation
-from operators.expressions.decomposition import Aggregate, attributes_of, ignores_duplicates, operands
-from operators.expressions.equal_values import takes_equals_alike
-from operators.groupings import Condition, Grouping, StateModel
-from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import Condition, Grouping, StateModel
+from operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
+from operators.expressions.throwable import takes_equals_alike
+from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, constants, on
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

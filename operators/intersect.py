@@ -16,21 +16,19 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from operators.groupings import Condition, Either, Grouping, StateModel
-from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.behaviour import Operator, Terms, by_position
+from operators.closing_conditions import Condition, Either, Grouping, StateModel
+from operators.required_punctuations import Held, Row, Waiting, Want, Way, constants, without
 from operators.state.completion import forget_closed, without_null
-from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import anti_join, semi_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union, semi_join
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Want, Way, constants, without
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import asked_of, recast, recast_all
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import strongest
+from punct_ns.scheme import Scheme, strongest
 from punct_ns.slices import not_matching
 
 

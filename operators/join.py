@@ -23,22 +23,20 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.closing_conditions import Condition, Every, StateModel
 from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
-from operators.groupings import Condition, Every, StateModel
+from operators.joins.equal_attributes import equal_terms_of_two
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
-from operators.joins.full_keys import FullKeys
-from operators.joins.join_sides import JoinKind, JoinSides
-from operators.joins.predicate_terms import equal_terms_of_two
+from operators.joins.join_sides import FullKeys, JoinKind, JoinSides
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.deferred_punctuations import emittable
+from operators.required_punctuations import Held, Row, Waiting, Way, whole, without
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import anti_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Way, whole, without
 from punct_ns.lifespan import shortest
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -145,9 +143,9 @@ class Join(Operator):
         for (side, name), key in zip(enumerate(("left", "right")), self.equi_join.bounded_keys, strict=True):
             alone, partnered = _log_names(side)
             preserved, what = side in self.sides.preserved, f"tuples of the {name} side"
-            found.append(Waiting(alone, what, key.told_by, preserved, key.beside))
+            found.append(Waiting(alone, what, key.determined_by, preserved, key.beside))
             if preserved:
-                found.append(Waiting(partnered, f"{what} with a partner", key.told_by, False, key.beside))
+                found.append(Waiting(partnered, f"{what} with a partner", key.determined_by, False, key.beside))
         return found
 
     def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
@@ -171,7 +169,7 @@ class Join(Operator):
         rows: list[Row] = []
         key = self.equi_join.bounded_keys[side]
         for log in _log_names(side):
-            if (some := held.rows(log, key.told_by, said, f"waiting-{side}", key.beside)) is None:
+            if (some := held.rows(log, key.determined_by, said, f"waiting-{side}", key.beside)) is None:
                 return whole(*inputs)
             rows += some
         return without((side, said), rows, lambda row: key.awaited(row, inputs, held), *inputs)

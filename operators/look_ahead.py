@@ -7,34 +7,90 @@ Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t and the n tuples of it
             covers the group}, n the furthest row that a function looks at.
 Propagate:  of init(A, K, P) the parts that match no tuple which is still to go out.
 Keep:       the tuples that are not out; and of each group that is not closed the last rows before them that functions
-            look back at.
+            look back at. A group that is over has no more to wait for: all that is left of it is answered.
 Safe when:  the schemes cover ever longer prefixes of the order in each group; the last n rows of a group wait for those
             behind them, or for the group's end.
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
 
-Tuples with equal keys are told apart by their remaining attributes, ascending, null first, as in row_window.
+Tuples with equal keys are ordered by their remaining attributes, ascending, null first, as in row_window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from operators.expressions.over import NUMBER
-from operators.groupings import Grouping, StateModel
-from operators.state.behaviour import Slice, Tuples
-from operators.state.deferred_punctuations import emittable
+from operators.closing_conditions import Grouping, StateModel
+from operators.expressions.aggregates import NUMBER, Over
+from operators.ordered_rows import Begun, OrderedRows
+from operators.required_punctuations import Held, Waiting, Way
+from operators.sort_order import BEFORE, LATEST, NEW, SortKey, last_rows, numbered, partition, total, with_latest
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import semi_join
+from operators.state.slice_tuples import Slice, Tuples, semi_join
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Waiting, Way
-from operators.windows.ordered_rows import Begun, OrderedRows
-from operators.windows.rows_ahead import RowsAhead
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import matching, not_matching, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAhead:
+    """Functions over the rows of `groups` in the order of `keys`, some of them behind the tuple."""
+
+    functions: tuple[Over, ...]
+    keys: tuple[SortKey, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def ahead(self) -> int:
+        """How many rows behind a tuple must be there before it goes out."""
+        return max((over.ahead for over in self.functions), default=0)
+
+    @property
+    def reach(self) -> int:
+        """How many rows of each group are kept: those that wait, and those that they look back at."""
+        return max(1, self.ahead + max([0, *(over.first for over in self.functions if over.first is not None)]))
+
+    def told(self, new: DataFrame, earlier: Sequence[DataFrame], schema: Schema) -> DataFrame:
+        """New rows, and the last ones before them, with their functions and their numbers."""
+        rows = numbered(new, earlier, self.groups, total(self.keys, schema, self.groups))
+        spec = f"{partition(self.groups)} ORDER BY {NUMBER}"
+        answers = (
+            f"CAST({over.expression} OVER ({spec}{over.frame}) AS {over.attribute.domain.type})"
+            f" AS {quoted(over.attribute.name)}"
+            for over in self.functions
+        )
+        return with_latest(rows, self.groups).selectExpr("*", *answers)
+
+    def answered(self, told: DataFrame, over: DataFrame | None) -> DataFrame:
+        """The rows that are answered and were not before.
+
+        Args:
+            told: Rows of groups that may go on.
+            over: Rows of groups that are over; None for none.
+        """
+        ready = told.where(f"{NUMBER} <= {LATEST} - {self.ahead}")
+        ready = ready if over is None else ready.unionAll(over)
+        return ready.where(f"{NUMBER} > {BEFORE} - {self.ahead}")
+
+    def kept(self, told: DataFrame) -> DataFrame:
+        """Of groups that may go on, the new rows that are among their last ones."""
+        return told.where(f"{NEW} AND {NUMBER} > {LATEST} - {self.reach}")
+
+    def waiting(self, rows: DataFrame) -> DataFrame:
+        """Of the last rows of groups that may go on those that are not answered."""
+        return with_latest(rows, self.groups).where(f"{NUMBER} > {LATEST} - {self.ahead}")
+
+    def last(self, rows: DataFrame) -> DataFrame:
+        """Of each group the rows to keep; those of several parts of the rows are among those of each."""
+        return last_rows(rows, self.groups, self.reach)
 
 
 @dataclass(frozen=True, slots=True)

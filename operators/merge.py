@@ -15,20 +15,17 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from operators.logical_properties import Terms, by_position
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.completion import without_null
-from operators.state.meeting import meeting_sets, met
+from operators.behaviour import Operator, Terms, by_position
+from operators.required_punctuations import Held, Way
+from operators.state.completion import common_sets, common_to_inputs, without_null
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.punctuation_set import PunctuationSet, remainder
 from punct_ns.recast import asked_of, recast_all
-from punct_ns.remainder import remainder
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import meets
+from punct_ns.scheme import Scheme, meets
 from punct_ns.slices import quoted
 
 
@@ -85,7 +82,7 @@ class Merge(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """What each input has said, and what all of them."""
-        return StateSchema(sets=meeting_sets(_streams(len(inputs)), self.attributes))
+        return StateSchema(sets=common_sets(_streams(len(inputs)), self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """All new tuples."""
@@ -111,7 +108,7 @@ class Merge(Operator):
             [*without_null(self.attributes, given), *recast_all(slice_.punctuations, self.attributes)]
             for given, slice_ in zip(state.inputs, inputs, strict=True)
         ]
-        return met(_streams(len(inputs)), said, state)
+        return common_to_inputs(_streams(len(inputs)), said, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Punctuations only."""

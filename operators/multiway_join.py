@@ -20,26 +20,30 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from operators.expressions.references import attributes_in
-from operators.groupings import StateModel
-from operators.joins.attribute_equivalence import rewritten, rewritten_schemes
-from operators.joins.chain_bounds import NO_CHAIN_BOUNDS, ChainBounds
-from operators.joins.chained_purge import ChainedPurge, column, partial_projections, shapes
-from operators.joins.forgetting_classes import due_sets, forget_classes
-from operators.joins.graph_wants import partners, ways_to
-from operators.joins.predicate_terms import equal_terms
-from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import StateModel
+from operators.expressions.dialect import attributes_in
+from operators.joins.chained_purge import (
+    NO_CHAIN_BOUNDS,
+    ChainBounds,
+    ChainedPurge,
+    column,
+    partial_projections,
+    partners,
+    shapes,
+    ways_to,
+)
+from operators.joins.equal_attributes import equal_terms, rewritten, rewritten_schemes
+from operators.joins.forgetting import due_sets, forget_classes
+from operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.joins.reachability import Chains, Reached, promised
-from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
+from operators.required_punctuations import Held, Row, Waiting, Way, whole
 from operators.state.completion import closed_so_far, completed, completion_sets
-from operators.state.deferred_punctuations import emittable
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import theta_join
+from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
-from operators.wants import Held, Row, Waiting, Way, whole
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -214,7 +218,7 @@ class MultiwayJoin(Operator):
                 suspects = hand.new[i] if pending[i] == "new" else there[i]
                 if suspects is not None:
                     chain = ChainedPurge(self.graph, self.bounds, i, steps, there, answers, terms)
-                    kept.remove(chain.purged(suspects), chain.told_by)
+                    kept.remove(chain.purged(suspects), chain.determined_by)
         state.notes["pending"] = {}
 
     def _shapes(self, i: int, closed: PunctuationSet, state: OperatorState) -> frozenset[Shape]:

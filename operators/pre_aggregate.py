@@ -21,13 +21,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from operators.aggregation import Aggregation
-from operators.expressions.decomposition import Aggregate, attributes_of
-from operators.logical_properties import among
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, among
+from operators.expressions.aggregates import Aggregate, attributes_of
+from operators.required_punctuations import Held, Way, on
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way, on
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme

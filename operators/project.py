@@ -7,36 +7,236 @@ Propagate:  those with a wildcard at every attribute removed; several that toget
             attributes removed count as one. For y = f(x), f monotone: {y | f⁻¹(y) ⊆ closed x}, in the place of x; where
             x is copied too, one for each. For coalesce(x, y): what is closed of x and, where x is null, of y. A
             wildcard at every attribute computed otherwise.
-Keep:       punctuations only: those that may yet say more together with others.
+Keep:       punctuations only: those that may yet close more together with others.
 Safe when:  always.
-Source:     Tucker et al. 2003, Table 3 (projPs) and §5.3.
+Source:     Tucker et al. 2003, Table 3 (projPs, setCombine) and §5.3.
+
+A *view* of a projection are the tuples for which each coalesced column is one and the same attribute: `coalesce(x, y)`
+is x of the tuples whose x is not null, and y of the others. In each view the columns are copies, or computed of one
+attribute; what is closed of x closes nothing of the second view, and what is closed of y nothing of the first. So what
+holds of all tuples is what holds in every view: the meets, as in a merge,
+π_z(R) = π_x(σ_x not null(R)) ⊎ π_y(σ_x null(R)). A projection without such columns is its own only view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import product
 
-from operators.expressions.columns import Column
-from operators.expressions.dialect import expression
-from operators.expressions.equal_values import takes_equals_alike
-from operators.expressions.references import attributes_in
-from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.meeting import meeting_sets, met
+from operators.behaviour import Operator, Terms, among
+from operators.expressions.constant_evaluation import evaluated, may_end_later, of_digits
+from operators.expressions.dialect import attributes_in, expression
+from operators.expressions.output_columns import CHOICES, Column, carried, choices, computed, images, written
+from operators.expressions.throwable import takes_equals_alike
+from operators.required_punctuations import Held, Way, whole
+from operators.state.completion import (
+    closed_so_far,
+    common_sets,
+    common_to_inputs,
+    completed,
+    completion_sets,
+    forget_completed,
+)
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.views import View, views
-from operators.wants import Held, Way, whole
-from punct_ns.pattern import patterns
-from punct_ns.punctuation import Punctuation
+from punct_ns.image import image, preimage
+from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Pattern, canonical, pattern_of, patterns, values
+from punct_ns.punctuation import Punctuation, isolated
+from punct_ns.punctuation_set import PunctuationSet, remainder
+from punct_ns.recast import asked_pattern
 from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import meets
+from punct_ns.scheme import Scheme, meets
 from punct_ns.slices import POSITION, quoted
 from punct_ns.value_set import ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One of the views of a projection of one input.
+
+    Attributes:
+        number: Its number among them.
+        columns: All, as they are in this view.
+        null: The input's attributes, by their names in lower case, that are null there.
+        present: Those that are not.
+    """
+
+    number: int
+    columns: tuple[Column, ...]
+    null: frozenset[str] = frozenset()
+    present: frozenset[str] = frozenset()
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a column is computed of an attribute whose punctuations speak of it."""
+        return any(column.monotone for column in self.columns)
+
+    def sources(self, given: Schema) -> tuple[str, ...]:
+        """The input's attributes that are there in some form."""
+        return tuple(dict.fromkeys(given.attribute(c.source).name for c in self.columns if c.source))
+
+    def outside(self, given: Schema) -> list[Punctuation]:
+        """The tuples of the input that are in other views, as punctuations."""
+        patterns_: list[tuple[str, Pattern]] = [(name, NULL) for name in self.present]
+        patterns_ += ((name, NOT_NULL) for name in self.null)
+        found = ((i, canonical(pattern, given[i].domain)) for name, pattern in patterns_ for i in [given.index(name)])
+        return [Punctuation.at(given, {i: pattern}) for i, pattern in sorted(found) if pattern != EMPTY]
+
+    def ever(self, output: Schema, given: Schema) -> list[ValueSet]:
+        """The values that its tuples may have of each column: of a copy, those of what it is a copy of."""
+        found = []
+        for column, domain in ((c, a.domain) for c, a in zip(self.columns, output, strict=True)):
+            low, high = domain.bottom, domain.top
+            if column.source is not None and column.monotone is None:
+                own = given.attribute(column.source).domain
+                low = low if own.low is None else domain.cut(domain.normal(own.low), after=False)
+                high = high if own.high is None else domain.cut(domain.normal(own.high), after=True)
+            found.append(ValueSet.of_intervals(domain, [(low, high)], null=True))
+        return found
+
+    def schemes(self, given: Sequence[Scheme]) -> tuple[Scheme, ...]:
+        """What is promised of its tuples, in the output's names."""
+        schemes: dict[Scheme, None] = {}
+        inside = [scheme for each in given if (scheme := self._inside(each)) is not None]
+        for choice in choices(self.columns):
+            for promise in inside:
+                scheme = Scheme(tuple(computed(term, choice) for term in promise.terms))
+                names = {term.attribute.lower(): carried(term, choice, self.columns) for term in scheme.terms}
+                going_on = {name: each for name, each in names.items() if each}
+                for chosen in product(*going_on.values()):
+                    if (renamed := scheme.renamed(dict(zip(going_on, chosen, strict=True)))) is not None:
+                        schemes[renamed] = None
+        return tuple(schemes)
+
+    def _inside(self, scheme: Scheme) -> Scheme | None:
+        """A promise without what it says of other views; None where it speaks of no tuple of this one."""
+        terms = [(term.attribute.lower(), term) for term in scheme.terms]
+        if any(name in self.null and not term.null for name, term in terms):
+            return None
+        left = (replace(term, null=term.null or name in self.present) for name, term in terms if name not in self.null)
+        return Scheme(tuple(left))
+
+    def wanted(self, p: Punctuation, held: Held, schema: Schema) -> list[Punctuation]:
+        """What must be said of the input that an output punctuation holds in this view.
+
+        What it says of copies, and of monotone columns' preimages: of other columns nothing is said. Nothing where this
+        view has none of the values.
+        """
+        own, ever = dict[int, ValueSet](), self.ever(p.schema, schema)
+        for i in p.restricted:
+            column = self.columns[i]
+            if column.source is None:
+                continue
+            at = schema.index(column.source)
+            of = schema[at].domain
+            if column.monotone is None:
+                closed = values(p.patterns[i], p.schema[i].domain)
+                if (self.null or self.present) and (closed := closed.intersection(ever[i])).is_empty:
+                    return []
+                pattern = asked_pattern(pattern_of(closed) or p.patterns[i], p.schema[i].domain, of)
+                found: ValueSet | None = None if pattern is None else values(pattern, of)
+            else:
+                f = held.function(column.expression, schema[at], p.schema[i].domain, local=column.monotone.local)
+                closed = values(p.patterns[i], p.schema[i].domain)
+                found = f and preimage(closed, of, f, falling=column.monotone.falling)
+            if found is not None and not found.is_empty:  # of what no value gives, nothing is said either
+                # Each of several copies bears what is said; of two that are asked differently, one will do.
+                both = found.intersection(before := own.get(at, found))
+                own[at] = both if both == found else before
+        each = product(*(patterns(found) for found in own.values()))
+        asked = [Punctuation.at(schema, dict(zip(own, chosen, strict=True))) for chosen in each]
+        if not (outside := self.outside(schema)):
+            return asked
+        return [left for one in asked for left in remainder(one, PunctuationSet(schema, outside))]
+
+    def state_sets(self, given: Schema) -> dict[str, Schema]:
+        """What was said of the attributes that are there in some form; where f is monotone, of each f(x), too."""
+        names = self.sources(given)
+        sets = completion_sets(given, names, self.number)
+        for choice in choices(self.columns):
+            imaged = images(names, choice, sets[f"closed-{self.number}"])
+            sets |= {self._called(name): over for _, _, name, over in imaged}
+        return sets
+
+    def said(self, new: Sequence[Punctuation], output: Schema, state: OperatorState) -> list[Punctuation]:
+        """What newly holds of its tuples because of new punctuations of the input, in the output's terms."""
+        given = state.inputs[0]
+        names, outside = self.sources(given), self.outside(given)
+        found = completed([*outside, *new], names, state, self.number)
+        if not found:
+            return []
+        out: list[Punctuation] = []
+        for choice in choices(self.columns):
+            monotone = {name: choice[name.lower()] for name in names if choice[name.lower()].monotone}
+            for p in self._imaged(found, names, choice, state):
+                out += written(p, self.columns, monotone, output)
+        self._forget(found, names, state)
+        if outside:
+            # It was forgotten if it stood in a list with what can do nothing more.
+            completed(outside, names, state, self.number)
+        return out
+
+    def _forget(self, found: Sequence[Punctuation], names: Sequence[str], state: OperatorState) -> None:
+        """Forgets what says nothing of what functions are computed from, several values of which may close one f(x)."""
+        computed = {(c.source or "").lower() for c in self.columns if c.monotone is not None}
+        places = {i for i, name in enumerate(names) if name.lower() in computed}
+        gone = [p for p in isolated(found) if places.isdisjoint(p.restricted)]
+        forget_completed(gone, names, state, self.number)
+        for choice in choices(self.columns):
+            for *_, name, over in images(names, choice, closed_so_far(state, self.number).set.schema):
+                state.punctuations(self._called(name)).forget(Punctuation(over, p.patterns) for p in gone)
+
+    def _imaged(
+        self, new: list[Punctuation], names: Sequence[str], choice: Mapping[str, Column], state: OperatorState
+    ) -> list[Punctuation]:
+        """The punctuations with the values of f in place of those of x, one computed attribute after the other."""
+        said = closed_so_far(state, self.number)
+        for i, column, name, schema in images(names, choice, said.set.schema):
+            assert column.monotone is not None
+            how, domain = column.monotone, column.attribute.domain
+            spark, x = state.nothing().sparkSession, said.set.schema[i]
+            f = evaluated(column.expression, x, domain, spark, local=how.local, clock=how.clock)
+            seen = partial(image, place=i, schema=schema, f=f, falling=how.falling)
+            found = said.following(new, seen)
+            if may_end_later(how, x.domain, domain, spark):
+                found = [*of_digits(found, i)]
+            said = state.punctuations(self._called(name))
+            new = said.absorb(found)
+        return new
+
+    def _called(self, name: str) -> str:
+        """What the set of images of that name is called in the state."""
+        return f"{name} of {self.number}" if self.null or self.present else name
+
+
+def views(columns: Sequence[Column]) -> tuple[View, ...]:
+    """The views of a projection; where they would be too many, of the last columns nothing is known."""
+    told: dict[tuple[str, ...], None] = {}
+    count = 1
+    for names in dict.fromkeys(_names(column) for column in columns if column.either):
+        if count * len(names) <= CHOICES:
+            told[names] = None
+            count *= len(names)
+    return tuple(_views(columns, list(told)))
+
+
+def _views(columns: Sequence[Column], told: Sequence[tuple[str, ...]]) -> Iterator[View]:
+    for number, places in enumerate(product(*(range(len(names)) for names in told))):
+        chosen = dict(zip(told, places, strict=True))
+        null = frozenset(name for names, place in chosen.items() for name in names[:place])
+        present = frozenset(names[place] for names, place in chosen.items() if place + 1 < len(names))
+        if null.isdisjoint(present):
+            seen = (c.either[chosen[_names(c)]] if _names(c) in chosen else c for c in columns)
+            yield View(number, tuple(seen), null, present)
+
+
+def _names(column: Column) -> tuple[str, ...]:
+    """The attributes, in lower case, of which a column is the first, or computed from that."""
+    return tuple((each.source or "").lower() for each in column.either)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +347,7 @@ class Project(Operator):
         given, output, shown = inputs[0], self.schema(), self._views
         sets = {name: over for view in shown for name, over in view.state_sets(given).items()}
         if len(shown) > 1:
-            sets |= meeting_sets(_streams(shown), output)
+            sets |= common_sets(_streams(shown), output)
         elif shown[0].is_monotone:
             sets["sent"] = output
         return StateSchema(sets=sets)
@@ -172,7 +372,7 @@ class Project(Operator):
         output, shown = self.schema(), self._views
         said = [view.said(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:
-            return met(_streams(shown), self._with_what_never_comes(said, state.inputs[0]), state)
+            return common_to_inputs(_streams(shown), self._with_what_never_comes(said, state.inputs[0]), state)
         if not shown[0].is_monotone or not said[0]:
             return said[0]
         sent = state.punctuations("sent")

@@ -22,18 +22,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from operators.behaviour import Operator
 from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Rule, said
-from operators.state.behaviour import Operator, Slice, Tuples
-from operators.state.observed import metrics_of
+from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples, metrics_of
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError, place
+from punct_ns.grammar import sentence
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import POSITION, in_utc, quoted
-from punct_ns.violations import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,10 +101,10 @@ class Punctuate(Operator):
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
-        asked = {**_COUNTS, **self.rule.asks(state.inputs[0])}
+        asked = {**_COUNTS, **self.rule.aggregates(state.inputs[0])}
         observation = Observation()
-        marked = self.rule.marked(new.frame, state)
-        observed = marked.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
+        flagged = self.rule.flagged(new.frame, state)
+        observed = flagged.observe(observation, *(F.expr(text).alias(name) for name, text in asked.items()))
         # Each tuple once or twice, and the rule's own rows, which are as many as it keeps, or few.
         computed = state.computed(Tuples(observed, 2 * new.at_most + state.rows, exact=False)).frame
         if not (facts := metrics_of(observation)):
@@ -112,7 +112,7 @@ class Punctuate(Operator):
             return None
         if facts["late"] or facts["ahead"]:
             self._set_aside(computed, facts, state)
-        hand.learned = self.rule.learn(computed if facts["on"] or facts["late"] else None, facts, state)
+        hand.learned = self.rule.new_punctuations(computed if facts["on"] or facts["late"] else None, facts, state)
         names = [quoted(name) for name in new.frame.columns]
         if not facts["on"]:
             return None
@@ -120,7 +120,7 @@ class Punctuate(Operator):
         return Tuples(left, facts["on"])
 
     def _nothing_came(self, state: OperatorState) -> None:
-        state.scratch(_InHand).learned = self.rule.learn(None, {}, state)
+        state.scratch(_InHand).learned = self.rule.new_punctuations(None, {}, state)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: punctuate does not block."""

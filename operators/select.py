@@ -16,17 +16,16 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from operators.expressions.equal_values import takes_equals_alike
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.expressions.dialect import attributes_in
 from operators.expressions.predicate_domain import excluded
-from operators.expressions.references import attributes_in
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.expressions.throwable import takes_equals_alike
+from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way
 from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.remainder import remainder
+from punct_ns.punctuation_set import PunctuationSet, remainder
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 

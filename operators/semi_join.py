@@ -18,20 +18,18 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import ALWAYS, Condition, StateModel
 from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
-from operators.expressions.equal_values import takes_equals_alike
-from operators.groupings import ALWAYS, Condition, StateModel
-from operators.joins.attribute_equivalence import rewritten_schemes
+from operators.expressions.throwable import takes_equals_alike
+from operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
-from operators.joins.predicate_terms import equal_terms_of_two
-from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples, bag_union
-from operators.state.deferred_punctuations import emittable
+from operators.required_punctuations import Held, Row, Waiting, Way, on, without
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import anti_join
+from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
+from operators.state.split_blocked import emittable
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Row, Waiting, Way, on, without
 from punct_ns.pattern import EMPTY, NOT_NULL, matches, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.recast import asked_of, recast_all
@@ -124,8 +122,10 @@ class SemiJoin(Operator):
     def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
         """The undecided, which an anti join puts out in the end, and what may decide."""
         left, right = self.equi_join.bounded_keys
-        undecided = Waiting("undecided", "undecided tuples of the left side", left.told_by, self.anti, left.beside)
-        return [undecided, Waiting("right", "keys of the right side", right.told_by, False, right.beside)]
+        undecided = Waiting(
+            "undecided", "undecided tuples of the left side", left.determined_by, self.anti, left.beside
+        )
+        return [undecided, Waiting("right", "keys of the right side", right.determined_by, False, right.beside)]
 
     def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That no more partner of it comes."""
@@ -134,13 +134,15 @@ class SemiJoin(Operator):
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
         equi_join, (left, right) = self.equi_join, self.equi_join.bounded_keys
-        undecided = held.rows("undecided", left.told_by, p, "waiting-0", left.beside)
+        undecided = held.rows("undecided", left.determined_by, p, "waiting-0", left.beside)
         ways = [without((0, p), undecided, lambda row: left.awaited(row, inputs, held), *inputs)]
         keys = on(self.left_on, p, equi_join.keys(0, inputs))
         if not self.anti and not any(matches(pattern, None) for pattern in keys.patterns):
             asked = asked_of(keys, theirs := equi_join.keys(1, inputs))
             if asked is not None:
-                kept = held.rows("right", right.told_by, Punctuation(theirs, keys.patterns), "waiting-1", right.beside)
+                kept = held.rows(
+                    "right", right.determined_by, Punctuation(theirs, keys.patterns), "waiting-1", right.beside
+                )
                 first = 1, on(self.right_on, asked, inputs[1])
                 ways.append(without(first, kept, lambda row: right.awaited(row, inputs, held), *inputs))
         return ways

@@ -9,7 +9,7 @@ Propagate:  exactly that: of each run of closed moments [x, y] of groups, the se
             end in (…, y].
 Keep:       the other sessions: partial aggregates where all aggregates have them, else their tuples.
 Safe when:  the schemes cover every group, or ever longer prefixes of its moments.
-Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations say so.
+Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations close it.
 
 Moments are counted in microseconds. Days of a gap are those of the calendar in the session's time zone, as in Spark: 23
 to 25 hours where clocks are set, and more where a zone's date was. What is closed before a session is looked at from as
@@ -24,30 +24,66 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from operators.aggregation import Aggregation
-from operators.expressions.calendar_days import ANYWHERE, lengthening
-from operators.expressions.decomposition import Aggregate, attributes_of
-from operators.expressions.duration import DAY
-from operators.groupings import Condition, Grouping, Promises, StateModel
-from operators.logical_properties import Terms, among
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import Condition, Grouping, Promises, StateModel
+from operators.expressions.aggregates import Aggregate, attributes_of
+from operators.expressions.duration import ANYWHERE, DAY, lengthening
+from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
+from operators.sort_order import partition
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import HASHED, Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, constants, on
-from operators.windows.session_rows import SessionRows
-from punct_ns.closed_runs import Run, closed_runs
+from punct_ns.closed_intervals import Run, closed_runs
 from punct_ns.domain import Domain
 from punct_ns.pattern import WILDCARD, Pattern, between, values
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
-from punct_ns.scheme import Scheme
-from punct_ns.scheme_order import is_compact, is_covered
-from punct_ns.slices import quoted
+from punct_ns.schema import END, START, Attribute, Schema
+from punct_ns.scheme import Scheme, is_compact, is_covered
+from punct_ns.slices import own, quoted
 from punct_ns.temporal_type import TimestampType
-from punct_ns.window_attributes import END, START
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRows:
+    """Rows of sessions of groups by `keys`; `ends` are the attributes that hold their starts and ends."""
+
+    keys: tuple[str, ...]
+    ends: tuple[str, str]
+    aggregation: Aggregation
+
+    def merged(self, kept: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
+        """Sessions that touch are one: of its rows each has the first start and the last end."""
+        start, end, number = (*map(quoted, self.ends), own("session"))
+        by = f"{partition(self.keys)} " if self.keys else ""
+        in_order = f"{by}ORDER BY {start}, {end} ROWS BETWEEN UNBOUNDED PRECEDING AND"
+        until = kept.selectExpr("*", f"max({end}) OVER ({in_order} 1 PRECEDING) AS {own('until')}")
+        begins = f"CASE WHEN {start} <= {own('until')} THEN 0 ELSE 1 END"
+        numbered = until.selectExpr("*", f"sum({begins}) OVER ({in_order} CURRENT ROW) AS {number}")
+        whole = f"{by}, {number}" if by else f"PARTITION BY {number}"
+        ends = {
+            self.ends[0]: f"min({start}) OVER ({whole}) AS {start}",
+            self.ends[1]: f"max({end}) OVER ({whole}) AS {end}",
+        }
+        merged = numbered.selectExpr(*(ends.get(name, quoted(name)) for name in kept.columns))
+        combines = self.aggregation.merges is not None or self.aggregation.ignores_duplicates
+        return self.aggregation.combined(merged, ages) if combines else merged
+
+    def touching(self, kept: DataFrame, new: DataFrame, at_most: int) -> DataFrame:
+        """Of kept sessions those that one of the new, of which there are `at_most`, touches."""
+        from pyspark.sql import functions as F
+
+        names = (*self.keys, *self.ends)
+        others = new.select(*(F.col(quoted(name)).alias(own(f"new{i}")) for i, name in enumerate(names)))
+        others = F.broadcast(others.dropDuplicates()) if at_most <= HASHED else others
+        start, end = map(quoted, self.ends)
+        *same, begin, until = (own(f"new{i}") for i in range(len(names)))
+        tests = [f"{quoted(name)} <=> {other}" for name, other in zip(self.keys, same, strict=True)]
+        tests += [f"{start} <= {until}", f"{begin} <= {end}"]
+        return kept.join(others, F.expr(" AND ".join(tests)), "left_semi")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from operators.groupings import Condition, Prefix, StateModel
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.closing_conditions import Condition, Prefix, StateModel
+from operators.required_punctuations import Held, Row, Waiting, Way
+from operators.sort_order import SortKey, keys_line, once, total
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, keys_line, once, total
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Constant, Pattern
 from punct_ns.prefix import covered_prefix, prefix_until

@@ -20,12 +20,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from operators.logical_properties import Terms, among, own_terms
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.required_punctuations import Held, Way, on
 from operators.state.ages import microseconds, passed
-from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way, on
 from punct_ns.pattern import WILDCARD, Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema

@@ -22,15 +22,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from operators.groupings import Condition, Grouping, StateModel
-from operators.logical_properties import Terms, among
+from operators.behaviour import Operator, Terms, among
+from operators.closing_conditions import Condition, Grouping, StateModel
+from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
+from operators.sort_order import SortKey, keys_line, once, total
 from operators.state import tuple_log
-from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey, keys_line, once, total
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from operators.wants import Held, Row, Waiting, Way, constants, on
 from punct_ns.errors import UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema

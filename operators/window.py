@@ -25,21 +25,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from operators.logical_properties import Terms, among, own_terms
-from operators.state.behaviour import Operator, Slice, Tuples
+from operators.behaviour import Operator, Terms, among, own_terms
+from operators.required_punctuations import Held, Way, on, whole
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.wants import Held, Way, on, whole
 from punct_ns.domain import Cut, Domain, Value
 from punct_ns.image import Function, image
 from punct_ns.pattern import WILDCARD, Pattern, patterns, values
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Attribute, Schema
+from punct_ns.schema import END, START, Attribute, Schema
 from punct_ns.scheme import Scheme
 from punct_ns.slices import is_own, own, quoted
 from punct_ns.temporal_type import TimestampType
 from punct_ns.value_set import ValueSet
-from punct_ns.window_attributes import END, START
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -22,9 +22,9 @@ from punct_ns.sql_type import (
     SqlType,
     StringType,
     Value,
+    canonical_name,
 )
 from punct_ns.temporal_type import DateType, TimestampType
-from punct_ns.type_name import canonical_name
 
 __all__ = ["BLANKS", "NAN", "TYPES", "Cut", "Domain", "Value", "sql_type"]
 

@@ -12,9 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from punct_ns.domain import Cut
-from punct_ns.isolated import is_isolated, listed
 from punct_ns.pattern import EMPTY, NOT_NULL, NULL, Constant, List, Pattern, Range, join_if_exact, meet, values
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, is_isolated, listed
 from punct_ns.schema import Schema
 
 if TYPE_CHECKING:

@@ -1,18 +1,98 @@
-"""The grammar of a punctuated stream: after a punctuation no tuple comes that it matches (Tucker et al. 2003, §3.1)."""
+"""Grammar of a punctuated stream: after a punctuation no tuple comes that it matches (Tucker et al. 2003, §3.1).
+
+A tuple that violates it is reported in one message, which names the tuple, the punctuation and where both stand.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from punct_ns.errors import UngrammaticalStream, place
+from punct_ns.notation import format_pattern
+from punct_ns.pattern import Constant
+from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.violations import violation
+from punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from punct_ns.domain import Value
-    from punct_ns.errors import UngrammaticalStream
-    from punct_ns.punctuation import Punctuation, Tuple
-    from punct_ns.schema import Schema
+    from punct_ns.punctuation import Tuple
+
+
+MEND = "mend the source, or let it drop or divert such tuples with the option ungrammatical"
+"""What the one who has such a source can do."""
+
+UNKNOWN = "?"
+"""What stands for the value of an attribute that was not read."""
+
+
+def written(row: Mapping[str, Any], schema: Schema) -> str:
+    """A tuple as punctuations are written: constants in the notation.
+
+    >>> written({"sid": "*", "hour": None}, Schema.parse("sid STRING, hour INT, min INT"))
+    '("*", null, ?)'
+    """
+    return "(" + ", ".join(_written(row[a.name], a) if a.name in row else UNKNOWN for a in schema) + ")"
+
+
+def _written(value: Any, attribute: Attribute) -> str:
+    if attribute.domain.opaque:
+        # There are no patterns of it but the wildcard and null.
+        return "null" if value is None else str(value)
+    return format_pattern(Constant(None if value is None else attribute.domain.normal(value)), attribute.domain)
+
+
+def sentence(row: Mapping[str, Any], punctuation: Punctuation) -> str:
+    """What is wrong with a tuple, its values by attribute, after that punctuation.
+
+    >>> hours = Schema.parse("sid STRING, hour INT")
+    >>> sentence({"sid": "S1", "hour": 5}, Punctuation.parse("<*, [0,5]>", hours))
+    'the tuple (S1, 5) comes after the punctuation <*, [0,5]>, which matches it'
+    """
+    tuple_ = written(row, punctuation.schema)
+    return f"the tuple {tuple_} comes after the punctuation {punctuation}, which matches it"
+
+
+def violation(
+    row: Mapping[str, Any],
+    punctuation: Punctuation,
+    *,
+    document: str | None = None,
+    line: int | None = None,
+    column: int | None = None,
+    position: int | None = None,
+    among: str | None = None,
+    hint: str = MEND,
+) -> UngrammaticalStream:
+    """What is raised where a stream must be grammatical.
+
+    Args:
+        row: The tuple's values, by attribute.
+        punctuation: It came before, and matches.
+        document: Where the tuple is,
+        line: in which line, from 1,
+        column: at which character of it, from 1,
+        position: and its place in the source.
+        among: What the tuple is one of, such as a source of several.
+        hint: What would mend it.
+
+    >>> hours = Schema.parse("hour INT")
+    >>> print(violation({"hour": 5}, Punctuation.parse("<5>", hours), document="s.xml", line=7, column=1, position=91))
+    the tuple (5) comes after the punctuation <5>, which matches it
+      s.xml, line 7, column 1, item at position 91
+      Hint: mend the source, or let it drop or divert such tuples with the option ungrammatical
+    """
+    where = [part for part in (among, place(document, line, column, position)) if part]
+    return UngrammaticalStream(
+        sentence(row, punctuation),
+        values=[row.get(name) for name in punctuation.schema.names],
+        tuple_position=position,
+        punctuation=punctuation,
+        where=", ".join(where) or None,
+        hint=hint,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from itertools import product
 
 from punct_ns.domain import BEYOND, Domain
 from punct_ns.pattern import NULL, WILDCARD, Constant, Pattern, canonical, matches, patterns, values
-from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.recast import project
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 

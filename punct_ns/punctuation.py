@@ -1,21 +1,31 @@
 """Punctuations, and the functions of Tucker et al. 2003, Table 1.
 
-A punctuation says that no more tuples will come that match all its patterns, one for each attribute.
+A punctuation promises that no more tuples will come that match all its patterns, one for each attribute.
 Tuples are sequences of canonical values, null as None.
+
+*Isolated* punctuations are constants of attributes whose values have no neighbours; they never coalesce with others. A
+thousand closed strings stay a thousand constants, where a thousand integers become one range. So a set of punctuations
+grows with closed strings for as long as it lives, unless its holder forgets those that can do nothing more (Li et al.
+2006, §5.1, punctuation purgeability). What coalesces is never forgotten: a hole would split a range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from punct_ns import pattern as p_
 from punct_ns.domain import BLANKS, Value
 from punct_ns.errors import NotationError
 from punct_ns.lifespan import Lifespan, shortest, split_lifespan
 from punct_ns.notation import format_pattern, parse_pattern, split_patterns
-from punct_ns.pattern import EMPTY, WILDCARD, Pattern, Wildcard, canonical
+from punct_ns.pattern import EMPTY, WILDCARD, Constant, List, Pattern, Wildcard, canonical
 from punct_ns.schema import Schema
+
+if TYPE_CHECKING:
+    from punct_ns.domain import Domain
+
 
 Tuple = Sequence[Value | None]
 
@@ -52,7 +62,7 @@ class Punctuation:
     def lasting(self, lifespan: Lifespan | None) -> Punctuation:
         """The same patterns for as long as a lifespan; None is for ever.
 
-        >>> from punct_ns.duration import Duration
+        >>> from punct_ns.lifespan import Duration
         >>> str(Punctuation.of(Schema.of(hour="INT"), hour="5").lasting(Lifespan(Duration.parse("PT1H"))))
         '<5> for PT1H'
         """
@@ -245,3 +255,54 @@ def meets(ps1: Iterable[Punctuation], ps2: Iterable[Punctuation]) -> list[Punctu
     """
     others = list(ps2)
     return [met for p in ps1 for q in others if (met := p.meet(q)) is not None and not met.is_empty]
+
+
+def is_isolated(p: Punctuation) -> bool:
+    """Whether it restricts by constants and lists alone, one of them with a value that has no neighbour.
+
+    Null is no such value: it is one of its attribute, and completes the domain.
+
+    >>> from punct_ns.punctuation import Punctuation
+    >>> from punct_ns.schema import Schema
+    >>> session = Schema.parse("sid STRING, hour INT")
+    >>> [is_isolated(Punctuation.parse(text, session)) for text in ("<u7, *>", "<u7, 3>", "<*, 3>", "<u7, (,3]>")]
+    [True, True, False, False]
+    """
+    found = False
+    for i, pattern in enumerate(p.patterns):
+        if type(pattern) is Wildcard:
+            continue
+        if type(pattern) is not Constant and type(pattern) is not List:
+            return False
+        found = found or _is_dense(p.schema[i].domain, listed(pattern))
+    return found
+
+
+def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
+    """Those of the punctuations that are isolated, in order.
+
+    >>> from punct_ns.punctuation import Punctuation
+    >>> from punct_ns.schema import Schema
+    >>> session = Schema.parse("sid STRING")
+    >>> [str(p) for p in isolated(Punctuation.parse(text, session) for text in ("<u7>", "<(,u3]>"))]
+    ['<u7>']
+    """
+    return [p for p in ps if is_isolated(p)]
+
+
+def listed(pattern: Pattern) -> tuple[Value | None, ...]:
+    """The values of a constant or a list; none of any other pattern.
+
+    >>> listed(Constant("u7")), listed(List(("u7", None)))
+    (('u7',), ('u7', None))
+    """
+    match pattern:
+        case Constant(value=value):
+            return (value,)
+        case List(values=values):
+            return values
+    return ()
+
+
+def _is_dense(domain: Domain, values: tuple[Value | None, ...]) -> bool:
+    return not domain.discrete and any(value is not None for value in values)

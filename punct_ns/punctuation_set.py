@@ -1,31 +1,76 @@
-"""Sets of punctuations, kept small and indexed.
+"""Sets of punctuations, kept small and indexed; their meets, and the remainder of a punctuation.
 
 A punctuation that another one covers is absorbed; so is one that restricts several attributes and that others cover
 together, as long as few are near. Patterns that coalesce are merged, so that closing auctions 1, 2, 3, … leaves one
 range. Punctuations that restrict one attribute (most do) are kept as one growing value set of that attribute, the
 others in an index. The tuples that the set matches are exactly those that the added punctuations match.
 
+The *meets* of two sets (setCombine of Tucker et al. 2003, Table 1) are found without going through all pairs:
+punctuations that restrict one attribute meet as value sets; the others are looked up by their constants. The
+*remainder* of a punctuation are the parts of it that a set does not cover: what somebody who waits for the punctuation
+still waits for.
+
 The papers leave purging punctuations to future work (Tucker et al. 2007, §5.2; Li et al. 2006, §5.1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
-from punct_ns.combine import combined
-from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError, is_covered, is_exact
+from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Box, Budget, TooHardError, is_covered, is_exact
 from punct_ns.entry_index import Entry, EntryIndex
 from punct_ns.growing_set import GrowingSet
-from punct_ns.isolated import isolated, listed
 from punct_ns.pattern import WILDCARD, Constant, Pattern, patterns, values
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, isolated, listed
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from punct_ns.punctuation import Tuple
+
+
+def combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuation]:
+    """Punctuations that together describe what both sets describe; not minimal.
+
+    >>> from punct_ns.punctuation_set import PunctuationSet
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.of(hour="INT")
+    >>> sets = [PunctuationSet(schema, [Punctuation.of(schema, hour=hours)]) for hours in ("1", "{1,7}")]
+    >>> [str(p) for p in combined(*sets)]
+    ['<1>']
+    """
+    if left.is_all or right.is_all:
+        yield from right if left.is_all else left
+        return
+    for i, closed in left.singles.items():
+        if i in right.singles:
+            both = closed.value_set().intersection(right.singles[i].value_set())
+            yield from (Punctuation.at(left.schema, {i: pattern}) for pattern in patterns(both))
+    for p in right:
+        yield from _meets(p, left)
+
+
+def _meets(p: Punctuation, with_: PunctuationSet) -> Iterator[Punctuation]:
+    """The meets of one punctuation with a set, but for those on a single attribute that both restrict."""
+    given = {i: p.patterns[i] for i in p.restricted}
+    for i, closed in with_.singles.items():
+        if i not in given:
+            parts = closed.patterns()
+        elif len(given) > 1:
+            parts = patterns(closed.value_set().intersection(values(given[i], with_.schema[i].domain)))
+        else:
+            continue
+        for part in parts:
+            yield Punctuation.at(with_.schema, {**given, i: part})
+    for entry in with_.several(given):
+        both = entry.punctuation.meet(p)
+        if both is not None:
+            yield both
+
 
 _FEW = 16  # entries near a new one up to which each is asked whether the others cover it together
 
@@ -350,3 +395,55 @@ class PunctuationSet:
                 self._entries.remove(entry)
                 if not closed and not self.covers(entry.punctuation):
                     self._entries.add(entry)
+
+
+MOST_PARTS = 256
+"""Parts into which a punctuation is cut, beyond which what is left is not narrowed further."""
+
+
+def remainder(p: Punctuation, said: PunctuationSet) -> list[Punctuation]:
+    """The parts of a punctuation that a set does not cover; empty where it covers all of it.
+
+    Of many parts, what is said of several attributes at once is no longer cut out: they may then say more than is left,
+    never less.
+
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
+    >>> said = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<5, [0,29]>", "<[7,9], *>")])
+    >>> [str(left) for left in remainder(Punctuation.of(schema, hour="[5,9]"), said)]
+    ['<6, *>', '<5, [30,)>', '<5, null>']
+    """
+    if said.covers(p):
+        return []
+    box = {i: values(pattern, p.schema[i].domain) for i, pattern in enumerate(p.patterns) if pattern != WILDCARD}
+    for i, single in said.singles.items():
+        box[i] = single.rest_of(box.get(i, ValueSet.everything(p.schema[i].domain)))
+    parts = [box]
+    given: dict[int, Pattern] = {i: p.patterns[i] for i in p.restricted}
+    for entry in said.several(given):
+        parts = [piece for part in parts for piece in _without_box(part, entry.box, p)]
+        if len(parts) > MOST_PARTS:
+            return _as_punctuation([box], p)
+    return _as_punctuation(parts, p)
+
+
+def _without_box(part: Box, hole: Mapping[int, ValueSet], p: Punctuation) -> Iterator[Box]:
+    """A box without another one, as boxes that do not overlap."""
+    rest = dict(part)
+    for i, held in hole.items():
+        if rest.get(i, ValueSet.everything(p.schema[i].domain)).intersection(held).is_empty:
+            yield part
+            return
+    for i, held in hole.items():
+        here = rest.get(i, ValueSet.everything(p.schema[i].domain))
+        if not (beside := here.difference(held)).is_empty:
+            yield {**rest, i: beside}
+        rest[i] = here.intersection(held)
+
+
+def _as_punctuation(parts: Iterable[Box], p: Punctuation) -> list[Punctuation]:
+    found = PunctuationSet(p.schema)
+    for part in parts:
+        for chosen in product(*(patterns(held) for held in part.values())):
+            found.add(Punctuation.at(p.schema, dict(zip(part, chosen, strict=True))))
+    return list(found)

@@ -201,7 +201,7 @@ def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataF
     return frame
 
 
-def marked(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) -> DataFrame:
+def flagged(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) -> DataFrame:
     """The tuples of the frame with one more column: whether some punctuation matches.
 
     Where punctuations are many and their ranges overlap, a tuple may stand there more than once.

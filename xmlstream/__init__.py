@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING, Any
 from xmlstream.session.own_packages import find_beside
 
 if TYPE_CHECKING:
-    from operators.punctuators.clock import ByClock
-    from operators.punctuators.domain import ByDomain
-    from operators.punctuators.order import ByOrder
-    from operators.punctuators.predicate import ByPredicate
-    from operators.punctuators.roster import ByRoster
+    from operators.punctuators.order import ByClock, ByOrder, ByRoster
+    from operators.punctuators.predicate import ByDomain, ByPredicate
     from punct_ns.errors import (
         InputError,
         MalformedInput,
@@ -31,17 +28,15 @@ if TYPE_CHECKING:
         XmlStreamError,
     )
     from sources.receivers.receiving import Receiving, receive
-    from xmlstream.builder.groups import Groups
-    from xmlstream.builder.inserts import Insert, inserts_from_sql, run, start
-    from xmlstream.builder.multiway import multiway_join
-    from xmlstream.builder.query import Query
+    from xmlstream.builder.method_sql import Groups, session_window
+    from xmlstream.builder.query import Query, multiway_join
     from xmlstream.builder.reading import from_dataframe, from_sql, read, read_parquet, read_xmark
-    from xmlstream.builder.windows import session_window
+    from xmlstream.builder.runnable import Insert, inserts_from_sql, run, start
     from xmlstream.runtime.tally import Summary
     from xmlstream.session.spark_session import open_session
     from xmlstream.sink.closed_table import closed
     from xmlstream.sink.program_sink import TwoPhaseSink
-    from xmlstream.sink.result_slice import ResultSlice
+    from xmlstream.sink.result_tables import ResultSlice
 
     __version__: str
 
@@ -82,23 +77,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "operators.punctuators.clock": ("ByClock",),
-    "operators.punctuators.domain": ("ByDomain",),
-    "operators.punctuators.order": ("ByOrder",),
-    "operators.punctuators.predicate": ("ByPredicate",),
-    "operators.punctuators.roster": ("ByRoster",),
+    "operators.punctuators.order": ("ByClock", "ByOrder", "ByRoster"),
+    "operators.punctuators.predicate": ("ByDomain", "ByPredicate"),
     "sources.receivers.receiving": ("Receiving", "receive"),
-    "xmlstream.builder.groups": ("Groups",),
-    "xmlstream.builder.multiway": ("multiway_join",),
-    "xmlstream.builder.inserts": ("Insert", "inserts_from_sql", "run", "start"),
-    "xmlstream.builder.query": ("Query",),
+    "xmlstream.builder.method_sql": ("Groups", "session_window"),
+    "xmlstream.builder.query": ("multiway_join", "Query"),
+    "xmlstream.builder.runnable": ("Insert", "inserts_from_sql", "run", "start"),
     "xmlstream.builder.reading": ("from_dataframe", "from_sql", "read", "read_parquet", "read_xmark"),
-    "xmlstream.builder.windows": ("session_window",),
     "xmlstream.runtime.tally": ("Summary",),
     "xmlstream.session.spark_session": ("open_session",),
     "xmlstream.sink.closed_table": ("closed",),
     "xmlstream.sink.program_sink": ("TwoPhaseSink",),
-    "xmlstream.sink.result_slice": ("ResultSlice",),
+    "xmlstream.sink.result_tables": ("ResultSlice",),
 }
 
 find_beside()

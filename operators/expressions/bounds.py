@@ -17,17 +17,12 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.conjuncts import conjuncts
-from operators.expressions.dependence import Monotone
-from operators.expressions.dialect import cast_to, expression, render
-from operators.expressions.literals import numeric_literal
-from operators.expressions.lossless_casts import loses_nothing
-from operators.expressions.monotone import monotone
-from operators.expressions.references import attributes_in, position_of
-from operators.expressions.types import type_name
-from operators.expressions.unfailing import unfailing
+from operators.expressions.dialect import attributes_in, cast_to, conjuncts, expression, position_of, render
+from operators.expressions.monotone import Monotone, monotone
+from operators.expressions.throwable import unfailing
+from operators.expressions.type_rules import loses_nothing, numeric_literal, type_name
 from operators.expressions.value_type import value_type
-from punct_ns.containment import Relation
+from punct_ns.closed_intervals import Relation
 from punct_ns.domain import NAN
 from punct_ns.numeric_type import FloatType, IntegerType
 from punct_ns.schema import Schema

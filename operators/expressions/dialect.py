@@ -1,12 +1,18 @@
-"""The dialect: Spark's SQL read by sqlglot into trees that are printed as they were read.
+"""Dialect: Spark's SQL read by sqlglot into trees that are printed as they were read.
 
 Out of the box sqlglot knows hundreds of functions and turns them into one another, not always into the same. Here a
-call stays a call, so that what Spark computes is what was written; only the forms with a syntax of their own are read
-as such. Nothing else reads or writes SQL, whole queries or the expressions of an operator.
+call stays a call, so that Spark computes what was written; only the forms with a syntax of their own are read as such.
+Nothing else reads or writes SQL, whole queries or the expressions of an operator.
+
+Of a tree this module also finds the attributes that it refers to, and its conjuncts: the parts of a condition that must
+all be true. Loggers of libraries are kept silent where what they would log is raised as an error anyway.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,6 +22,32 @@ from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
+
+from punct_ns.schema import Schema
+
+
+@contextmanager
+def quiet(log: logging.Logger) -> Iterator[None]:
+    """Keeps a library from logging what is raised as an error here anyway."""
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+@contextmanager
+def quiet_spark() -> Iterator[None]:
+    """Keeps PySpark from logging the errors of queries.
+
+    PySpark's logger takes arguments that no other does: were it first asked for as one of Python's, each error of
+    Spark's that came later would be a TypeError.
+    """
+    from pyspark.logger import PySparkLogger
+
+    with quiet(PySparkLogger.getLogger("SQLQueryContextLogger")):
+        yield
+
 
 _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 
@@ -194,3 +226,47 @@ def offset(tree: exp.Expr) -> int | None:
     """Where a tree begins in its text, as far as its leaves say; None where they do not."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts, default=None)
+
+
+def named(name: str) -> exp.Column:
+    """The reference to an attribute."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def attributes_in(tree: exp.Expr | str) -> list[str]:
+    """The attributes that an expression refers to, each once without regard to case, in order.
+
+    >>> attributes_in("date_add(DAY, n, `at`) + max(point.x + N)")
+    ['n', 'at', 'point']
+    """
+    names: dict[str, str] = {}
+    for column in (expression(tree) if isinstance(tree, str) else tree).find_all(exp.Column, bfs=False):
+        names.setdefault(column.name.lower(), column.name)
+    return list(names.values())
+
+
+def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
+    """The position of the attribute that the tree refers to; None where it is no reference to one of the schema."""
+    if not isinstance(tree, exp.Column) or len(tree.parts) != 1:
+        return None
+    folded = tree.name.lower()
+    return next((i for i, name in enumerate(schema.names) if name.lower() == folded), None)
+
+
+def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND joins, with no brackets around them.
+
+    >>> from operators.expressions.dialect import expression, render
+    >>> [render(part) for part in conjuncts(expression("(a > 1 AND (b OR c)) AND d"))]
+    ['`a` > 1', '`b` OR `c`', '`d`']
+    """
+    tree = tree.unnest()
+    if isinstance(tree, exp.And):
+        return [*conjuncts(tree.this), *conjuncts(tree.expression)]
+    return [tree]
+
+
+def conjoined(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
+    """The condition that all of these are true, as a tree of its own; None for none of them."""
+    parts = list(conditions)
+    return exp.and_(*parts).unnest() if parts else None

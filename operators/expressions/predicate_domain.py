@@ -17,11 +17,18 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from operators.expressions.dialect import parsed
-from operators.expressions.literals import NumericLiteral, numeric_literal
-from operators.expressions.lossless_casts import loses_nothing
-from operators.expressions.references import position_of
-from operators.expressions.types import DOUBLE, FLOATING, cast, compared_digits, fit_one_decimal, kind
+from operators.expressions.dialect import parsed, position_of
+from operators.expressions.type_rules import (
+    DOUBLE,
+    FLOATING,
+    NumericLiteral,
+    cast,
+    compared_digits,
+    fit_one_decimal,
+    kind,
+    loses_nothing,
+    numeric_literal,
+)
 from punct_ns.domain import Domain, Value
 from punct_ns.pattern import patterns
 from punct_ns.punctuation import Punctuation

@@ -1,4 +1,4 @@
-"""Throwable expressions: computing them may be an error, for some tuple.
+"""Throwable expressions: computing them may be an error for some tuple; and how they are written so that it is none.
 
 Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or another operator
 that leaves tuples out, is computed for tuples for which it was not computed before; SQL leaves the order of conditions
@@ -7,8 +7,12 @@ of values whose types Spark unites without a cast that may fail, IS, IN, BETWEEN
 nothing, arithmetic of floating numbers, and integer division by a constant. Of anything else, functions among it,
 nothing is known, and it counts as throwable.
 
-What is not throwable also answers the same for values that compare as equal, 0.0 and -0.0 among them. So it may be
-asked of any tuple that an operator takes for another.
+What is not throwable also has equal values for values that compare as equal, 0.0 and -0.0 among them (1 / x has not).
+So it may be computed of any tuple that an operator takes for another.
+
+*Unfailing* expressions have the same values, and null where computing them would be an error. A join computes the
+bounds that it keeps its tuples by of every tuple, also of those of which the query, that has no partner for them,
+computes nothing. So sums and casts that ANSI rules let fail are written with their TRY forms.
 """
 
 from __future__ import annotations
@@ -17,14 +21,14 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from operators.expressions.dialect import attributes_in, expression, render
 from operators.expressions.duration import is_short_interval
-from operators.expressions.literals import numeric_literal
-from operators.expressions.lossless_casts import loses_nothing
-from operators.expressions.types import (
+from operators.expressions.type_rules import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
     FLOATING,
+    INT,
     MOMENTS,
     NUMERIC,
     STRING,
@@ -34,7 +38,11 @@ from operators.expressions.types import (
     compared_digits,
     fit_one_decimal,
     kind,
+    loses_nothing,
+    numeric_literal,
 )
+from operators.expressions.value_type import value_type
+from punct_ns.numeric_type import FloatType
 from punct_ns.schema import Schema
 from punct_ns.sql_type import SqlType
 
@@ -166,3 +174,93 @@ def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
             whole = kind(by.type) == kind(types[0]) == "integer"
             return BIGINT if whole and by.value > 0 else None
     return DOUBLE if floating else None
+
+
+def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) -> bool:
+    """Whether the expressions have equal values for values that compare as equal; False where that is not known.
+
+    >>> schema = Schema.of(n="INT", x="DOUBLE")
+    >>> [takes_equals_alike([text], schema) for text in ("f(n)", "x < 1.5D", "1 / x > 0")]
+    [True, True, False]
+    """
+    trees = (expression(text) if isinstance(text, str) else text for text in expressions)
+    return not any(_is_floating(tree, schema) and throwable(tree, schema) for tree in trees)
+
+
+def _is_floating(tree: exp.Expr, schema: Schema) -> bool:
+    """Whether it refers to an attribute of which two values that differ may compare as equal."""
+    return any(isinstance(schema.attribute(name).domain.sql, FloatType) for name in attributes_in(tree))
+
+
+_TRIED: dict[type[exp.Binary], str] = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply"}
+_SAFE = frozenset(
+    ("unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_trunc", "trunc", "to_date", "date", "year")
+)
+"""Functions that never fail of moments and dates."""
+
+
+def unfailing(tree: exp.Expr, schema: Schema) -> str | None:
+    """The expression as Spark SQL that never fails; None where no such form is known.
+
+    >>> from operators.expressions.dialect import expression
+    >>> schema = Schema.of(hour="INT", at="TIMESTAMP")
+    >>> [unfailing(expression(text), schema) for text in ("hour + 1", "CAST(hour AS TINYINT)", "1 / hour")]
+    ['try_add(`hour`, 1)', 'TRY_CAST(`hour` AS TINYINT)', None]
+    """
+    found = _unfailing(tree, schema)
+    return None if found is None else render(found)
+
+
+def _unfailing(tree: exp.Expr, schema: Schema) -> exp.Expr | None:
+    tree = tree.unnest()
+    if isinstance(tree, exp.Column | exp.Interval) or numeric_literal(tree) is not None:
+        return tree.copy()
+    type_ = value_type(tree, schema)
+    if type_ is None:
+        return None
+    match tree:
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
+            return _tried_arithmetic(tree, type_, schema)
+        case exp.Neg(this=inner) if type_ in (INT, BIGINT) and (of := _unfailing(inner, schema)) is not None:
+            return exp.Anonymous(this="try_subtract", expressions=[exp.Literal.number(0), of])
+        case exp.Cast():
+            return _tried_cast(tree, schema)
+        case exp.Anonymous(this=str(name), expressions=arguments) if name.lower() in _SAFE:
+            inner = [a.copy() if isinstance(a, exp.Literal) else _unfailing(a, schema) for a in arguments]
+            return None if None in inner else exp.Anonymous(this=name, expressions=inner)
+    return None
+
+
+def _tried_arithmetic(tree: exp.Binary, type_: SqlType, schema: Schema) -> exp.Expr | None:
+    left, right = (_unfailing(side, schema) for side in (tree.this, tree.expression))
+    if left is None or right is None:
+        return None
+    if isinstance(tree, exp.Div | exp.IntDiv):
+        by = numeric_literal(right)
+        sure = by is not None and by.value > 0
+    else:
+        sure = kind(type_) in FLOATING
+    if sure:
+        left, right = (side if _is_whole(side) else exp.paren(side, copy=False) for side in (left, right))
+        return type(tree)(this=left, expression=right)
+    if type(tree) not in _TRIED:
+        return None
+    if isinstance(left, exp.Interval):
+        left, right = right, left
+    return exp.Anonymous(this=_TRIED[type(tree)], expressions=[left, right])
+
+
+def _is_whole(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column | exp.Literal | exp.Anonymous | exp.Cast)
+
+
+def _tried_cast(tree: exp.Cast, schema: Schema) -> exp.Expr | None:
+    found = cast(tree)
+    of = value_type(tree.this, schema)
+    inner = _unfailing(tree.this, schema)
+    if found is None or of is None or inner is None:
+        return None
+    target = found[1].sql
+    sure = loses_nothing(of, target) or {kind(of), kind(target)} <= TEMPORAL
+    to = tree.to.copy()
+    return exp.Cast(this=inner, to=to) if sure else exp.TryCast(this=inner, to=to, safe=True)

@@ -1,1 +1,1 @@
-"""Parts of joins: the equi-join of two inputs, equivalent attributes, and the purge over two inputs or many."""
+"""Parts of joins: the equi-join of two inputs, equal attributes, and the purge over two inputs or many."""

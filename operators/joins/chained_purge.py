@@ -1,33 +1,180 @@
-"""The chained purge: which tuples of an input can be in no result that is still to come.
+"""Chained purge in a join of many inputs: which tuples of an input can be in no result that is still to come.
 
 A row is a tuple of the input, by its join attributes, with kept tuples of the inputs that it has reached, by theirs.
-An input is reached by a row when its punctuations cover all that the row asks of it; then the row becomes one row for
-each kept tuple that joins it, or is dead where none does, since none will come. A tuple is purged once each of its rows
-has reached all inputs, or is dead. Each row takes its own way: one that is not covered at a step goes on to the next,
-so that a chain never hangs on punctuations that do not come again.
+An input is reached by a row when its punctuations cover all that the row waits for of it; then the row becomes one row
+for each kept tuple that joins it, or is dead where none does, since none will come. A tuple is purged once each of its
+rows has reached all inputs, or is dead. Each row takes its own way: one that is not covered at a step goes on to the
+next, so that a chain never hangs on punctuations that do not come again.
+
+*Bounds*: `b.t BETWEEN a.t AND a.t + 5` bounds for a tuple of `a` the tuples of `b` that it waits for, and the other way
+around. A chain that has reached `a` knows the values of its bounds, and waits for no more of `b` than what they leave.
+What `b` closes of its classes and of what is bounded of it is translated into the terms of these values, as in a join
+of two (`operators.joins.equi_join`). Only comparisons of two inputs are bounds, and none of an attribute that is joined
+on.
+
+What a kept row waits for at run time is read off the graph: one input after the other, along one order; others may
+purge it sooner, but never later.
 
 Source: Li et al. 2006, §3.2.1 (Tₜ[Υ], Pₜ[S]) and §4.2, for punctuations of any patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from operators.joins.chain_bounds import ChainBounds
-from operators.joins.punctuation_graph import PunctuationGraph, Reach, Shape
-from operators.state.behaviour import Tuples
-from operators.state.row_joins import HASHED
-from punct_ns.projection import project
+from operators.expressions.bounds import Bound, bounds_between
+from operators.joins.equal_attributes import narrower
+from operators.joins.equi_join import end_of
+from operators.joins.punctuation_graph import Link, PunctuationGraph, Reach, Shape
+from operators.required_punctuations import Held, Row, Want, Way, whole
+from operators.state.completion import closed_so_far
+from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import HASHED, Tuples
+from punct_ns.closed_intervals import End, beyond, contained
+from punct_ns.domain import Domain, Value
+from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.schema import Schema
-from punct_ns.slices import marked, own, quoted
+from punct_ns.recast import project
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import flagged, own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class PairBounds:
+    """The bounds that a tuple of one input, `asker`, sets to the tuples of another one, `asked`, that it waits for."""
+
+    asker: int
+    asked: int
+    bounds: tuple[Bound, ...]
+
+    @property
+    def link(self) -> Link:
+        """What they mean to the punctuation graph; those from below alone bring nothing about."""
+        return Link(self.asker, self.asked, {b.attribute: b for b in self.bounds if b.upper})
+
+
+@dataclass(frozen=True)
+class ChainBounds:
+    """All bounds between the inputs of a join."""
+
+    pairs: tuple[PairBounds, ...] = ()
+
+    @staticmethod
+    def between(residual: str | None, graph: PunctuationGraph, inputs: Sequence[Schema]) -> ChainBounds:
+        """Those in a condition on combinations, beside the equalities of a graph."""
+        if residual is None:
+            return NO_CHAIN_BOUNDS
+        found = []
+        for i, j in permutations(range(len(inputs)), 2):
+            on = [tuple(graph.keys(input_).values()) for input_ in (i, j)]
+            bounds, _ = bounds_between(residual, on, (inputs[i], inputs[j]))
+            if bounds:
+                found.append(PairBounds(i, j, bounds))
+        return ChainBounds(tuple(found))
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """What they mean to the punctuation graph, one by one."""
+        return tuple(pair.link for pair in self.pairs)
+
+    def needs(self, input_: int) -> tuple[str, ...]:
+        """The attributes of an input by which its tuples set bounds; where one is null, there is no partner."""
+        return tuple(dict.fromkeys(name for p in self.pairs if p.asker == input_ for b in p.bounds for name in b.needs))
+
+    def bounded(self, input_: int) -> tuple[str, ...]:
+        """The attributes of an input that others bound."""
+        return tuple(dict.fromkeys(b.attribute for p in self.pairs if p.asked == input_ for b in p.bounds))
+
+    def values(self, input_: int) -> dict[str, Bound]:
+        """The columns of a tuple's bounds, with what they are."""
+        found = dict.fromkeys((b.value, b.type) for p in self.pairs if p.asker == input_ for b in p.bounds)
+        known = {(b.value, b.type): b for p in self.pairs if p.asker == input_ for b in p.bounds}
+        return {own(f"v{input_}_{number}"): known[each] for number, each in enumerate(found)}
+
+    def asked_of(self, input_: int) -> dict[str, int]:
+        """The columns in which an input is asked, each with the place among the bounds of those whose it is."""
+        return {
+            name: number
+            for number, pair in enumerate(self.pairs)
+            if pair.asked == input_
+            for name in self._columns(pair)
+        }
+
+    def _columns(self, pair: PairBounds) -> list[str]:
+        """The columns of a pair's bounds, one by one."""
+        named = {(bound.value, bound.type): name for name, bound in self.values(pair.asker).items()}
+        return [named[bound.value, bound.type] for bound in pair.bounds]
+
+    def terms(self, input_: int, classes: Schema) -> Schema:
+        """What is asked of an input: its classes, and the values of the bounds that others set it."""
+        types = {name: bound.type for pair in self.pairs for name, bound in self.values(pair.asker).items()}
+        columns = [Attribute(name, Domain(types[name])) for name in self.asked_of(input_)]
+        return Schema((*classes, *columns))
+
+    def punctuation_sets(self, classes: Mapping[int, Schema]) -> dict[str, Schema]:
+        """What is kept of what inputs say in the terms in which they are asked."""
+        asked = dict.fromkeys(pair.asked for pair in self.pairs)
+        return {f"bounded-{i}": self.terms(i, classes[i]) for i in asked}
+
+    def told(
+        self, input_: int, new: Sequence[Punctuation], graph: PunctuationGraph, state: OperatorState
+    ) -> list[Punctuation]:
+        """What an input newly says in the terms in which it is asked, because of what is newly complete of it."""
+        if not new or not self.bounded(input_):
+            return []
+        known, held = closed_so_far(state, input_), state.punctuations(f"bounded-{input_}")
+        schema, places = held.set.schema, {i: i for i in range(len(graph.keys(input_)))}
+        found: list[Punctuation] = []
+        for pair in self.pairs:
+            if pair.asked == input_:
+                ends = self._ends(pair, schema, graph, state)
+                found += known.following(new, partial(contained, places=places, ends=ends, schema=schema))
+        return held.absorb(found)
+
+    def answers(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> list[Punctuation]:
+        """All that an input has said in the terms in which it is asked, and what no tuple of it could match anyway."""
+        if not self.bounded(input_):
+            return list(closed_so_far(state, input_).set)
+        return [*state.punctuations(f"bounded-{input_}").set, *self.never(input_, graph, state)]
+
+    def never(self, input_: int, graph: PunctuationGraph, state: OperatorState) -> Iterator[Punctuation]:
+        """What no tuple of an input could match, of attributes whose domain is declared.
+
+        What lies beyond the values of a type hardly anybody asks for.
+        """
+        schema = state.punctuations(f"bounded-{input_}").set.schema
+        known = closed_so_far(state, input_).set.schema
+        for pair in self.pairs:
+            if pair.asked == input_:
+                for at, ends in self._ends(pair, schema, graph, state).items():
+                    if (known[at].domain.low, known[at].domain.high) != (None, None):
+                        yield from beyond(ends, schema, known[at].domain)
+
+    def _ends(
+        self, pair: PairBounds, schema: Schema, graph: PunctuationGraph, state: OperatorState
+    ) -> dict[int, list[End]]:
+        """The ends of what is waited for, by the place of the bounded attribute among what is known of the input."""
+        bounded, before = self.bounded(pair.asked), len(graph.keys(pair.asked))
+        found: dict[int, list[End]] = {before + bounded.index(b.attribute): [] for b in pair.bounds}
+        # What others alone bound is not waited for by this one, and closed of no value but of all.
+        for at in range(before, before + len(bounded)):
+            found.setdefault(at, [])
+        for bound, name in zip(pair.bounds, self._columns(pair), strict=True):
+            end = end_of(bound, schema.index(name), schema, state.inputs[pair.asked], state)
+            found[before + bounded.index(bound.attribute)].append(end)
+        return found
+
+
+NO_CHAIN_BOUNDS = ChainBounds()
+
 
 MOST_PARTED = 4
 """Join attributes of one input up to which covers by several punctuations are looked for among some of them."""
@@ -83,7 +230,7 @@ class ChainedPurge:
     terms: Mapping[int, Schema]
 
     def purged(self, tuples: Tuples) -> Tuples:
-        """Those of the input's tuples that can be in no result to come, by what tells them (`told_by`); once each."""
+        """Those of the input's tuples that can be in no result to come, by `determined_by`; once each."""
         from pyspark.sql import functions as F
 
         rows = self._begun(tuples.frame)
@@ -95,7 +242,7 @@ class ChainedPurge:
         return Tuples(purged, tuples.at_most, exact=False)
 
     @property
-    def told_by(self) -> list[str]:
+    def determined_by(self) -> list[str]:
         """The attributes by which the input's tuples differ in the chain: its join attributes, and what sets bounds."""
         return list(self._identity.values())
 
@@ -138,7 +285,7 @@ class ChainedPurge:
         step, later = self.steps[number], self.steps[number + 1 :]
         bit = 1 << step.input
         asked = f"{_COVERED} AND {_REACHED} & {bit} = 0 AND {column(step.key)} IS NOT NULL"
-        rows = marked(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(asked))
+        rows = flagged(rows, self.answers[step.input], _COVERED).withColumn(_COVERED, F.expr(asked))
         needed = {*self._identity, *(name for each in later for name in self._asks(each.input))}
         if not step.joins:
             return self._noted(rows, f"{_REACHED} | {bit}", needed)
@@ -180,3 +327,52 @@ class ChainedPurge:
             for name in sorted(needed)
         ]
         return rows.selectExpr(*columns, f"IF({_COVERED}, {reached}, {_REACHED}) AS {_REACHED}")
+
+
+_EACH = 20
+"""Questions to an input up to which its tuples are looked for one by one."""
+
+
+def partners(graph: PunctuationGraph, i: int, row: Row, held: Held, inputs: Sequence[Schema]) -> Way:
+    """That no partner of an input's row comes: of one input after the other, by what it and its kept partners have."""
+    chains: list[dict[int, Value | None]] = [{key: row[name] for key, name in graph.keys(i).items()}]
+    wants: dict[Want, None] = {}
+    for j in graph.order(i):
+        names = graph.keys(j)
+        asked = [{key: chain[key] for key in names if key in chain} for chain in chains]
+        ps = [Punctuation.of(inputs[j], {names[key]: Constant(v) for key, v in known.items()}) for known in asked]
+        wants |= dict.fromkeys((j, p) for p in ps)
+        like = dict.fromkeys(ps) if len(ps) <= _EACH else [Punctuation.all(inputs[j])]
+        found = [held.rows(f"input-{j}", tuple(names.values()), p) for p in like]
+        if None in found:
+            return whole(*inputs)
+        kept = [{key: partner[name] for key, name in names.items()} for rows in found for partner in rows or ()]
+        longer = (
+            chain | partner
+            for chain, known in zip(chains, asked, strict=True)
+            for partner in kept
+            if known.items() <= partner.items()
+        )
+        chains = list({tuple(sorted(chain.items())): chain for chain in longer}.values())
+    return tuple(wants)
+
+
+def ways_to(p: Punctuation, graph: PunctuationGraph, held: Held, inputs: Sequence[Schema]) -> list[Way]:
+    """The ways to a punctuation of the output: what an input says of it, and what purges the input's tuples.
+
+    None of an input of whose tuples too many would have to go.
+    """
+    ways: list[Way] = []
+    for i, schema in enumerate(inputs):
+        own = {at: p.patterns[p.schema.index(name)] for at, name in enumerate(schema.names)}
+        for name, others in graph.equal_to(i).items():
+            at = schema.index(name)
+            for other in others:
+                there = p.schema.index(other)
+                own[at] = narrower(own[at], p.patterns[there], schema[at].domain, p.schema[there].domain)
+        said = Punctuation.at(schema, own)
+        rows = held.rows(f"input-{i}", tuple(graph.keys(i).values()), said, f"waiting-{i}")
+        if rows is not None:
+            wants = (want for row in rows for want in partners(graph, i, row, held, inputs))
+            ways.append(tuple(dict.fromkeys([(i, said), *wants])))
+    return ways

@@ -1,29 +1,262 @@
-"""The equi-join of two inputs: which tuples have partners, and which can get no more of them.
+"""Equi-join of two inputs: which tuples have partners, and which can get no more of them.
 
-A tuple's key is its values of the join attributes, and those that its bounds stand at (`bounded_key`). What one side's
-punctuations, described on its join attributes and on what the other side's tuples bound of it, say of keys is said in
-the terms of that side, whose tuples they purge (joinPs of Tucker et al. 2003, Table 4).
+A tuple's key is its values of the join attributes, and those of its bounds. A tuple waits for partners of its key, with
+values of the other side's attributes within its bounds. It is kept with the values of those bounds as further columns,
+those that are no attributes of it anyway (`BoundedKey`).
+
+Punctuations of one side describe its join attributes and what the other side's tuples bound of it. They are translated
+into the terms of the other side's keys, and so close, purge and release its tuples as those of a plain key do (joinPs
+of Tucker et al. 2003, Table 4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from operators.expressions.bounds import NO_BOUNDS, Bounds
-from operators.expressions.references import attributes_in
-from operators.groupings import Condition
-from operators.joins.bounded_key import BoundedKey
-from operators.state.behaviour import Slice, Tuples, bag_union
+from operators.closing_conditions import Condition, Grouping, Within
+from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
+from operators.expressions.constant_evaluation import evaluated
+from operators.expressions.dialect import attributes_in
+from operators.required_punctuations import Held, Row, Want, constants, on
+from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
-from operators.state.row_joins import theta_join
+from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from operators.state.state_schema import LogSchema
+from punct_ns.closed_intervals import End, Relation, beyond, contained
+from punct_ns.domain import Domain, Value
 from punct_ns.errors import QueryError
+from punct_ns.image import Function, preimage
+from punct_ns.pattern import pattern_of
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme
-from punct_ns.slices import quoted
+from punct_ns.recast import asked_of
+from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import matching, not_matching, own, quoted
+from punct_ns.value_set import ValueSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INT", "BIGINT"}
+
+
+@dataclass(frozen=True)
+class BoundedKey:
+    """What says of a side's tuples which partners they wait for.
+
+    Attributes:
+        side: Its number, 0 or 1.
+        on: Its join attributes.
+        others: The other side's, which are equal to them, one by one.
+        bounds: What its tuples wait for beside that.
+    """
+
+    side: int
+    on: tuple[str, ...]
+    others: tuple[str, ...]
+    bounds: tuple[Bound, ...] = ()
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The columns that are computed of a tuple for being kept, with their expressions."""
+        computed = dict.fromkeys(bound.value for bound in self.bounds if bound.plain is None)
+        return {own(f"bound{number}"): value for number, value in enumerate(computed)}
+
+    @cached_property
+    def _places(self) -> list[str]:
+        """For each bound the column of its value."""
+        named = {value: name for name, value in self.columns.items()}
+        return [bound.plain or named[bound.value] for bound in self.bounds]
+
+    @cached_property
+    def bounded(self) -> tuple[str, ...]:
+        """The other side's attributes that are bounded."""
+        return tuple(dict.fromkeys(bound.attribute for bound in self.bounds))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other side's attributes that say which partners there are: its join attributes, and what is bounded."""
+        return (*self.others, *self.bounded)
+
+    @cached_property
+    def determined_by(self) -> tuple[str, ...]:
+        """The own attributes that tell what a tuple waits for: its join attributes, and those that are ends."""
+        ends = (bound.plain for bound in self.bounds if bound.plain is not None)
+        return tuple(dict.fromkeys((*self.on, *ends)))
+
+    @cached_property
+    def beside(self) -> tuple[Attribute, ...]:
+        """The columns that tell it, too."""
+        types = {name: bound.type for bound, name in zip(self.bounds, self._places, strict=True) if bound.plain is None}
+        return tuple(Attribute(name, Domain(type_)) for name, type_ in types.items())
+
+    def awaited(self, row: Row, inputs: Sequence[Schema], held: Held) -> Want:
+        """That no more partner of a row comes: of its key, within its ends."""
+        theirs = inputs[1 - self.side]
+        within: dict[str, ValueSet] = {}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            x = theirs.attribute(bound.attribute)
+            if (value := row[name]) is not None and (found := _within(bound, value, x, held)) is not None:
+                within[x.name] = found.intersection(within.get(x.name, found))
+        said = self._same_key(row, inputs)
+        patterns_ = {theirs.index(name): p for name, found in within.items() if (p := pattern_of(found)) is not None}
+        return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
+
+    def _same_key(self, row: Row, inputs: Sequence[Schema]) -> Punctuation:
+        """The tuples of the other side that have a row's key."""
+        mine, theirs = Schema(tuple(map(inputs[self.side].attribute, self.on))), inputs[1 - self.side]
+        keys = Schema(tuple(map(theirs.attribute, self.others)))
+        asked = asked_of(constants(self.on, row, mine), keys)
+        return Punctuation.all(theirs) if asked is None else on(self.others, asked, theirs)
+
+    def schema(self, inputs: Sequence[Schema]) -> Schema:
+        """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
+        mine = inputs[self.side]
+        found = {mine.attribute(name).name: mine.attribute(name) for name in self.on}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            known = mine.attribute(name) if bound.plain is not None else Attribute(name, Domain(bound.type))
+            found.setdefault(known.name, known)
+        return Schema(tuple(found.values()))
+
+    def _closed(self, inputs: Sequence[Schema]) -> Schema:
+        """What is known of the other side's: its join attributes under this side's names, and what is bounded."""
+        mine, theirs = inputs[self.side], inputs[1 - self.side]
+        return Schema((*map(mine.attribute, self.on), *map(theirs.attribute, self.bounded)))
+
+    def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
+        """What is kept of the other side's punctuations."""
+        other = 1 - self.side
+        sets = completion_sets(inputs[other], self._closed(inputs), other)
+        return {**sets, f"bounded-{other}": self.schema(inputs)} if self.bounds else sets
+
+    def newly_covered(self, punctuations: Sequence[Punctuation], state: OperatorState) -> list[Punctuation]:
+        """What of this side's tuples the other side's punctuations newly cover."""
+        other = 1 - self.side
+        new = completed(punctuations, self.names, state, other)
+        if not self.bounds or not new:
+            return new
+        schema, width = self.schema(state.inputs), len(self.on)
+        there = {i: i for i in range(width)}
+        of_ends = partial(contained, places=there, ends=self._ends(state), schema=schema)
+        found = closed_so_far(state, other).following(new, of_ends)
+        return state.punctuations(f"bounded-{other}").absorb(found)
+
+    def covered(self, state: OperatorState) -> list[Punctuation]:
+        """All that the other side's punctuations cover so far, and what no tuple of it could match anyway."""
+        other = 1 - self.side
+        if not self.bounds:
+            return list(closed_so_far(state, other).set)
+        schema, known = self.schema(state.inputs), self._closed(state.inputs)
+        never = [p for at, ends in self._ends(state).items() for p in beyond(ends, schema, known[at].domain)]
+        return [*state.punctuations(f"bounded-{other}").set, *never]
+
+    def _ends(self, state: OperatorState) -> dict[int, list[End]]:
+        """The ends of what is waited for, by the place of the bounded attribute among what is known."""
+        schema, theirs = self.schema(state.inputs), state.inputs[1 - self.side]
+        found: dict[int, list[End]] = {}
+        for bound, name in zip(self.bounds, self._places, strict=True):
+            place = len(self.on) + self.bounded.index(bound.attribute)
+            found.setdefault(place, []).append(end_of(bound, schema.index(name), schema, theirs, state))
+        return found
+
+    def with_columns(self, frame: DataFrame) -> DataFrame:
+        """The tuples, with the values of their bounds."""
+        if not self.columns:
+            return frame
+        return frame.selectExpr("*", *(f"{value} AS {name}" for name, value in self.columns.items()))
+
+    def present(self) -> str:
+        """Whether a tuple can have partners at all, as Spark SQL: no null key, no null bound, and bounds that meet."""
+        needed = dict.fromkeys((*self.on, *(name for bound in self.bounds for name in bound.needs)))
+        tests = [f"{quoted(name)} IS NOT NULL" for name in needed]
+        ends = [pair for pair in zip(self.bounds, self._places, strict=True) if pair[0].image is None]
+        for low, at in ends:
+            for high, beside in ends:
+                if low.attribute == high.attribute and not low.upper and high.upper and at != beside:
+                    strict = ("=" not in low.relation) + ("=" not in high.relation)
+                    last = quoted(beside)
+                    if strict == 2 and {low.type, high.type} <= _INTEGERS:  # between neighbours there is none
+                        last = f"try_subtract({last}, 1)"
+                    tests.append(f"NOT coalesce({quoted(at)} {'>=' if strict else '>'} {last}, false)")
+        return " AND ".join(tests)
+
+    def still_waiting(self, tuples: Tuples, state: OperatorState) -> Tuples:
+        """The tuples to which partners may yet come, with the columns that they are kept with."""
+        frame = self.with_columns(tuples.frame).where(self.present())
+        return Tuples(not_matching(frame, self.covered(state)), tuples.at_most, exact=False)
+
+    def without_partners(self, tuples: Tuples, state: OperatorState) -> Tuples:
+        """The tuples to which none can: those the other side covers, or that can have no partner."""
+        frame = self.with_columns(tuples.frame)
+        gone = frame.where(f"NOT ({self.present()})")
+        if closed := self.covered(state):
+            gone = gone.unionAll(matching(frame.where(self.present()), closed))
+        return Tuples(gone.drop(*self.columns), tuples.at_most, exact=False)
+
+    def until(self) -> Condition:
+        """What says that a tuple will have no partner any more; null keys have none, ever."""
+        other = 1 - self.side
+        if intervals := self._intervals():
+            return Within(other, self.others, tuple(intervals.items()))
+        return Grouping(other, self.others, null=False)
+
+    def _intervals(self) -> dict[str, bool]:
+        """The other side's attributes that are bounded from above, and whether they are so from below."""
+        below = {bound.attribute for bound in self.bounds if not bound.upper}
+        return {bound.attribute: bound.attribute in below for bound in self.bounds if bound.upper}
+
+    def is_described(self, schemes: Sequence[Scheme]) -> bool:
+        """Whether some scheme of the other side closes what a tuple waits for, by finitely many punctuations."""
+        names = {name.lower() for name in self.others}
+        bounded = {bound.attribute.lower(): bound for bound in self.bounds if bound.upper}
+
+        def serves(term: Term) -> bool:
+            name = term.attribute.lower()
+            if term.finite or name in names:
+                return True
+            return name in bounded and bounded[name].is_closed_by(term)
+
+        return any(all(map(serves, scheme.terms)) for scheme in schemes)
+
+
+def end_of(bound: Bound, at: int, schema: Schema, theirs: Schema, state: OperatorState) -> End:
+    """A bound as an end of what is waited for: its value is the attribute of `schema` at that place."""
+    f: Function | None = None
+    if bound.widened and bound.image is not None:
+        f = _widening(schema[at].domain)
+    elif bound.image is not None and bound.how is not None:
+        x, spark = theirs.attribute(bound.attribute), state.nothing().sparkSession
+        f = evaluated(bound.image, x, schema[at].domain, spark, local=bound.how.local, clock=bound.how.clock)
+    return End(at, bound.relation, f, bound.how is not None and bound.how.falling)
+
+
+def _within(bound: Bound, value: Value, x: Attribute, held: Held) -> ValueSet | None:
+    """The values of the other side's attribute that stand to a value as a bound says; None where that is not found."""
+    domain = x.domain
+    if bound.image is None:
+        return _beyond(bound.relation, value, domain).intersection(ValueSet.everything(domain))
+    assert bound.how is not None
+    y = Domain(bound.type)
+    f = _widening(y) if bound.widened else held.function(bound.image, x, y, local=bound.how.local)
+    return f and preimage(_beyond(bound.relation, value, y), domain, f, falling=bound.how.falling)
+
+
+def _beyond(relation: Relation, value: Value, domain: Domain) -> ValueSet:
+    cut = domain.cut(value, after=relation in ("<=", ">"))
+    return ValueSet.of_intervals(domain, [(domain.bottom, cut) if relation in ("<", "<=") else (cut, domain.top)])
+
+
+def _widening(wider: Domain) -> Function:
+    """Values as those of a wider type."""
+
+    def function(asked: Sequence[Value]) -> dict[Value, Value]:
+        return {value: wider.normal(value) for value in asked}
+
+    return function
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""What a join of two inputs forgets: isolated punctuations on keys that both of its inputs have closed.
+"""Forgetting in joins: isolated punctuations on values that all inputs have closed are dropped.
 
 While one side alone has closed a key, its punctuation purges what may yet come of the other. Once both have, no tuple
-of that key comes any more, none is kept, and what was said of it has gone out: nothing is left that could need it. What
-has a lifespan is needed for as long as it holds: the other side's may end before.
+of that key comes any more, none is kept, and its punctuation has gone out: nothing is left that could need it. What has
+a lifespan is needed for as long as it holds: the other side's may end before.
+
+In a join of many inputs the same holds of a class, which is what tuples of several inputs are joined on. Once each
+input that has it has closed a value, and keeps no tuple of it, no row of a chain can wait for that value any more.
+Where a tuple is still kept, the value is due, and looked at again.
 
 Source: Li et al. 2006, §5.1: a punctuation is purged by the other stream's on the attributes that it restricts.
 """
@@ -12,12 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
+from operators.joins.chained_purge import ChainBounds, column
 from operators.joins.equi_join import EquiJoin
+from operators.joins.punctuation_graph import PunctuationGraph
 from operators.state.completion import closed_so_far, forget_completed
 from operators.state.operator_state import OperatorState
-from punct_ns.isolated import isolated
+from operators.state.split_blocked import emittable
+from operators.state.tuple_log import TupleLog
 from punct_ns.pattern import Pattern
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, isolated
 from punct_ns.recast import recast_pattern
 from punct_ns.schema import Schema
 
@@ -81,3 +88,103 @@ def _written(p: Punctuation, places: Sequence[Sequence[int]], output: Schema) ->
     """The key in the output's terms, in all the ways in which it may have gone out."""
     for chosen in product(*(places[i] for i in p.restricted)):
         yield Punctuation.at(output, dict(zip(chosen, (p.patterns[i] for i in p.restricted), strict=True)))
+
+
+def due_sets(graph: PunctuationGraph, inputs: Sequence[Schema]) -> dict[str, Schema]:
+    """The sets of values that are due, for the operator to declare."""
+    return {_due(key, i): inputs[i] for key, names in enumerate(graph.classes) for i in names}
+
+
+def forget_classes(
+    graph: PunctuationGraph,
+    bounds: ChainBounds,
+    complete: Sequence[Iterable[Punctuation]],
+    sent: Iterable[Punctuation],
+    kept: Sequence[TupleLog],
+    state: OperatorState,
+    output: Schema,
+) -> None:
+    """Forgets the values that all inputs with a class have closed, one of them in this slice, and keep no tuple of.
+
+    Args:
+        graph: The inputs, and what is equal.
+        bounds: What tuples of inputs wait for beside that.
+        complete: Of each input, what newly holds for its classes.
+        sent: What went out in this slice.
+        kept: The tuples that each input keeps.
+        state: That of the join, whose set `sent` holds what went out.
+        output: The schema of that set.
+    """
+    joined = {name.lower() for names in graph.classes for name in names.values()}
+    keys = {i for i, name in enumerate(output.names) if name.lower() in joined}
+    # Of its other attributes each input speaks alone, and once.
+    gone = [p for p in sent if not keys.issuperset(p.restricted)]
+    for key, names in enumerate(graph.classes):
+        found = _closed_by_all(graph, key, complete, state)
+        for i in names:
+            schema, own = state.inputs[i], graph.keys(i)
+            given = [Punctuation.of(schema, {own[c]: p.patterns[at] for c, at in _places(p, graph)}) for p in found]
+            classes = closed_so_far(state, i).set.schema
+            free = emittable(_due(key, i), given, [kept[i]], state, schema)
+            back = {schema.index(name): column(c) for c, name in own.items()}
+            found = [Punctuation.of(classes, {back[at]: p.patterns[at] for at in p.restricted}) for p in free]
+        for i in names:
+            classes = closed_so_far(state, i).set.schema
+            forget_completed(
+                [_over(p, classes) for p in found], [*graph.keys(i).values(), *bounds.bounded(i)], state, i
+            )
+            parted = state.punctuations(f"parted-{i}")
+            parted.forget([_over(p, parted.set.schema) for p in found])
+            if bounds.bounded(i):
+                asked = state.punctuations(f"bounded-{i}")
+                asked.forget([_over(p, asked.set.schema) for p in found])
+        gone += (written for p in found for written in _written_values(p, graph, output))
+    state.punctuations("sent").forget(gone)
+
+
+def _due(key: int, input_: int) -> str:
+    return f"due-{key}-{input_}"
+
+
+def _closed_by_all(
+    graph: PunctuationGraph, key: int, complete: Sequence[Iterable[Punctuation]], state: OperatorState
+) -> list[Punctuation]:
+    """What all inputs with a class have closed of it, perhaps together with classes that all of them have."""
+    members = list(graph.classes[key])
+    common = frozenset[int].intersection(*(frozenset(graph.keys(i)) for i in members))
+    found: list[Punctuation] = []
+    for i in members:
+        # What has a lifespan is needed for as long as it holds.
+        lasting = [p for p in complete[i] if p.lifespan is None]
+        new = [p for p in isolated(lasting) if key in (own := {c for c, _ in _places(p, graph)}) and own <= common]
+        new = [p for p in new if _is_of_classes(p, graph)]
+        for j in members:
+            if j != i and new:
+                said = closed_so_far(state, j).lasting
+                new = isolated(said.meets([_over(p, said.schema) for p in new]))
+                new = [p for p in new if _is_of_classes(p, graph)]
+        found += new
+    return found
+
+
+def _places(p: Punctuation, graph: PunctuationGraph) -> list[tuple[int, int]]:
+    """The classes that a punctuation restricts, each with its place."""
+    numbers = {column(key): key for key in range(len(graph.classes))}
+    return [(numbers[name], i) for i in p.restricted if (name := p.schema[i].name) in numbers]
+
+
+def _is_of_classes(p: Punctuation, graph: PunctuationGraph) -> bool:
+    """Whether a punctuation speaks of classes alone, and not of what is bounded."""
+    return len(_places(p, graph)) == len(p.restricted)
+
+
+def _over(p: Punctuation, classes: Schema) -> Punctuation:
+    """The punctuation over the classes of another input, which has those that it restricts."""
+    return Punctuation.of(classes, {p.schema[i].name: p.patterns[i] for i in p.restricted})
+
+
+def _written_values(p: Punctuation, graph: PunctuationGraph, output: Schema) -> Iterator[Punctuation]:
+    """The values in the output's terms, in all the ways in which they may have gone out."""
+    places = _places(p, graph)
+    for chosen in product(*(graph.classes[key].values() for key, _ in places)):
+        yield Punctuation.of(output, {name: p.patterns[i] for name, (_, i) in zip(chosen, places, strict=True)})

@@ -1,1 +1,1 @@
-"""Rules of punctuate, one module for each kind of knowledge: order, clock, domain, predicate, roster."""
+"""Rules of punctuate, by the kind of knowledge: order, roster and clock; domain and predicate."""

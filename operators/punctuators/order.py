@@ -1,40 +1,58 @@
-"""Punctuation by order: an attribute ascends, with some slack; what is behind the greatest value has passed.
+"""Punctuation by order: an attribute ascends, by its values so far, by a roster of senders, or by the clock.
 
-The punctuation is `(,v)`, open at v, since more tuples may have v itself; v is the greatest value so far, less the
-slack. Where each key has a time of its own, as sensors with clocks of their own do, the order holds for the tuples of
-one key, and the punctuation names it: `<S01, (,v)>`. What is slow then closes its own past late, and nobody else's.
+*By order*: the attribute ascends, with some slack; what is behind the greatest value has passed. The punctuation is
+`(,v)`, open at v, since more tuples may have v itself; v is the greatest value so far, less the slack. Where each key
+has a time of its own, as sensors with clocks of their own do, the order holds for the tuples of one key, and the
+punctuation names it: `<S01, (,v)>`. What is slow then closes its own past late, and nobody else's. This is what sort
+knows, too (Tucker et al. 2003, §6.2): a stream that is sorted by an attribute, ascending, is punctuated by order
+without slack. Differs: Tucker et al. 2007, §8.1, has `[⊥,v]` after each tuple, which is unsound where two tuples have
+one value.
 
-Differs: Tucker et al. 2007, §8.1, has `[⊥,v]` after each tuple, which is unsound where two tuples have one value.
+*By roster*: a list names all senders; a value has passed once each of them has sent a greater one. The punctuation is
+`(,v)`, v being the least of the members' greatest values. Source: Tucker et al. 2003, §6.2 (auxiliary information):
+with a list of the sensor units, punctuate knows when all reports for an hour have arrived, and the sensors need not. In
+the sequence of a slice, u has passed at the first position at which every member has exceeded u. A member's greatest
+value rises in steps, from an old value o at a position p; it exceeds u with the last of its steps that has o ≤ u, if it
+ever does. Steps of one member follow each other in both o and p, and so the position for u is simply the greatest p of
+all members' steps with o ≤ u, where each member's last value counts as a step that has not come yet: one window,
+ordered by value.
 
-This is what sort knows, too (Tucker et al. 2003, §6.2): a stream that is sorted by an attribute, ascending, is
-punctuated by order without slack.
+*By clock*: time passes, while the source is silent, too, and with it what cannot come so much later. Source: Tucker et
+al. 2007, §8.3 (heartbeats). What had come at a moment was read with the slice: the clock closes up to that moment, less
+the delay. It is recorded with the slice, and no clock is read twice. While more is there than a slice reads, the clock
+closes nothing: it must not overtake a source that is read with a backlog. Differs: that section states that no tuple
+*greater* than the heartbeat will follow; meant is *not greater*. Here the heartbeat itself stays open, as all of
+`(,v)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from operators.punctuators import distance
 from operators.punctuators.distance import Distance
-from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of
-from operators.state.behaviour import Tuples
+from operators.punctuators.rule import AHEAD, ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, prefix_of, said, up_to
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Tuples
 from operators.state.state_schema import LogSchema, StateSchema
-from punct_ns.domain import Domain
-from punct_ns.errors import QueryError
+from punct_ns.domain import Domain, Value
+from punct_ns.errors import QueryError, UsageError
 from punct_ns.notation import format_pattern
-from punct_ns.pattern import Constant, Pattern
+from punct_ns.pattern import Constant, Pattern, Range
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
-from punct_ns.slices import POSITION, arrow_type, in_utc, own, quoted
+from punct_ns.slices import POSITION, arrow_type, condition, in_utc, own, quoted
+from punct_ns.temporal_type import TimestampType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 _FAR = own("far")
 """BOOLEAN: a tuple too far ahead; else null."""
@@ -95,7 +113,7 @@ class ByOrder:
         keys = Schema(self._keys(schema))
         return StateSchema({"greatest": LogSchema(keys, lambda rows, _ages: self._combined(schema, rows), of=None)})
 
-    def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""
         schema = state.inputs[0]
         domain = schema.attribute(self.attribute).domain
@@ -109,7 +127,7 @@ class ByOrder:
         aside = f"CASE WHEN {far} THEN '{AHEAD}' WHEN {late} THEN '{UNGRAMMATICAL}' END AS {ASIDE}"
         return (rows if self.per else rows.coalesce(1)).selectExpr("*", aside).drop(_FAR)
 
-    def asks(self, schema: Schema) -> dict[str, str]:
+    def aggregates(self, schema: Schema) -> dict[str, str]:
         """The greatest value, and the slack before it."""
         if self.per:
             return {}
@@ -118,21 +136,21 @@ class ByOrder:
         bound = distance.before(greatest, self.slack, domain)
         return {"greatest": distance.told(greatest, domain), "bound": distance.told(bound, domain)}
 
-    def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """All below the greatest value, less the slack, has passed."""
         if self.per:
-            return [] if marked is None else self._learn_of_each(marked, state)
+            return [] if flagged is None else self._new_punctuations_of_each(flagged, state)
         if facts.get("greatest") is None:
             return []
         state.notes["greatest"] = facts["greatest"]
         schema = state.inputs[0]
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
-    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """What the greatest value before it had closed, and with which slack nothing of the slice were late."""
         domain = schema.attribute(self.attribute).domain
         greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
-        late = marked.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
+        late = flagged.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
         bound = distance.before(_GREATEST, self.slack, domain)
         told = {"greatest": distance.told(_GREATEST, domain), "bound": distance.told(bound, domain)}
         first = [f"min_by({text}, {POSITION}) AS {name}" for name, text in told.items()]
@@ -150,12 +168,12 @@ class ByOrder:
         apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
         return f"OVER ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 
-    def _learn_of_each(self, marked: DataFrame, state: OperatorState) -> list[Punctuation]:
+    def _new_punctuations_of_each(self, flagged: DataFrame, state: OperatorState) -> list[Punctuation]:
         """The bounds of the keys whose greatest value has risen."""
         schema = state.inputs[0]
         domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
         before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
-        greatest = _aggregated(marked, keys, f"{self._greatest(domain)} AS {_GREATEST}", before)
+        greatest = _aggregated(flagged, keys, f"{self._greatest(domain)} AS {_GREATEST}", before)
         risen = greatest.where(f"{_GREATEST} IS NOT NULL AND ({_BEFORE} IS NULL OR {_GREATEST} > {_BEFORE})")
         bound = distance.told(distance.before(_GREATEST, self.slack, domain), domain)
         table = in_utc(risen.selectExpr(*keys, _GREATEST, f"{bound} AS {_BOUND}").toArrow())
@@ -164,7 +182,7 @@ class ByOrder:
         kept = state.log("greatest")
         ddl = ", ".join([*(f"{quoted(k.name)} {k.domain.type}" for k in self._keys(schema)), self._ddl(domain)])
         rows = table.drop_columns([_BOUND]).rename_columns([*table.column_names[:-2], self.attribute])
-        kept.add(Tuples(marked.sparkSession.createDataFrame(rows, ddl), rows.num_rows))
+        kept.add(Tuples(flagged.sparkSession.createDataFrame(rows, ddl), rows.num_rows))
         kept.settle()
         values = zip(*(column.to_pylist() for column in table.columns[:-2]), strict=True)
         told: list[str] = table[_BOUND].to_pylist()  # type: ignore[assignment]
@@ -214,7 +232,7 @@ class ByOrder:
         return distance.comparable(quoted(self.attribute), domain)
 
     def _greatest(self, domain: Domain) -> str:
-        """The greatest of the marked rows that are not too far ahead."""
+        """The greatest of the flagged rows that are not too far ahead."""
         return f"max({self._unless_ahead(domain)})"
 
     def _unless_ahead(self, domain: Domain) -> str:
@@ -240,3 +258,169 @@ def _aggregated(rows: DataFrame, keys: Sequence[str], *aggregates: str) -> DataF
     from pyspark.sql import functions as F
 
     return rows.groupBy(*keys).agg(*map(F.expr, aggregates))
+
+
+_BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
+"""Of a row's member: the greatest value before it, that of the slice, whether it is waited for; and what follows."""
+
+_NEVER = "9223372036854775807"
+
+
+@dataclass(frozen=True, slots=True)
+class ByRoster:
+    """Each member of the roster, a value of the attribute `member`, sends ascending values of `attribute`.
+
+    Whoever is not on the roster is not waited for, but may come too late like the others. Null and NaN say nothing.
+    """
+
+    attribute: str
+    member: str
+    roster: tuple[Value, ...]
+
+    @property
+    def name(self) -> str:
+        """By what is punctuated."""
+        return f"roster of {self.member}"
+
+    def require(self, schema: Schema) -> None:
+        """Somebody is on the roster, and all can be."""
+        ordered_attribute(schema, self.attribute)
+        member = schema.attribute(self.member)
+        if schema.index(self.attribute) == schema.index(self.member):
+            raise QueryError(f"{self.attribute} cannot say both who reports and what has passed")
+        if not self.roster:
+            raise UsageError("nobody is on the roster", hint=f"name values of {self.member}")
+        for value in self.roster:
+            if not member.domain.contains(value):
+                raise UsageError(f"{value!r} on the roster is no value of {self.member} {member.domain.type}")
+
+    def promises(self) -> tuple[Scheme, ...]:
+        """Ranges from the start."""
+        return prefix_of(self.attribute)
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """The greatest value of each member."""
+        member = Schema((schema.attribute(self.member),))
+        return StateSchema({"latest": LogSchema(member, lambda rows, _ages: self._latest(rows), of=None)})
+
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """Late is what comes after the position at which its value had passed."""
+        schema = state.inputs[0]
+        place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
+        rows = tuples.unionByName(self._start(tuples, state), allowMissingColumns=True)
+        mine = f"OVER (PARTITION BY {quoted(self.member)}"
+        earlier = f"{mine} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        told = rows.selectExpr(
+            "*",
+            f"max({place}) {earlier} AS {_BEFORE_STEP}",
+            # Nobody but a member has a row without a position before all others.
+            f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier}) AS {_LISTED}",
+            f"max({place}) {mine}) AS {_LAST}",
+        )
+        tuple_ = f"named_struct('value', {place}, 'at', CAST(NULL AS BIGINT), 'own', {POSITION})"
+        step = f"named_struct('value', {_BEFORE_STEP}, 'at', {POSITION}, 'own', CAST(NULL AS BIGINT))"
+        ahead = f"named_struct('value', {_LAST}, 'at', {_NEVER}, 'own', CAST(NULL AS BIGINT))"
+        parts = (
+            f"CASE WHEN {POSITION} IS NULL THEN array({ahead})"
+            f" WHEN {_LISTED} AND ({_BEFORE_STEP} IS NULL OR {place} > {_BEFORE_STEP}) THEN array({tuple_}, {step})"
+            f" ELSE array({tuple_}) END"
+        )
+        each = told.selectExpr("*", f"explode({parts}) AS {_STEP}").drop(POSITION, _BEFORE_STEP, _LAST, _LISTED)
+        passed = f"coalesce(max({_STEP}.at) OVER (ORDER BY {_STEP}.value NULLS FIRST), -1)"
+        late = f"{_STEP}.value IS NOT NULL AND {_STEP}.own > {passed}"
+        return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """The least of the members' greatest values; null while one has sent none."""
+        domain = schema.attribute(self.attribute).domain
+        last = f"{_STEP}.at = {_NEVER}"
+        least = distance.told(f"min(IF({last}, {_STEP}.value, NULL))", domain)
+        return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
+
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+        """All below the least of the members' greatest values has passed."""
+        if flagged is None:
+            return []
+        names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
+        last = flagged.where(f"{_STEP}.at = {_NEVER}").selectExpr(*names)
+        latest = state.log("latest")
+        latest.add(Tuples(last, len(self.roster)))
+        latest.settle()
+        if facts["bound"] is None:
+            return []
+        schema = state.inputs[0]
+        bound = distance.values_below(facts["bound"], schema.attribute(self.attribute).domain)
+        return [Punctuation.of(schema, {self.attribute: bound})]
+
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+        """Its value had passed."""
+        attribute = schema.attribute(self.attribute)
+        return up_to(values[attribute.name], attribute, schema), ""
+
+    def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """Each member's greatest value before the slice; null for none."""
+        if (whole := state.log("latest").whole()) is not None:
+            return whole.frame
+        member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
+        members = list(dict.fromkeys(map(member.domain.normal, self.roster)))
+        listed = pa.array(members, arrow_type(member.domain))
+        nothing = pa.array([None] * len(members), arrow_type(attribute.domain))
+        ddl = f"{quoted(self.member)} {member.domain.type}, {quoted(self.attribute)} {attribute.domain.type}"
+        return tuples.sparkSession.createDataFrame(pa.table([listed, nothing], [self.member, self.attribute]), ddl)
+
+    def _latest(self, rows: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        attribute = quoted(self.attribute)
+        return rows.groupBy(quoted(self.member)).agg(F.expr(f"max({attribute}) AS {attribute}"))
+
+
+@dataclass(frozen=True, slots=True)
+class ByClock:
+    """A tuple comes, if at all, no later than `delay` after the moment that its `attribute` names."""
+
+    attribute: str
+    delay: timedelta = timedelta()
+
+    @property
+    def name(self) -> str:
+        """By what is punctuated."""
+        return f"clock of {self.attribute}"
+
+    def require(self, schema: Schema) -> None:
+        """The attribute is a moment, and the delay a delay."""
+        attribute = schema.attribute(self.attribute)
+        if attribute.domain.sql != TimestampType(zoned=True):
+            raise QueryError(
+                f"no clock tells {attribute.name}, which is {attribute.domain.type}",
+                hint="a clock tells a TIMESTAMP: it knows no other time zone",
+            )
+        if self.delay < timedelta():
+            raise UsageError(f"the delay {self.delay} is below zero")
+
+    def promises(self) -> tuple[Scheme, ...]:
+        """Ranges from the start."""
+        return prefix_of(self.attribute)
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """Nothing."""
+        return StateSchema()
+
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """Late is what the clock has overtaken."""
+        return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+        """The moment up to which all was read, less the delay."""
+        if state.read_until is None:
+            return []
+        return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.read_until - self.delay)})]
+
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+        """Its moment had passed."""
+        attribute = schema.attribute(self.attribute)
+        return up_to(values[attribute.name], attribute, schema), ""

@@ -1,7 +1,12 @@
-"""Punctuation by predicate: a tuple itself says that its group has ended, as `status = 'closed'` does of an auction.
+"""Punctuation by a condition on tuples: limits of a domain that always hold, and a predicate of the last of a group.
 
-After such a tuple the values of the named attributes have passed, together: one punctuation restricts them all, by
-constants, null among them. The tuple itself still goes on; one with the same values after it is late.
+*By domain*: nothing lies outside the limits, and that is punctuated once, at the beginning. Source: Tucker et al. 2003,
+§6.2 (stream semantics): for sensors that measure from 20F to 95F punctuate closes what is above 95F and below 20F. The
+limits leave null open; NaN is above them.
+
+*By predicate*: a tuple itself shows that its group has ended, as `status = 'closed'` does of an auction. After such a
+tuple the values of the named attributes have passed, together: one punctuation restricts them all, by constants, null
+among them. The tuple itself still goes on; one with the same values after it is late.
 """
 
 from __future__ import annotations
@@ -12,15 +17,68 @@ from typing import TYPE_CHECKING
 from operators.punctuators.rule import ASIDE, UNGRAMMATICAL, Facts, ordered_attribute, said
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
-from punct_ns.errors import UsageError
-from punct_ns.pattern import Constant
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.pattern import Constant, patterns
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import POSITION, condition, in_utc, is_inline, matching, not_matching, own, quoted
+from punct_ns.value_set import ValueSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class ByDomain:
+    """No value lies outside the `limits`, written as domains are: `min 0..59, currtmp 20..95`."""
+
+    limits: str
+
+    @property
+    def name(self) -> str:
+        """By what is punctuated."""
+        return f"domain {self.limits}"
+
+    def require(self, schema: Schema) -> None:
+        """The limits leave something outside."""
+        if not self._outside(schema):
+            raise QueryError(f"the limits '{self.limits}' say nothing that the schema does not say")
+
+    def promises(self) -> tuple[Scheme, ...]:
+        """None: no more will be said."""
+        return ()
+
+    def state_schema(self, schema: Schema) -> StateSchema:
+        """Nothing."""
+        return StateSchema()
+
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+        """Late is whatever lies outside, from the first tuple on."""
+        late = condition(self._outside(state.inputs[0]))
+        return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
+
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+        """The same from the beginning; it goes out once."""
+        return self._outside(state.inputs[0])
+
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+        """What was said of the first attribute whose value lies outside."""
+        normal = [None if values.get(a.name) is None else a.domain.normal(values[a.name]) for a in schema]
+        return next(p for p in self._outside(schema) if p.matches(normal)), ""
+
+    def _outside(self, schema: Schema) -> list[Punctuation]:
+        found = []
+        for wide, narrow in zip(schema, schema.bounded(self.limits), strict=True):
+            inside = ValueSet.of_intervals(wide.domain, [(narrow.domain.bottom, narrow.domain.top)])
+            outside = ValueSet(wide.domain, inside.complement().cuts)
+            found += [Punctuation.of(schema, {wide.name: pattern}) for pattern in patterns(outside)]
+        return found
+
 
 _SAID, _ENDS = own("said"), own("ends")
 """BOOLEAN: whether an earlier slice ended the tuple's group, and whether the tuple does."""
@@ -53,7 +111,7 @@ class ByPredicate:
         """Nothing."""
         return StateSchema()
 
-    def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is a tuple whose group an earlier one ended, of this slice or of one before."""
         group = ", ".join(map(quoted, self.attributes))
         ended = (
@@ -65,20 +123,20 @@ class ByPredicate:
             "*", f"IF({_SAID} OR coalesce({ended}, false), '{UNGRAMMATICAL}', NULL) AS {ASIDE}"
         ).drop(_SAID)
 
-    def asks(self, schema: Schema) -> dict[str, str]:
+    def aggregates(self, schema: Schema) -> dict[str, str]:
         """How many tuples end a group."""
         return {"ending": f"count_if({_ENDS} AND {ASIDE} IS NULL)"}
 
-    def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
         """The groups of the tuples that end theirs."""
-        if marked is None or not facts["ending"]:
+        if flagged is None or not facts["ending"]:
             return []
         schema = state.inputs[0]
-        ending = marked.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes))
+        ending = flagged.where(f"{_ENDS} AND {ASIDE} IS NULL").select(*map(quoted, self.attributes))
         columns = in_utc(ending.toArrow()).columns
         return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
-    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """Its group had ended."""
         return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
 

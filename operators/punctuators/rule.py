@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from operators.state.held_punctuations import HeldPunctuations
+from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
 from operators.state.state_schema import StateSchema
 from punct_ns.errors import QueryError
@@ -50,23 +50,23 @@ class Rule(Protocol):
     def state_schema(self, schema: Schema) -> StateSchema:
         """What the rule keeps of an input of this schema, beside what it has said."""
 
-    def marked(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
+    def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """The tuples with `ASIDE`; rows without a position are the rule's own."""
 
-    def asks(self, schema: Schema) -> dict[str, str]:
-        """Aggregates of the marked rows, Spark SQL by name, that `learn` will be told."""
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """Aggregates of the flagged rows, Spark SQL by name; `new_punctuations` gets their values."""
 
-    def learn(self, marked: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """What holds after the slice, of which `marked` are the rows, computed; None if no tuple came."""
+    def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
+        """What holds after the slice, of which `flagged` are the rows, computed; None if no tuple came."""
 
-    def broken(self, values: Facts, marked: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
+    def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
         """What the first late tuple breaks that was said within its own slice, or the part of it that matters here.
 
-        `marked` are the rows of the slice, computed. With it goes what is to be said besides, such as by how much.
+        `flagged` are the rows of the slice, computed. With it goes what is to be said besides, such as by how much.
         """
 
 
-def said(state: OperatorState) -> HeldPunctuations:
+def said(state: OperatorState) -> ClosedSet:
     """What punctuate itself has said, and answers for."""
     return state.punctuations("said")
 

@@ -1,1 +1,1 @@
-"""State of operators: behaviours, declared state, logs of kept tuples, and the files that these lie in."""
+"""State of operators: declared state, sets of closed values, logs of kept tuples, and the tuples of a slice."""

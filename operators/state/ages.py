@@ -1,20 +1,30 @@
-"""Ages of kept rows: when each came into its log, in columns that its operator never sees.
+"""Ages of kept rows: when each came into its log, in columns that its operator never sees; and purging by age.
 
-A row bears the slice in which it came, with its recorded second, as one number. One that others were combined into
-bears that of the first of them: since then something of it is there. Where rows may become overdue
-(`operators.state.purge_after`) it bears, beside, slice and time of the last.
+A row has the slice in which it came, with its recorded second, as one number. One that others were combined into has
+that of the first of them: since then something of it is there. Where rows may become overdue it has, beside, slice and
+time of the last, since a tuple proves that its group had not been closed.
+
+Purging by age is the last resort: how long tuples may be kept for punctuations that perhaps never come (Li et al. 2006,
+§5.1: punctuations can be lost, so a clean-up in the background is mandatory). Rows that are older than `PurgeAfter`
+allows when a slice begins are overdue. What they were kept for is not answered, or answered without them: from then on
+the result is not exact.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from punct_ns.errors import UsageError
+from punct_ns.lifespan import Duration
 from punct_ns.slices import own, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 FIRST = own("first")
 """BIGINT: the first slice of a kept row, times 2^32, and its second since 1970, UTC; null of rows that bore none."""
@@ -92,3 +102,103 @@ def passed(number: int) -> str:
 def microseconds(time: datetime) -> int:
     """A moment as microseconds of UTC since 1970."""
     return (time - _EPOCH) // timedelta(microseconds=1)
+
+
+_COUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+)\s*", re.IGNORECASE | re.ASCII)
+_SPANS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), timedelta(milliseconds=1)),
+    **dict.fromkeys(("s", "second", "seconds"), timedelta(seconds=1)),
+    **dict.fromkeys(("m", "minute", "minutes"), timedelta(minutes=1)),
+    **dict.fromkeys(("h", "hour", "hours"), timedelta(hours=1)),
+    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
+    **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
+}
+_LARGE = 100_000
+_LEEWAY = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeAfter:
+    """How long tuples are kept at the most: a number of slices, or a span of recorded time.
+
+    >>> str(PurgeAfter.parse("1000 slices")), str(PurgeAfter.parse("1 hour")), str(PurgeAfter.parse("PT90M"))
+    ('1000 slices', 'PT1H', 'PT1H30M')
+    """
+
+    slices: int | None = None
+    span: Duration | None = None
+
+    @staticmethod
+    def parse(text: str, option: str = "purge_after") -> PurgeAfter:
+        """What an option of that name says.
+
+        Raises:
+            UsageError: It is neither a number of slices nor a span of time, or nothing at all.
+        """
+        found = _COUNT.fullmatch(text)
+        unit = found["unit"].lower() if found else ""
+        limit: PurgeAfter | None = None
+        if found and unit in ("slice", "slices") and found["number"].isdecimal():
+            limit = PurgeAfter(slices=int(found["number"]))
+        elif found and unit in _SPANS:
+            limit = PurgeAfter(span=_span(text, float(found["number"]), _SPANS[unit]))
+        elif text.strip().startswith("P"):
+            try:
+                limit = PurgeAfter(span=Duration.parse(text.strip()))
+            except ValueError:
+                limit = None
+        hint = "say a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
+        if limit is None:
+            raise UsageError(f"{option} '{text}' is neither a number of slices nor a span of time", hint=hint)
+        if limit in (PurgeAfter(slices=0), PurgeAfter(span=Duration())):
+            nothing = "would keep nothing from slice to slice" if option == "purge_after" else "is no time at all"
+            raise UsageError(f"{option} '{text}' {nothing}", hint=hint)
+        return limit
+
+    def bound(self, now: Since) -> Since:
+        """What rows must have come before to be overdue in a slice: a slice, or a time; the other is of no matter."""
+        if self.slices is not None:
+            return Since(now.slice - self.slices, now.time)
+        assert self.span is not None
+        return Since(now.slice, microseconds(self.span.before(now.moment())))
+
+    def is_over(self, since: Since, now: Since) -> bool:
+        """Whether a row that came then is overdue now."""
+        bound = self.bound(now)
+        return since.slice < bound.slice if self.slices is not None else since.time < bound.time
+
+    def is_due(self, oldest: Since, now: Since, rows: int) -> bool:
+        """Whether to look for overdue rows among so many: of a large log they may wait for a sixteenth of the time."""
+        if not self.is_over(oldest, now):
+            return False
+        if rows <= _LARGE:
+            return True
+        if self.slices is not None:
+            return oldest.slice < now.slice - self.slices - self.slices // _LEEWAY
+        bound = self.bound(now)
+        return oldest.time < bound.time - (now.time - bound.time) // _LEEWAY
+
+    def condition(self, now: Since) -> str:
+        """Spark SQL that is true for overdue rows."""
+        bound = self.bound(now)
+        field, value = ("slice", bound.slice) if self.slices is not None else ("time", bound.time)
+        return f"{SINCE}.{field} < {passed(value)}"
+
+    def __str__(self) -> str:
+        return f"{self.slices} slice{'' if self.slices == 1 else 's'}" if self.slices is not None else str(self.span)
+
+
+def _span(text: str, number: float, unit: timedelta) -> Duration:
+    try:
+        return Duration(span=number * unit)
+    except OverflowError:
+        raise UsageError(f"purge_after '{text}' is beyond the calendar") from None
+
+
+def overdue_letter(row: dict[str, Any], limit: PurgeAfter) -> dict[str, Any]:
+    """The dead letter of an overdue row, which bears since when it was kept."""
+    since = Since(**row[SINCE])
+    time = since.moment().isoformat()
+    reason = f"kept since slice {since.slice}, {time}, and purged after {limit} without a punctuation that closes it"
+    raw = {name: value for name, value in row.items() if name not in AGES}
+    return {"kind": "overdue", "since": {"slice": since.slice, "time": time}, "reason": reason, "raw": raw}

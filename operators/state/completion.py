@@ -1,27 +1,31 @@
-"""Completion of groups: every possible tuple of a group is covered, by one punctuation or by several together.
+"""Completion: punctuations that newly follow from those of an input, for some of its attributes, or of all inputs.
 
-What project and group_by share: the punctuations over some of the attributes that a stream's punctuations amount to
+Completion of groups: every possible tuple of a group is covered, by one punctuation or by several together. What
+project and group_by share: the punctuations over some of the attributes that a stream's punctuations amount to
 (`projPs` and `groupPs` of Tucker et al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves open).
 A punctuation that also restricts another attribute completes nothing by itself; with its fellows it may.
 
-Who has no further use of what was completed forgets it. Isolated punctuations that complete nothing, such as the closed
-strings of an attribute that an operator does not look at, can do so only together with ranges that leave out just these
-values: so many are remembered as a cover is looked for among, and no more.
+Common to all inputs is what each of several streams has closed, over the same attributes (setCombine of Tucker et al.
+2003, Table 3). What one stream has closed waits until all have; what all have closed is handed on, and where it is
+isolated forgotten.
+
+An operator that has no further use of what was completed forgets it. Isolated punctuations that complete nothing, such
+as the closed strings of an attribute that an operator does not look at, can do so only together with ranges that leave
+out just these values: so many are remembered as a cover is looked for among, and no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from operators.state.held_punctuations import HeldPunctuations
+from operators.state.closed_set import ClosedSet
 from operators.state.operator_state import OperatorState
 from punct_ns.cover import EXACT_PUNCTUATIONS
-from punct_ns.isolated import is_isolated, isolated, listed
+from punct_ns.lifespan import shortest
 from punct_ns.pattern import NULL
-from punct_ns.projection import project
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, is_isolated, isolated, listed
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.recast import recast_pattern
+from punct_ns.recast import project, recast_pattern
 from punct_ns.schema import Schema
 
 
@@ -51,7 +55,7 @@ def completed(
     return found
 
 
-def _for_their_time(found: list[Punctuation], names: Sequence[str], held: HeldPunctuations) -> list[Punctuation]:
+def _for_their_time(found: list[Punctuation], names: Sequence[str], held: ClosedSet) -> list[Punctuation]:
     """What was found, for as long as that holds which it was found from."""
     if not held.passes:
         return found
@@ -71,7 +75,7 @@ def _for_their_time(found: list[Punctuation], names: Sequence[str], held: HeldPu
     return parts
 
 
-def closed_so_far(state: OperatorState, input_: int = 0) -> HeldPunctuations:
+def closed_so_far(state: OperatorState, input_: int = 0) -> ClosedSet:
     """All that `completed` has found of an input and nobody has forgotten."""
     return state.punctuations(f"closed-{input_}")
 
@@ -101,7 +105,7 @@ def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
     return [Punctuation.at(attributes, {i: NULL}) for i in never]
 
 
-def forget_closed(said: Sequence[HeldPunctuations], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
+def forget_closed(said: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
     """Forgets the isolated punctuations that both inputs have said for ever, one of them anew; returns them.
 
     Args:
@@ -115,7 +119,7 @@ def forget_closed(said: Sequence[HeldPunctuations], new: Sequence[Sequence[Punct
     return both
 
 
-def _bound(held: HeldPunctuations, new: Sequence[Punctuation], names: Sequence[str]) -> None:
+def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
     """Of isolated punctuations that complete nothing, keeps the latest ones in mind, as many as a cover can be of."""
     places = frozenset(map(held.set.schema.index, names))
 
@@ -133,3 +137,39 @@ def _bound(held: HeldPunctuations, new: Sequence[Punctuation], names: Sequence[s
 
 def _count(ps: Iterable[Punctuation]) -> int:
     return sum(max(len(listed(pattern)) for pattern in p.patterns) for p in ps)
+
+
+def common_sets(streams: Sequence[str], attributes: Schema) -> dict[str, Schema]:
+    """The sets that `met` keeps, for its operator to declare: one for each stream, and what all have said."""
+    return dict.fromkeys([*streams, "sent"], attributes)
+
+
+def common_to_inputs(
+    streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState
+) -> list[Punctuation]:
+    """What newly holds for all streams, minimal: the meets of what each newly says with all that the others have said.
+
+    Args:
+        streams: The names of their sets in the state.
+        said: What each of them newly says, over the attributes of these sets.
+        state: The operator's, with the sets of `meeting_sets`.
+    """
+    every = [state.punctuations(name) for name in streams]
+    new = [held.absorb(given) for held, given in zip(every, said, strict=True)]
+    found: list[Punctuation] = []
+    for i, narrowed in enumerate(new):
+        for j, held in enumerate(every):
+            if i != j and narrowed:
+                narrowed = held.set.meets(narrowed)  # noqa: PLW2901  by one stream after the other
+        found += narrowed
+    if any(held.passes for held in every):
+        found = [p.lasting(None) for p in found]
+        for held in every:
+            parts = [(p.lifespan, part) for p in found for part in held.for_its_time([p])]
+            found = [part.lasting(shortest((lifespan, part.lifespan))) for lifespan, part in parts]
+    sent = state.punctuations("sent")
+    out = sent.absorb(found)
+    for held in (*every, sent):
+        # All streams have closed it, and it goes out: there is nothing left to meet it.
+        held.forget(p for p in found if p.lifespan is None)
+    return out

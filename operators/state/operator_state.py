@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from operators.state.ages import Since
-from operators.state.behaviour import Slice, Tuples
-from operators.state.heard_punctuations import HeardPunctuations
-from operators.state.held_punctuations import HeldPunctuations
-from operators.state.merging_log import MergingLog
-from operators.state.passing_punctuations import IsOver
-from operators.state.purge_after import PurgeAfter, overdue_letter
-from operators.state.segments import Segment, SegmentStore
+from operators.state.ages import PurgeAfter, Since, overdue_letter
+from operators.state.blocked_set import BlockedSet
+from operators.state.closed_set import ClosedSet, SourceClosedSet
+from operators.state.expiring_set import IsOver
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import STATE_FORMAT, StateSchema
-from operators.state.tuple_log import TupleLog
-from operators.state.waiting_punctuations import WaitingPunctuations
+from operators.state.tuple_log import MergingLog, TupleLog
+from operators.storage.segments import Segment, SegmentStore
 from punct_ns.lifespan import Bound
 from punct_ns.schema import Schema
 from punct_ns.slices import in_utc, quoted
@@ -84,9 +81,9 @@ class OperatorState:
         declared.require(committed)
         self.notes: dict[str, Any] = dict(committed.get("notes", {}))
         sets, logs = committed["sets"], committed["kept"]
-        self._sets = {name: HeldPunctuations(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
+        self._sets = {name: ClosedSet(schema, sets.get(name, ())) for name, schema in declared.sets.items()}
         self._heard = {
-            name: HeardPunctuations(
+            name: SourceClosedSet(
                 schema,
                 sets.get(name, ()),
                 store,
@@ -94,9 +91,7 @@ class OperatorState:
             )
             for name, schema in declared.heard.items()
         }
-        self._waiting = {
-            name: WaitingPunctuations(schema, sets.get(name, ())) for name, schema in declared.waiting.items()
-        }
+        self._waiting = {name: BlockedSet(schema, sets.get(name, ())) for name, schema in declared.waiting.items()}
         self._logs = {
             name: (MergingLog if log.touching else TupleLog)(store, log, logs.get(name))
             for name, log in declared.logs.items()
@@ -148,15 +143,15 @@ class OperatorState:
         assert isinstance(self._scratch, kind)
         return self._scratch
 
-    def punctuations(self, name: str) -> HeldPunctuations:
+    def punctuations(self, name: str) -> ClosedSet:
         """The declared set of that name."""
         return self._sets[name]
 
-    def heard(self, name: str) -> HeardPunctuations:
+    def heard(self, name: str) -> SourceClosedSet:
         """The declared set of that name, of all that a source has said."""
         return self._heard[name]
 
-    def waiting(self, name: str) -> WaitingPunctuations:
+    def waiting(self, name: str) -> BlockedSet:
         """The declared set of that name, of punctuations that wait."""
         return self._waiting[name]
 
@@ -210,7 +205,7 @@ class OperatorState:
         recorded = {name: heard.logs() for name, heard in self._heard.items()}
         return {log: recorded[name][of] for name in recorded for of, log in self._declared.runs(name).items()}
 
-    def _all_sets(self) -> dict[str, HeldPunctuations | WaitingPunctuations]:
+    def _all_sets(self) -> dict[str, ClosedSet | BlockedSet]:
         return {**self._sets, **self._waiting, **self._heard}
 
     def settle(self) -> None:

@@ -21,7 +21,7 @@ STATE_FORMAT = 3
 """Of an operator's record, and of the files that it names. It changes when what was recorded must be read otherwise.
 
 A record without a number is of before state was declared: it leaves out the logs and sets that had not been used. In
-format 2 the runs of closed strings (`operators.state.constant_runs`) had no filter beside them.
+format 2 the runs of closed strings (`operators.storage.constant_runs`) had no filter beside them.
 """
 
 

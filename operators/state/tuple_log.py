@@ -1,31 +1,62 @@
 """Tuple log: kept rows as segments, less what was purged; small logs are rewritten, large ones are filtered when read.
 
 A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
-with them), and what it did is listed by `record` for its commit. Each row bears since when it is there
-(`operators.state.ages`), which its operator never sees.
+with them), and what it did is listed by `record` for its commit. Each row has an age (`operators.state.ages`), which
+its operator never sees. A *part* of a log is a segment, less what was removed and purged since its rows came.
+
+A *merging log* keeps rows of which new ones change what punctuations match, such as the ends of a session. No row may
+be purged before it is merged. Few rows are merged whole. Of many, most lie in a base that is not written again: those
+of them that new rows touch are taken out, and are merged with these and with what changed before, which is few rows.
+When that is no longer so, all become a new base.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute
 
-from operators.state.ages import AGES, FIRST, SINCE, Since
-from operators.state.behaviour import Tuples
-from operators.state.log_part import Part
-from operators.state.purge_after import PurgeAfter
-from operators.state.row_joins import anti_join, semi_join
-from operators.state.segments import Segment, SegmentStore
+from operators.state.ages import AGES, FIRST, SINCE, PurgeAfter, Since
+from operators.state.slice_tuples import Tuples, anti_join, semi_join
 from operators.state.state_schema import LogSchema
+from operators.storage.segments import Segment, SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import condition, is_inline, matching, not_matching, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment, the rows removed from it since, and from which on the log's purges are later than it."""
+
+    segment: Segment
+    removed: tuple[Segment, ...] = ()
+    since: int = 0
+
+    def left(self, store: SegmentStore, purging: Sequence[Punctuation]) -> DataFrame:
+        """The rows that are left, of a log that was purged by these punctuations."""
+        left = store.frame(self.segment)
+        for removed in self.removed:
+            others = store.frame(removed)
+            left = anti_join(left, others, others.columns, removed.rows)
+        return not_matching(left, purging[self.since :])
+
+    def record(self, store: SegmentStore) -> dict[str, Any]:
+        """What `restored` needs; its segments outlive the process."""
+        removed = [store.record(segment) for segment in self.removed]
+        return {**store.record(self.segment), "removed": removed, "since": self.since}
+
+    @staticmethod
+    def restored(record: dict[str, Any], store: SegmentStore) -> Part:
+        """The part of an earlier process."""
+        removed = tuple(store.restore(segment) for segment in record["removed"])
+        return Part(store.restore(record), removed, record.get("since", 0))
+
 
 pc: Any = pyarrow.compute
 
@@ -308,3 +339,52 @@ def _first(batch: pa.RecordBatch) -> Since:
     """Since when the oldest of some rows is there: slices, and their times, only grow."""
     ages: Any = batch[SINCE]
     return Since(*(pc.min(ages.field(name)).as_py() for name in Since._fields))
+
+
+LARGEST = 0.2
+"""The part of a base, in rows, up to which those that changed are merged with every slice."""
+
+
+class MergingLog(TupleLog):
+    """A tuple log whose rows are always merged; what it may be asked to do, and when, is the same."""
+
+    def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
+        """Make it, empty or as a commit recorded it."""
+        super().__init__(store, declared, committed)
+        assert declared.touching is not None
+        assert declared.combine is not None
+        self._merging = declared.combine
+        self._touching, self._names = declared.touching, [quoted(name) for name in declared.purging.names]
+
+    def add(self, tuples: Tuples, *, partial: bool = False) -> None:
+        """Adds rows that nobody else reads; among many kept ones they are merged at once, else with `take`."""
+        if self.rows + tuples.at_most <= SMALL:
+            super().add(tuples, partial=partial)
+            return
+        self._require_computed("added to")
+        new = self._store.write(self._merging(self._aged(tuples.frame), self._ages), tuples.at_most)
+        if new.rows == 0:
+            return
+        if not self._parts:
+            self._add(new)
+            return
+        base, *changed = self._parts
+        frame, at_most = self._store.frame(new), new.rows
+        touched = self._store.write(self._touching(self._left_of(base), frame, at_most), self.rows)
+        for part in changed:
+            left = self._store.write(self._left_of(part), part.segment.rows)
+            frame, at_most = frame.unionByName(self._store.frame(left)), at_most + left.rows
+        if touched.rows:
+            before = self._store.frame(touched)
+            gone = before.select(*self._names).dropDuplicates()
+            for removed in base.removed:
+                gone = gone.unionByName(self._store.frame(removed))
+            number = touched.rows + sum(removed.rows for removed in base.removed)
+            base = replace(base, removed=(self._store.write(gone, number),))
+            frame, at_most = frame.unionByName(before), at_most + touched.rows
+        merged = self._store.write(self._merging(frame, self._ages), at_most)
+        self.rows += new.rows + merged.rows - at_most
+        self._oldest = self._oldest or self._now
+        self._parts = [base, Part(merged, since=len(self._purging))]
+        if merged.rows > LARGEST * base.segment.rows:
+            self._rewrite()

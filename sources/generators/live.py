@@ -1,11 +1,18 @@
-"""Lines that go out as if their tuples came in now: each when it falls due, all streams side by side."""
+"""Live streams: each line goes out when it falls due, to a file, a broker or a receiver, all streams side by side.
+
+A broker or a receiver gets a message for each line, as from the sensors of a real feed.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from punct_ns.errors import InputError, UsageError
 
 SECONDS_BETWEEN_WRITES = 0.05
 """How often what has fallen due is written."""
@@ -40,3 +47,97 @@ def send_live(outs: Sequence[Out], lines: Iterator[Line], clock: Callable[[], fl
                 out(texts)
         if line is not None:
             time.sleep(SECONDS_BETWEEN_WRITES)
+
+
+_MQTT_PORT = 1883
+_WAIT_SECONDS = 30.0
+
+Publish = Callable[[str, Sequence[bytes]], None]
+"""Sends messages of a stream; returns once the other side has them."""
+
+
+@contextmanager
+def publisher(address: str, names: Sequence[str]) -> Iterator[list[Out]]:
+    """What sends the messages of each stream, to the address with the stream's name behind it.
+
+    Args:
+        address: `mqtt://HOST[:PORT]/TOPIC`, or `http://HOST:PORT/PATH`.
+        names: Of the streams: `sensor1` is published to `TOPIC/sensor1`, or posted to `PATH/sensor1`.
+
+    Raises:
+        UsageError: It is no such address, or the package that it takes is not installed.
+        InputError: Nobody answers there, or what is sent is not taken.
+    """
+    try:
+        url = urlsplit(address)
+        port = url.port
+    except ValueError as error:
+        raise UsageError(f"{address!r} is no address: {error}") from None
+    if url.scheme not in ("mqtt", "http") or not url.hostname or (url.scheme == "http" and port is None):
+        raise UsageError(
+            f"{address!r} is no address to publish to", hint="mqtt://HOST[:PORT]/TOPIC, or http://HOST:PORT/PATH"
+        )
+    with ExitStack() as stack:
+        publish = stack.enter_context(_mqtt(url) if url.scheme == "mqtt" else _http(url))
+        yield [_out(publish, name) for name in names]
+
+
+def _out(publish: Publish, name: str) -> Out:
+    return lambda lines: publish(name, lines)
+
+
+@contextmanager
+def _mqtt(url: SplitResult) -> Iterator[Publish]:
+    try:
+        from paho.mqtt.client import Client, MQTTv5
+        from paho.mqtt.enums import CallbackAPIVersion
+    except ImportError:
+        raise UsageError("publishing by MQTT needs one more package", hint="pip install 'xmlstream[mqtt]'") from None
+    place = f"{url.hostname}:{url.port or _MQTT_PORT}"
+    topic = unquote(url.path.strip("/"))
+    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
+    if url.username:
+        client.username_pw_set(unquote(url.username), unquote(url.password) if url.password else None)
+    try:
+        client.connect(url.hostname or "", url.port or _MQTT_PORT)
+    except OSError as error:
+        raise InputError(f"no broker at {place}: {(error.strerror or str(error)).lower()}") from None
+    client.loop_start()
+
+    def publish(name: str, messages: Sequence[bytes]) -> None:
+        to = f"{topic}/{name}" if topic else name
+        for sent in [client.publish(to, message, qos=1) for message in messages]:
+            try:
+                sent.wait_for_publish(_WAIT_SECONDS)
+            except (RuntimeError, ValueError) as error:
+                raise InputError(f"the broker at {place} does not take messages: {error}") from None
+            if not sent.is_published():
+                raise InputError(f"the broker at {place} has not answered for {_WAIT_SECONDS:g} s")
+
+    try:
+        yield publish
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
+def _http(url: SplitResult) -> Iterator[Publish]:
+    connection = HTTPConnection(url.hostname or "", url.port, timeout=_WAIT_SECONDS)
+
+    def publish(name: str, messages: Sequence[bytes]) -> None:
+        path = f"{url.path.rstrip('/')}/{quote(name)}"
+        # What is due at once makes one message: each is answered when it is on disk.
+        try:
+            connection.request("POST", path, b"".join(messages))
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace").strip()
+        except (OSError, HTTPException) as error:
+            raise InputError(f"nobody takes messages at {url.netloc}{path}: {str(error).lower()}") from None
+        if answer.status >= 300:
+            raise InputError(f"{url.netloc}{path} answers {answer.status}: {text or answer.reason}")
+
+    try:
+        yield publish
+    finally:
+        connection.close()

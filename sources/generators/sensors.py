@@ -20,8 +20,7 @@ import pyarrow.compute
 
 from punct_ns.errors import UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.generators.live import Line, send_live, write_live
-from sources.generators.publishing import publisher
+from sources.generators.live import Line, publisher, send_live, write_live
 
 pc: Any = pyarrow.compute
 

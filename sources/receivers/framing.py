@@ -13,8 +13,8 @@ from lxml import etree
 from punct_ns.errors import MalformedInput
 from punct_ns.xml_form import PUNCT_NS
 from sources.receivers.message import WRAPPED, declaration, text_of
-from sources.xml.options.leaf_tree import local_tag
-from sources.xml.options.row_tags import canonical_row_tag, row_tags
+from sources.xml.options.leaf_paths import local_tag
+from sources.xml.options.qualified_names import canonical_row_tag, row_tags
 from sources.xml.splits.namespaces import namespace_of
 from sources.xml.splits.tags import parse_reason, safe_pull_parser
 

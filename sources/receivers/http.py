@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from punct_ns.errors import MalformedInput, UsageError
-from sources.receivers.group_commit import GroupCommit
 from sources.receivers.message import Message, input_name
+from sources.receivers.spool import GroupCommit
 
 if TYPE_CHECKING:
     import uvicorn

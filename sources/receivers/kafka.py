@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
-from sources.receivers.group_commit import GroupCommit
 from sources.receivers.message import Message
+from sources.receivers.spool import GroupCommit
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

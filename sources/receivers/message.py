@@ -17,8 +17,8 @@ from lxml import etree
 
 from punct_ns.errors import MalformedInput, UsageError
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.options.leaf_tree import local_tag
-from sources.xml.options.row_tags import canonical_row_tag, row_tags
+from sources.xml.options.leaf_paths import local_tag
+from sources.xml.options.qualified_names import canonical_row_tag, row_tags
 from sources.xml.parser.elements import ItemElements, StrayElementError
 from sources.xml.splits.tags import parse_reason, safe_parser
 

@@ -13,8 +13,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import InputError, MalformedInput, UsageError
-from sources.receivers.group_commit import GroupCommit
 from sources.receivers.message import Message, input_name
+from sources.receivers.spool import GroupCommit
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage

@@ -21,12 +21,12 @@ from lxml import etree
 from pyarrow.parquet import read_table
 
 import xmlstream as xs
-from sources.generators.auctions.generator import write_auctions
-from sources.generators.auctions.house import House
+from sources.generators.auction_documents import write_auctions
+from sources.generators.auction_house import House
 from tests.auctions.answers import BY_THE_CLOCK, ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import COLUMNS, ledger, load, require_written, rows_of
 from tests.harness.set_clock import set_clock
-from xmlstream.runtime.sealed_json import unseal
+from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     import duckdb

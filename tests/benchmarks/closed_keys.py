@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.state.heard_punctuations import HeardPunctuations
-from operators.state.segments import SegmentStore
+from operators.state.closed_set import SourceClosedSet
+from operators.storage.segments import SegmentStore
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
@@ -93,7 +93,7 @@ def growing(directory: Path, keys: int, seed: int) -> Callable[[], float]:
     """A set that has heard of so many keys; each call adds a thousand, and tells the processor time of that."""
     nobody: Any = None
     store = SegmentStore(nobody, directory)
-    heard = HeardPunctuations(Schema.parse(SCHEMA), (), store, {})
+    heard = SourceClosedSet(Schema.parse(SCHEMA), (), store, {})
     slices = 0
 
     def add(new: list[Punctuation]) -> float:

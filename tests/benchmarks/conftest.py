@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sources.generators import sensors
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
+from sources.generators import auction_documents, sensors
+from sources.generators.auction_house import House
 from tests.benchmarks.measuring import Measure, scaled
 from tests.benchmarks.reporting import OUT, write
 
@@ -66,7 +65,7 @@ def small_warehouse(scratch: Path) -> Path:
 def auction_house(scratch: Path) -> Path:
     """A million events with all punctuations; bids in two streams."""
     directory = scratch / "auctions"
-    generator.write_auctions(directory, scaled(1_000_000, at_least=5000), House(seed=1, bid_streams=2))
+    auction_documents.write_auctions(directory, scaled(1_000_000, at_least=5000), House(seed=1, bid_streams=2))
     return directory
 
 
@@ -74,5 +73,5 @@ def auction_house(scratch: Path) -> Path:
 def small_auction_house(scratch: Path) -> Path:
     """The same, of 20,000 events, to get warm."""
     directory = scratch / "small-auctions"
-    generator.write_auctions(directory, 20_000, House(seed=2, bid_streams=2))
+    auction_documents.write_auctions(directory, 20_000, House(seed=2, bid_streams=2))
     return directory

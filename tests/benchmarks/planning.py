@@ -94,7 +94,7 @@ def judging(work: Callable[[], object]) -> float:
 def slowest() -> float:
     """The most that any query takes."""
     from xmlstream.optimizer.rules import optimized
-    from xmlstream.safety.requirement import unsafe
+    from xmlstream.safety.words import unsafe
     from xmlstream.sql.script import read
 
     def judge(text: str) -> None:

@@ -3,7 +3,7 @@
     .ci/java .venv/bin/pytest --capture=no tests/benchmarks/purges.py
 
 Three joins of the same streams take turns, slice by slice: one purges eagerly, one in every so-manieth slice as the
-costs say (`xmlstream.optimizer.purge_costs`), one in every tenth, or second. What counts is the processor's time of
+costs say (`xmlstream.optimizer.choose_purges`), one in every tenth, or second. What counts is the processor's time of
 this process and of Java together, since that of the clock differs with whatever else there is.
 """
 
@@ -23,7 +23,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.benchmarks.measuring import Measure
 from tests.harness.running import Items, Running
-from xmlstream.optimizer.purge_costs import cheapest
+from xmlstream.optimizer.choose_purges import cheapest
 from xmlstream.plan.loads import Load
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from sources.generators import sensors
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
+from sources.generators import auction_documents, sensors
+from sources.generators.auction_house import House
 from tests.benchmarks import asking, plain_spark
 from tests.benchmarks.measuring import Measure, few_rounds
 
@@ -97,7 +96,7 @@ def test_slices_of_the_warehouse_query(
 
 def test_slices_of_the_closing_price_query(spark: SparkSession, bench: list[Measure], scratch: Path) -> None:
     directory = scratch / "sliced-auctions"
-    generator.write_auctions(directory, SLICES * TUPLES, House(seed=3, bid_streams=2))
+    auction_documents.write_auctions(directory, SLICES * TUPLES, House(seed=3, bid_streams=2))
     largest = max((directory / f"bid{number}.xml" for number in (1, 2)), key=lambda path: path.stat().st_size)
     sizes = slice_bytes(directory / "auction.xml"), slice_bytes(largest)
     ours: list[float] = []

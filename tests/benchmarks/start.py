@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.measuring import Measure, seconds, take_turns
-from xmlstream.session import class_archive
+from xmlstream.session import warm_start
 from xmlstream.session.spark_session import JAVA_OPTIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -74,7 +74,7 @@ def test_start(bench: list[Measure], scratch: Path) -> None:
     document.write_text(f"<readings>\n{''.join(tuples)}</readings>\n", encoding="utf-8")
     query = scratch / "ten.sql"
     query.write_text(QUERY.format(path=document), encoding="utf-8")
-    java = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
+    java = f"{JAVA_OPTIONS} {warm_start.java_options()}".rstrip()
     runs = {
         "ours": ("-m", "xmlstream", "run", str(query), "-o", str(out), "--overwrite"),
         "stream": ("-c", STREAM.replace("{java!r}", repr(java)), str(directory)),

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xmlstream as xs
-from operators.state import constant_runs, heard_punctuations
+from operators.state import closed_set
+from operators.storage import constant_runs
 from punct_ns.errors import StateError
 from punct_ns.xml_form import PUNCT_NS
 from tests.harness.file_damage import DAMAGES
-from xmlstream.runtime import commit_log
+from xmlstream.runtime import checkpoint
 from xmlstream.session.spark_session import open_session
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ def again(sound: Path, home: Path) -> Iterator[Path]:
 
 def main() -> None:
     """Does it all, prints a line for each kind of file, and fails if an outcome is none that may be."""
-    commit_log.WHOLE_EVERY = 2
-    heard_punctuations.HELD, constant_runs.TOGETHER = 3, 2
+    checkpoint.WHOLE_EVERY = 2
+    closed_set.HELD, constant_runs.TOGETHER = 3, 2
     spark = open_session("local[2]", {"spark.sql.codegen.wholeStage": "false"})
     wrong = [line for name in sys.argv[1:] or RUNS for line in damaged(spark, name)]
     sys.exit("\n".join(wrong) or 0)

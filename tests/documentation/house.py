@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xmlstream.drawing.canvas import Box, Canvas
-from xmlstream.drawing.text_width import MONO, SANS
+from xmlstream.drawing.canvas import MONO, SANS, Box, Canvas
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "xmlstream" / "house.svg"
@@ -26,7 +25,7 @@ CAPTIONS = {
         "secret": "simulator",
         "sql": "from text",
         "optimizer": "rewrites",
-        "waiting": "what a query that has begun waits for, and of whom",
+        "diagnosis": "what a query that has begun waits for, and of whom",
         "safety": "verdicts",
         "runtime": "slices, checkpoint, commits",
         "sink": "results",
@@ -35,19 +34,13 @@ CAPTIONS = {
         "session": "Spark and its processes",
     },
     "operators": {
-        "aggregation": "partial and whole",
-        "views": "coalesced columns",
-        "punctuators": "its rules",
         "joins": "equality, purge",
-        "windows": "rows, contents",
-        "expressions": "what is known of SQL",
+        "punctuators": "its rules",
         "state": "kept between slices",
-        "groupings": "what closes",
-        "logical_properties": "what rules may ask",
-        "wants": "what it lacks",
+        "expressions": "what is known of SQL",
+        "storage": "files",
     },
     "sources": {
-        "xmark": "streams",
         "generators": "seeded",
         "receivers": "live feeds",
     },
@@ -62,8 +55,18 @@ CAPTIONS = {
 }
 """What is in each room, in the order in which the rooms of a storey are drawn."""
 
-NO_ROOMS = {"__main__", "version", "xml"}
-"""Modules that are no rooms: where the command begins, a number; and what is drawn as storeys of its own."""
+NO_ROOM = "xml"
+"""The folder that is drawn as storeys of its own."""
+
+OPERATORS = (
+    "select, project, explode, stamp, window,",
+    "merge, distinct, intersect, difference,",
+    "join, multiway_join, semi_join, asof_join,",
+    "group_by, session, sort, top_n, row_window,",
+    "describe, punctuate, …",
+)
+ALGEBRA = "types, domains, values  <  patterns  <  punctuations  <  sets, schemes  <  images, covers, prefixes"
+"""What stands in the packages beside folders: words, since there are more modules than a picture can show."""
 
 INK, PALE, EDGE, PAPER = "#22303c", "#5d6b78", "#c4ccd4", "#ffffff"
 GROUND = {"xmlstream": "#eef3f9", "operators": "#f3f1ea", "sources": "#edf4ee", "punct_ns": "#f4eef4"}
@@ -121,15 +124,6 @@ class Drawing(Canvas):
             self.room(package, name, Box(x, box.y, width, box.height))
             x += width + 8
 
-    def chips(self, names: Sequence[str], x: float, y: float, width: float) -> None:
-        """Modules, each in a pill, in lines."""
-        for i, line in enumerate(lines(names, width)):
-            at = x
-            for name in line:
-                self.box(Box(at, y + LINE * i, _pill(name), 22), PAPER, radius=11)
-                self.words(at + 7, y + LINE * i + 15, name, size=12, font_family=MONO)
-                at += _pill(name) + 6
-
     def way(self, colour: str, *points: tuple[float, float], head: bool = False) -> None:
         """A line through points, its corners round, perhaps with an arrow's head at its end."""
         path = f"M{points[0][0]:g} {points[0][1]:g}"
@@ -157,23 +151,9 @@ class Drawing(Canvas):
         self.words(x + 19, y + 66, label, size=12, text_anchor="middle", fill=PALE)
 
 
-def lines(names: Sequence[str], width: float) -> list[list[str]]:
-    """Modules as they fill lines of a width."""
-    found: list[list[str]] = [[]]
-    for name in names:
-        if found[-1] and sum(_pill(other) + 6 for other in found[-1]) + _pill(name) > width:
-            found.append([])
-        found[-1].append(name)
-    return found
-
-
 def _words(name: str, caption: str) -> float:
     """How wide a room must be for its words, in the widest of the fonts."""
     return 18 + max(7.9 * len(name), 6.6 * len(caption))
-
-
-def _pill(name: str) -> float:
-    return 7.3 * len(name) + 14
 
 
 def storeys(container: str) -> list[list[str]]:
@@ -185,26 +165,24 @@ def storeys(container: str) -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
     (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == [container]]
-    floors = [[name for name in layer.split(" | ") if name not in NO_ROOMS] for layer in layers]
-    if container in CAPTIONS:
-        captions = list(CAPTIONS[container])
-        if container == "operators":  # on its highest floor are the operators themselves
-            floors, operators = floors[1:], floors[:1]
-        else:
-            operators = []
-        if differ := set(captions) ^ {name for floor in floors for name in floor}:
-            raise ValueError(f"rooms of {container} without a caption, or captions without a room: {sorted(differ)}")
-        floors = [*operators, *(sorted(floor, key=captions.index) for floor in floors)]
-    return [floor for floor in floors if floor]
+    place = ROOT.joinpath(*container.split("."))
+    rooms = [[name for name in layer.split(" | ") if _is_room(place / name)] for layer in layers]
+    captions = list(CAPTIONS[container])
+    if differ := set(captions) ^ {name for floor in rooms for name in floor}:
+        raise ValueError(f"rooms of {container} without a caption, or captions without a room: {sorted(differ)}")
+    return [sorted(floor, key=captions.index) for floor in rooms if floor]
+
+
+def _is_room(place: Path) -> bool:
+    return (place / "__init__.py").exists() and place.name != NO_ROOM
 
 
 def drawn() -> str:
     """The picture, as SVG."""
     drawing = Drawing()
-    operators, *floors = storeys("operators")
-    height = max(356, 94 + LINE * len(lines(operators, WING - 82)) + 58 * len(floors))
+    height = max(356, 94 + LINE * len(OPERATORS) + 58 * len(storeys("operators")))
     left = Box(ROOF.x, ROOF.bottom + 16, WING, height)
-    below = Box(ROOF.x, left.bottom + 16, ROOF.width, 52 + LINE * len(lines(_rising(), ROOF.width - 24)))
+    below = Box(ROOF.x, left.bottom + 16, ROOF.width, 76)
     _xmlstream(drawing, ROOF)
     _operators(drawing, left)
     _sources(drawing, Box(left.right + SHAFT, left.y, WING, height))
@@ -242,13 +220,14 @@ def _xmlstream(drawing: Drawing, box: Box) -> None:
 
 def _operators(drawing: Drawing, box: Box) -> None:
     drawing.package("operators", "four behaviours", box)
-    operators, *floors = storeys("operators")
+    floors = storeys("operators")
     x, width, y = box.x + 12, box.width - 24, box.y + 34
     top = Box(x, y, width, box.height - 46 - 58 * len(floors))
     drawing.rooms["operators"] = top
     drawing.box(top, PAPER)
     drawing.words(x + 10, y + 22, "one module each: step, pass, keep, propagate", size=12.5, fill=PALE)
-    drawing.chips(operators, x + 10, y + 38, width - 58)
+    for i, line in enumerate(OPERATORS):
+        drawing.words(x + 10, y + 50 + 20 * i, line, size=12, font_family=MONO)
     for i, floor in enumerate(floors):
         drawing.storey("operators", floor, Box(x, top.bottom + 12 + 58 * i, width, STOREY))
 
@@ -256,7 +235,7 @@ def _operators(drawing: Drawing, box: Box) -> None:
 def _sources(drawing: Drawing, box: Box) -> None:
     drawing.package("sources", "punctuated XML, read and generated", box)
     x, width, y = box.x + 12, box.width - 24, box.y + 34
-    (first,) = storeys("sources")
+    first = [name for floor in storeys("sources") for name in floor]
     drawing.storey("sources", first, Box(x, y, width - ASIDE, STOREY))
     drawing.words(x + 1, y + STOREY + 20, "sources.xml", size=13, font_family=MONO, font_weight="bold")
     floors = storeys("sources.xml")
@@ -268,12 +247,7 @@ def _sources(drawing: Drawing, box: Box) -> None:
 
 def _punct_ns(drawing: Drawing, box: Box) -> None:
     drawing.package("punct_ns", "the algebra of punctuations, without Spark", box)
-    drawing.chips(_rising(), box.x + 12, box.y + 42, box.width - 24)
-
-
-def _rising() -> list[str]:
-    """The modules of the algebra, the lowest first."""
-    return [name for floor in reversed(storeys("punct_ns")) for name in floor]
+    drawing.words(box.x + 12, box.y + 50, ALGEBRA, size=13)
 
 
 def _paths(drawing: Drawing) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.documentation.pages import EXAMPLES, PACKAGES, ROOT, Block, blocks
-from xmlstream.session import class_archive
+from xmlstream.session import warm_start
 from xmlstream.sql import script
 
 
@@ -131,8 +131,8 @@ while block := "".join(iter(lambda: sys.stdin.read(1) or "\0", "\0")):
 @pytest.mark.slow
 def test_every_command_runs_in_its_order_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     environment = _environment(PATH=f"{installed}{os.pathsep}{os.environ['PATH']}")
-    if (archives := class_archive.directory()) is not None:
-        environment[class_archive.DIRECTORY_VARIABLE] = str(archives)
+    if (archives := warm_start.directory()) is not None:
+        environment[warm_start.DIRECTORY_VARIABLE] = str(archives)
     python = subprocess.Popen(
         [installed / "python", "-c", IN_TURN], cwd=tmp_path, env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -55,7 +55,7 @@ def test_every_query_over_auctions_is_in_both_its_tables() -> None:
 
 
 def test_every_finding_is_in_its_table() -> None:
-    tree = ast.parse((ROOT / "xmlstream" / "runtime" / "findings.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "xmlstream" / "runtime" / "likely_mistakes.py").read_text(encoding="utf-8"))
     pairs = [node.value for node in ast.walk(tree) if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple)]
     kinds = {pair.elts[0].value for pair in pairs if isinstance(pair.elts[0], ast.Constant)}
     assert kinds

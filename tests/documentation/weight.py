@@ -1,8 +1,8 @@
 """The weight of the house: modules, lines, methods, words, counted by one command, and limits that hold them down.
 
-    python -m tests.documentation.weight                  the figures
-    python -m tests.documentation.weight --check          fails where a limit is passed (part of `make check`)
-    python -m tests.documentation.weight --path q.sql     the modules through which one SQL text passes to its plan
+python -m tests.documentation.weight                  the figures
+python -m tests.documentation.weight --check          fails where a limit is passed (part of `make check`)
+python -m tests.documentation.weight --path q.sql     the modules through which one SQL text passes to its plan
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WORDS = r"told|of which|in hand|asks|asked|said|hears?|heard|so-manieth|lately"
 """Words of conversation in place of the field's: what is *told* or *said* of a stream is declared, promised, closed."""
 
 LIMITS = {
-    "modules": 330,
-    "lines": 59_000,
-    "contracts": 40,
-    "words of conversation": 2_000,
+    "modules": 325,
+    "lines": 57_200,
+    "contracts": 16,
+    "words of conversation": 545,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
-LEAST_CODE = 85
+LEAST_CODE = 95
 """Lines of code of a module, on average, at the least."""
 
 
@@ -56,7 +56,11 @@ class Module:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports |= _lines(node)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            elif (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
                 docstrings |= _lines(node)
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 spoken.append(node.value)
@@ -99,7 +103,7 @@ def figures() -> dict[str, float]:
 
 def protocol() -> list[str]:
     """The methods and properties that an operator answers, those of the protocols that it extends included."""
-    from operators.state.behaviour import Operator
+    from operators.behaviour import Operator
 
     names = {name for kind in Operator.__mro__[:-1] for name, value in vars(kind).items() if _is_method(value)}
     return sorted(name for name in names if not name.startswith("_"))
@@ -121,7 +125,7 @@ def path_of(query: Path) -> list[str]:
             rooms.append(name)
 
     text, names = query.read_text(encoding="utf-8"), re.compile(r"\$\{(\w+)\}")
-    variables = {name: "data" for name in names.findall(text)}
+    variables = dict.fromkeys(names.findall(text), "data")
     sys.setprofile(enter)
     try:
         script.read(text, variables, str(query))

@@ -20,7 +20,7 @@ from rich.table import Table
 
 import xmlstream as xs
 from sources.generators.sensors import write_sensors
-from xmlstream.cli.figures import draw, state_curves
+from tests.experiments.state_figure import draw, state_curves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from rich.table import Table
 from tests.benchmarks import asking
 from tests.benchmarks.windows import A_SECOND, SENSORS, clock, counted, write_readings
 from tests.experiments.closing_price import OUT
-from xmlstream.cli.figures import draw, state_curves
+from tests.experiments.state_figure import draw, state_curves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from operators.state.ages import FIRST, SINCE, Since
-from operators.state.behaviour import Operator, Slice, Tuples, advance
+from operators.behaviour import Operator, advance
+from operators.state.ages import FIRST, SINCE, PurgeAfter, Since
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import PurgeAfter
-from operators.state.segments import Segment, SegmentStore
+from operators.state.slice_tuples import Slice, Tuples
+from operators.storage.segments import Segment, SegmentStore
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

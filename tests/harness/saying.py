@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from operators.state.behaviour import Operator, Slice
+from operators.behaviour import Operator
 from operators.state.operator_state import OperatorState
-from operators.state.segments import SegmentStore
+from operators.state.slice_tuples import Slice
+from operators.storage.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness import notation

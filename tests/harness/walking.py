@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operators.state.behaviour import Slice, advance
+from operators.behaviour import advance
+from operators.state.expiring_set import Entry
 from operators.state.operator_state import OperatorState
-from operators.state.passing_punctuations import Entry
-from operators.state.segments import SegmentStore
+from operators.state.slice_tuples import Slice
 from operators.state.state_schema import StateSchema
+from operators.storage.segments import SegmentStore
 from punct_ns.slices import POSITION, quoted
 from tests.harness.running import Done, Items, KeptColumns, Row, rows_of, tuples_of
 from tests.oracles.relational import answers
+from xmlstream.diagnosis.kept_rows import KeptRows
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
-from xmlstream.waiting.kept_rows import KeptRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

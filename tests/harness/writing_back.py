@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from operators.expressions.dialect import render
 from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.supported import require_supported
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from tests.oracles.xml_oracle import Item
 from tests.samples.xml_documents import COLUMNS, OPTIONS, PATHS, ROW
 

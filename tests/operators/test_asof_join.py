@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.asof_join import AsofJoin, AsofKind
-from operators.state.purge_after import PurgeAfter
-from operators.wants import Row
+from operators.required_punctuations import Row
+from operators.state.ages import PurgeAfter
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import format_schemes, parse_schemes

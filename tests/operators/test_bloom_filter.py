@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.bloom_filter import bloom_filter, candidates, hashes
+from operators.storage.constant_runs import bloom_filter, candidates, hashes
 
 WORDS = st.lists(st.text(max_size=12), min_size=1, max_size=60)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.columns import Column
 from operators.expressions.constant_evaluation import evaluated
+from operators.expressions.output_columns import Column
 from operators.join import Join
 from operators.project import Project
 from punct_ns.domain import Domain

@@ -52,7 +52,7 @@ def test_state_too_large_to_rewrite_loses_what_the_negative_input_has(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
-    monkeypatch.setattr("operators.state.segments.COLLECTED", 30)
+    monkeypatch.setattr("operators.storage.segments.COLLECTED", 30)
     running = difference(spark, tmp_path)
     running.slice((rows(*range(20)), []), ([], []))
     running.shows("(20)", "(4) (5) (20)", out="", kept=f"{18 + 3}")

@@ -63,7 +63,7 @@ def test_state_too_large_to_rewrite_is_purged_when_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 5)
-    monkeypatch.setattr("operators.state.segments.COLLECTED", 30)
+    monkeypatch.setattr("operators.storage.segments.COLLECTED", 30)
     running = distinct(spark, tmp_path)
     running.slice(([(n,) for n in range(20)], []))
     running.shows("(20) (21) <[0,4]>", out="(20) (21) <[0,4]>", kept="17")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.group_by import GroupBy
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state import constant_runs, heard_punctuations
-from operators.state.constant_runs import ConstantRuns
-from operators.state.heard_punctuations import HeardPunctuations
-from operators.state.passing_punctuations import Entry
-from operators.state.segments import SegmentStore
+from operators.state import closed_set
+from operators.state.closed_set import SourceClosedSet
+from operators.state.expiring_set import Entry
 from operators.state.state_schema import STATE_FORMAT
+from operators.storage import constant_runs
+from operators.storage.constant_runs import ConstantRuns
+from operators.storage.segments import SegmentStore
 from punct_ns.errors import StateError
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
@@ -42,9 +43,9 @@ class Kept:
         self._schema, self._directory, self._number = schema, directory, 0
         self._changes = list[Entry]()
         self._store = store_in(directory)
-        self.heard = HeardPunctuations(schema, (), self._store, {})
+        self.heard = SourceClosedSet(schema, (), self._store, {})
 
-    def committed(self, *, whole: bool) -> HeardPunctuations:
+    def committed(self, *, whole: bool) -> SourceClosedSet:
         self._changes = [*([] if whole else self._changes), *self.heard.record(whole)]
         logs = self.heard.logs()
         self._store.retain(segment["name"] for log in logs.values() for segment in log["segments"])
@@ -52,16 +53,16 @@ class Kept:
         self._number += 1
         if self._number % 2 == 0:
             self._store = store_in(self._directory, self._number)
-            self.heard = HeardPunctuations(self._schema, self._changes, self._store, logs)
+            self.heard = SourceClosedSet(self._schema, self._changes, self._store, logs)
         return self.heard
 
 
-def is_on_disk(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
+def is_on_disk(heard: SourceClosedSet, t: tuple[Any, ...]) -> bool:
     places = (i for i in heard.on_disk if t[i] is not None)
     return any(heard.closes(i, pa.array([t[i]], pa.string()))[0] for i in places)
 
 
-def known(heard: HeardPunctuations, t: tuple[Any, ...]) -> bool:
+def known(heard: SourceClosedSet, t: tuple[Any, ...]) -> bool:
     return heard.set.matches(t) or is_on_disk(heard, t)
 
 
@@ -81,7 +82,7 @@ def test_what_lies_on_disk_counts_as_what_lies_in_memory(
 ) -> None:
     space, slices = drawn
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heard_punctuations, "HELD", held)
+        patch.setattr(closed_set, "HELD", held)
         patch.setattr(constant_runs, "TOGETHER", 2)
         oracle, kept = PunctuationSet(space.schema), Kept(space.schema, Path(directory))
         heard = kept.heard
@@ -105,7 +106,7 @@ def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
     space = data.draw(small_schemas(most=2, among=WORDS))
     ps = st.lists(st.tuples(small_punctuations(space), st.none() | LIFESPANS), max_size=4)
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heard_punctuations, "HELD", held)
+        patch.setattr(closed_set, "HELD", held)
         patch.setattr(constant_runs, "TOGETHER", 2)
         said, state, kept = Said(space), (0, 0), Kept(space.schema, Path(directory))
         heard = kept.heard
@@ -132,9 +133,9 @@ def test_what_has_a_lifespan_ends_whether_its_strings_are_on_disk_or_not(
 def test_a_string_ends_with_its_lifespan_unless_it_is_on_disk_which_is_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heard_punctuations, "HELD", 0)
+    monkeypatch.setattr(closed_set, "HELD", 0)
     store = store_in(tmp_path)
-    heard = HeardPunctuations(SESSION, (), store, {})
+    heard = SourceClosedSet(SESSION, (), store, {})
     hour = lifespan(1, None)
     assert list(map(str, heard.absorb([p.lasting(hour) for p in sessions("u1", "u2")]))) == [f"<{{u1,u2}}> {hour}"]
     assert not heard.on_disk
@@ -143,7 +144,7 @@ def test_a_string_ends_with_its_lifespan_unless_it_is_on_disk_which_is_for_ever(
     # Of a list, what is on disk holds for ever: the rest alone is new.
     both = Punctuation.parse("<{u3,u4}>", SESSION)
     assert list(map(str, heard.absorb([both.lasting(hour)]))) == [f"<u4> {hour}"]
-    again = HeardPunctuations(SESSION, heard.record(whole=True), store, heard.logs())
+    again = SourceClosedSet(SESSION, heard.record(whole=True), store, heard.logs())
     for each in (heard, again):
         assert [known(each, (sid,)) for sid in ("u1", "u2", "u3", "u4")] == [True] * 4
         each.end(lambda ends: is_over(ends, (1, 0)))
@@ -192,7 +193,7 @@ def test_a_run_that_is_not_as_it_was_written_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_commit_of_more_strings_is_as_long_as_one_of_the_first(tmp_path: Path) -> None:
-    heard = HeardPunctuations(SESSION, (), store_in(tmp_path), {})
+    heard = SourceClosedSet(SESSION, (), store_in(tmp_path), {})
     lengths, held = [], []
     for number in range(0, 40_000, 1000):
         heard.absorb(sessions(*(f"u{n * 7919 % 40_000:05}" for n in range(number, number + 1000))))
@@ -201,7 +202,7 @@ def test_a_commit_of_more_strings_is_as_long_as_one_of_the_first(tmp_path: Path)
         held.append(heard.set.extent)
         heard.settle()
     assert heard.extent == 40_000
-    assert max(held) <= heard_punctuations.HELD
+    assert max(held) <= closed_set.HELD
     assert max(lengths) < 50_000
     # Those that were said before say nothing new, of a list only the others do.
     assert heard.absorb(sessions("u00007")) == []

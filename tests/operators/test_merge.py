@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from operators.merge import Merge
-from operators.wants import Held
+from operators.required_punctuations import Held
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import Running

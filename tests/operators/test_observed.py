@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.state.observed import metrics_of
+from operators.state.slice_tuples import metrics_of
 from punct_ns.errors import XmlStreamError
 
 if TYPE_CHECKING:

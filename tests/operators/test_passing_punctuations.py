@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.held_punctuations import HeldPunctuations
+from operators.state.closed_set import ClosedSet
 from punct_ns.lifespan import Lifespan
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
@@ -23,7 +23,7 @@ from tests.samples.strategies import fewer
 def test_what_holds_is_what_was_said_and_has_not_ended(data: st.DataObject) -> None:
     space = data.draw(strategies.small_schemas(2))
     ps = st.lists(st.tuples(strategies.small_punctuations(space), LIFESPANS), max_size=5)
-    held, said, state = HeldPunctuations(space.schema), Said(space), (0, 0)
+    held, said, state = ClosedSet(space.schema), Said(space), (0, 0)
     changes: list[object] = []
     for step, given_ in enumerate(data.draw(st.lists(ps, max_size=5))):
         state = data.draw(st.sampled_from([each for each in said.later(state) if sum(each) <= sum(state) + step]))
@@ -40,27 +40,27 @@ def test_what_holds_is_what_was_said_and_has_not_ended(data: st.DataObject) -> N
                 assert_holds([p.lasting(held.lifespan(p))], p, said, state)
         assert_true(new, said, state)
         changes += held.record(whole=False)
-    again = HeldPunctuations(space.schema, changes)  # type: ignore[arg-type]
+    again = ClosedSet(space.schema, changes)  # type: ignore[arg-type]
     said.end(state)
     for each in (held, again):
         each.end(lambda ends: is_over(ends, state))
         assert_same(each, said, state)
-    assert_same(HeldPunctuations(space.schema, held.record(whole=True)), said, state)
+    assert_same(ClosedSet(space.schema, held.record(whole=True)), said, state)
 
 
 @pytest.mark.parametrize("lasts", [None, lifespan(3, None)], ids=["for ever", "longer"])
 def test_what_a_wider_one_absorbed_holds_after_its_end(lasts: Lifespan | None) -> None:
     schema = Schema.parse("id STRING, part STRING")
     wide, narrow = (Punctuation.parse(text, schema) for text in ("<u1, *>", "<u1, a>"))
-    held = HeldPunctuations(schema)
+    held = ClosedSet(schema)
     held.absorb([wide.lasting(lifespan(1, None))])
     assert held.absorb([narrow.lasting(lasts)])
-    for each in (held, HeldPunctuations(schema, held.record(whole=False))):
+    for each in (held, ClosedSet(schema, held.record(whole=False))):
         each.end(lambda ends: is_over(ends, (1, 0)))
         assert list(map(str, each.set)) == ["<u1, a>"]
 
 
-def assert_same(held: HeldPunctuations, said: Said, state: State) -> None:
+def assert_same(held: ClosedSet, said: Said, state: State) -> None:
     """What was said in a slice acts in it, however soon it ends; ever after both say the same."""
     assert {values for values in said.space.universe if held.set.matches(values)} == {
         values for values in said.space.universe if any(p.matches(values) for p in said.every)
@@ -81,7 +81,7 @@ def assert_holds(parts: list[Punctuation], p: Punctuation, said: Said, state: St
 @pytest.mark.parametrize("each", [True, False], ids=["an end for each", "one end"])
 def test_thousands_of_ends_cost_no_more_than_thousands_of_keys(each: bool) -> None:
     schema = Schema.parse("id STRING, t INT")
-    held = HeldPunctuations(schema)
+    held = ClosedSet(schema)
     started = process_time()
     for at in range(0, 4000, 1000):
         new = held.absorb(

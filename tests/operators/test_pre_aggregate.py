@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.pre_aggregate import PreAggregate
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from operators.expressions.columns import Column
+from operators.expressions.output_columns import Column
 from operators.project import Project
-from operators.wants import Held
+from operators.required_punctuations import Held
 from punct_ns.cover import EXACT_PUNCTUATIONS
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from operators.punctuate import Punctuate
-from operators.punctuators.clock import ByClock
 from operators.punctuators.distance import Distance
-from operators.punctuators.domain import ByDomain
-from operators.punctuators.order import ByOrder
-from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.roster import ByRoster
+from operators.punctuators.order import ByClock, ByOrder, ByRoster
+from operators.punctuators.predicate import ByDomain, ByPredicate
 from punct_ns.errors import QueryError, UngrammaticalStream, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.joins.punctuation_graph import Equality, PunctuationGraph, Shape
-from operators.joins.reachability import Reachability
+from operators.joins.punctuation_graph import Equality, PunctuationGraph, Reachability, Shape
 from punct_ns.errors import QueryError
 
 B: Equality = ((0, "b1"), (1, "b2"))

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from operators.behaviour import Operator
 from operators.distinct import Distinct
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.group_by import GroupBy
 from operators.join import Join
-from operators.state import purge_after, tuple_log
-from operators.state.ages import Since
-from operators.state.behaviour import Operator
+from operators.sort_order import SortKey
+from operators.state import ages, tuple_log
+from operators.state.ages import PurgeAfter, Since
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import PurgeAfter
-from operators.state.sort_key import SortKey
 from operators.state.tuple_log import TupleLog
 from operators.top_n import TopN
 from punct_ns.domain import Domain
-from punct_ns.duration import Duration
 from punct_ns.errors import UsageError
+from punct_ns.lifespan import Duration
 from punct_ns.schema import Attribute, Schema
 from tests.harness.running import Running
 from tests.harness.saying import NO_STORE
@@ -235,7 +234,7 @@ def test_the_limit_may_come_later_and_go_again(spark: SparkSession, tmp_path: Pa
 def test_a_large_log_is_looked_through_now_and_then(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(purge_after, "_LARGE", 2)
+    monkeypatch.setattr(ages, "_LARGE", 2)
     case = Case(Running(spark, tmp_path, Distinct(), SALES, purge_after=PurgeAfter.parse("16 slices")))
     kept = [case.slice(([(k, 0)], []))[1] for k in range(22)]
     assert kept == [*range(1, 19), 17, 18, 17, 18]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.over import Over
+from operators.expressions.aggregates import Over
 from operators.row_window import RowWindow
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute, Schema

@@ -15,10 +15,9 @@ from punct_ns.errors import MalformedInput, QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import Row, Running
-from xmlstream.secret.model import Secret
+from xmlstream.secret.model import Secret, stream
 from xmlstream.secret.operator import secret_window
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAMBASE, Profile, Reporting, Tick, Windows, rounded
-from xmlstream.secret.stream import stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.expressions.calendar_days import ANYWHERE, lengthening
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.expressions.dialect import expression
-from operators.expressions.duration import DAY, duration
+from operators.expressions.duration import ANYWHERE, DAY, duration, lengthening
 from operators.session import Session
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation

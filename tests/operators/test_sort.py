@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.sort import Sort
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.stamp import Stamp
-from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState
-from operators.state.segments import SegmentStore
+from operators.state.slice_tuples import Slice
+from operators.storage.segments import SegmentStore
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema

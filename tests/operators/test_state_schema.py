@@ -12,8 +12,8 @@ import pytest
 from operators.difference import Difference
 from operators.merge import Merge
 from operators.sort import Sort
+from operators.sort_order import SortKey
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey
 from operators.state.state_schema import STATE_FORMAT
 from punct_ns.errors import StateError
 from punct_ns.schema import Schema

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from operators.top_n import Rank, TopN
 from punct_ns.domain import Domain
 from punct_ns.errors import UsageError

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.state import segments, tuple_log
-from operators.state.behaviour import Tuples
-from operators.state.segments import SegmentStore
+from operators.state import tuple_log
+from operators.state.slice_tuples import Tuples
 from operators.state.state_schema import LogSchema
 from operators.state.tuple_log import TupleLog
+from operators.storage import segments
+from operators.storage.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.running import rows_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice
 from operators.window import Window
 from punct_ns.pattern import Constant, Range, canonical
 from punct_ns.punctuation import Punctuation

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from operators.state.behaviour import Operator
+from operators.behaviour import Operator
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from tests.oracles.invariants import Invariants

@@ -7,14 +7,13 @@ from itertools import product
 from typing import Any
 
 from operators.distinct import Distinct
-from operators.expressions.coalesced import coalesced_domain
-from operators.expressions.columns import Column
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
+from operators.expressions.output_columns import Column, coalesced_domain
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from operators.select import Select
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema

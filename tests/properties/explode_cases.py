@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from operators.behaviour import Operator
 from operators.explode import Explode
-from operators.state.behaviour import Operator, Slice, Tuples
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from punct_ns.domain import Domain
 from punct_ns.pattern import WILDCARD

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from operators.describe import Describe
-from operators.expressions.columns import Column
+from operators.expressions.output_columns import Column
 from operators.project import Project
 from operators.select import Select
 from punct_ns.domain import NAN, Domain

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from operators.expressions.over import Over
+from operators.expressions.aggregates import Over
 from operators.look_ahead import LookAhead
 from operators.row_window import RowWindow
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute
 from tests.oracles import invariants, oracle

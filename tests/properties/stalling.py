@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from operators.expressions.constant_evaluation import evaluated
-from operators.wants import Row, Waiting
+from operators.required_punctuations import Row, Waiting
 from punct_ns.domain import Domain
 from punct_ns.image import Function
 from punct_ns.punctuation import Punctuation
@@ -23,11 +23,11 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from tests.harness.walking import Walk
 from tests.oracles.oracle import Tuple
+from xmlstream.diagnosis.kept_rows import attributes_of
+from xmlstream.diagnosis.missing import Missing, MissingPunctuations
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.sql.script import read
-from xmlstream.waiting.kept_rows import attributes_of
-from xmlstream.waiting.lacks import Lack, Lacks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,13 +101,13 @@ class Stalled:
                 for row in self.walk.kept(node).each(waiting.log, told):
                     yield node, waiting, row
 
-    def lacking(self, node: Node, waiting: Waiting, row: Row) -> tuple[Lack, ...]:
+    def lacking(self, node: Node, waiting: Waiting, row: Row) -> tuple[Missing, ...]:
         """What a row is told to wait for."""
         assert not isinstance(node.operator, Scan | Static | Results)
         kept = {each: self.walk.kept(each) for each in self.walk.nodes}
         said = {scan: self.said[self.name(scan)] for scan in self.walk.scans}
         sets = {each: self.walk.sets(each) for each in self.walk.nodes}
-        lacks = Lacks(kept, sets, said, self._function).of_row(node, waiting.log, row)
+        lacks = MissingPunctuations(kept, sets, said, self._function).of_row(node, waiting.log, row)
         return tuple(lack for lack in lacks if lack.missing)
 
     def name(self, scan: Node) -> str:

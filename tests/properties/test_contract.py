@@ -17,9 +17,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from punct_ns.isolated import is_isolated
 from punct_ns.pattern import Constant
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, is_isolated
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
@@ -205,8 +204,8 @@ def force_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handful of rows is a large state, purged when it is read, and of punctuations a table to join with."""
     monkeypatch.setattr("operators.state.tuple_log.SMALL", 6)
     monkeypatch.setattr("operators.state.tuple_log.MOST_SEGMENTS", 2)
-    monkeypatch.setattr("operators.state.segments.COLLECTED", 48)
-    monkeypatch.setattr("operators.state.segments.HELD", 1)
+    monkeypatch.setattr("operators.storage.segments.COLLECTED", 48)
+    monkeypatch.setattr("operators.storage.segments.HELD", 1)
     monkeypatch.setattr("punct_ns.slices.INLINE", 8)
 
 

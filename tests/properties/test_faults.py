@@ -14,25 +14,23 @@ import pytest
 
 from operators.distinct import Distinct
 from operators.intersect import Intersect
-from operators.joins.bounded_key import BoundedKey
-from operators.joins.equi_join import EquiJoin
+from operators.joins.equi_join import BoundedKey, EquiJoin
+from operators.look_ahead import RowsAhead
 from operators.merge import Merge
+from operators.row_window import RowFunctions
 from operators.select import Select
 from operators.semi_join import SemiJoin
-from operators.state import behaviour
-from operators.state.behaviour import Slice, Tuples
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.tuple_log import TupleLog
-from operators.windows.row_functions import RowFunctions
-from operators.windows.rows_ahead import RowsAhead
-from punct_ns import containment, slices
-from punct_ns.containment import End
+from punct_ns import closed_intervals, slices
+from punct_ns.closed_intervals import End
 from punct_ns.domain import Domain
 from punct_ns.image import _Edges
 from punct_ns.pattern import Pattern, Range
-from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.recast import project
 from punct_ns.schema import Attribute, Schema
 from punct_ns.value_set import ValueSet
 from tests.harness import notation
@@ -65,7 +63,7 @@ def propagates_before_it_keeps(patch: Patch) -> None:
         parts = [operator.step(inputs, state), operator.pass_(inputs, state)]
         punctuations = operator.propagate(inputs, state)
         operator.keep(inputs, state)
-        return Slice(behaviour.bag_union([part for part in parts if part is not None]), tuple(punctuations))
+        return Slice(bag_union([part for part in parts if part is not None]), tuple(punctuations))
 
     patch.setattr("tests.harness.running.advance", advance)
 
@@ -158,7 +156,7 @@ def takes_the_first_of_each_slice(patch: Patch) -> None:
 
 def takes_what_is_closed_for_a_prefix(patch: Patch) -> None:
     """A row whose group is closed there, and not before it."""
-    patch.setattr("operators.windows.ordered_rows.covered_prefixes", lambda closed, new, groups, directions: list(new))
+    patch.setattr("operators.ordered_rows.covered_prefixes", lambda closed, new, groups, directions: list(new))
 
 
 def looks_back_at_the_last_slice_alone(patch: Patch) -> None:
@@ -194,7 +192,7 @@ def trusts_one_view_alone(patch: Patch) -> None:
     def every(streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState) -> list[Punctuation]:
         return state.punctuations("sent").absorb([p for each in said for p in each])
 
-    patch.setattr("operators.project.met", every)
+    patch.setattr("operators.project.common_to_inputs", every)
 
 
 def never_purges(patch: Patch) -> None:
@@ -217,12 +215,12 @@ def lets_a_tuple_without_partner_go_at_once(patch: Patch) -> None:
 
 def forgets_a_bound_one_step_too_early(patch: Patch) -> None:
     """A tuple that waits for 4, too, when 3 and all below are closed."""
-    right = containment._within
+    right = closed_intervals._within
 
     def early(end: End, cut: Any, x: Domain, y: Domain) -> ValueSet:
         return right(replace(end, relation=end.relation.rstrip("=")), cut, x, y)  # type: ignore[arg-type]
 
-    patch.setattr(containment, "_within", early)
+    patch.setattr(closed_intervals, "_within", early)
 
 
 def keeps_what_its_bounds_leave_no_partner(patch: Patch) -> None:
@@ -246,7 +244,7 @@ def holds_back_the_whole_of_a_punctuation(patch: Patch) -> None:
         some = points if isinstance(points, list) else points.limit(1).count()
         return ([], list(said)) if some else (list(said), [])
 
-    patch.setattr("operators.state.deferred_punctuations._parted", whole)
+    patch.setattr("operators.state.split_blocked._parted", whole)
 
 
 def selects_what_is_unknown(patch: Patch) -> None:

@@ -14,11 +14,10 @@ import pytest
 
 from operators.merge import Merge
 from operators.state import completion
-from operators.state.behaviour import Slice
 from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice
 from punct_ns.domain import Domain
-from punct_ns.isolated import isolated
-from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation import Punctuation, isolated
 from punct_ns.schema import Attribute, Schema
 from tests.harness import notation
 from tests.harness.nights import AT_NIGHT
@@ -111,7 +110,7 @@ def forgets_values_that_one_of_many_has_closed(patch: Patch) -> None:
     def early(graph: Any, key: int, complete: Sequence[Sequence[Punctuation]], state: OperatorState) -> Any:
         return [p for i in graph.classes[key] for p in isolated(complete[i])]
 
-    patch.setattr("operators.joins.forgetting_classes._closed_by_all", early)
+    patch.setattr("operators.joins.forgetting._closed_by_all", early)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from operators.behaviour import Operator
 from operators.distinct import Distinct
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.group_by import GroupBy
 from operators.join import Join
 from operators.merge import Merge
 from operators.state import tuple_log
-from operators.state.behaviour import Operator
 from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation

@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.asof_join import AsofJoin
+from operators.behaviour import Operator
 from operators.difference import Difference
 from operators.distinct import Distinct
-from operators.expressions.decomposition import Aggregate
-from operators.expressions.over import Over
+from operators.expressions.aggregates import Aggregate, Over
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
@@ -31,9 +31,8 @@ from operators.multiway_join import MultiwayJoin
 from operators.row_window import RowWindow
 from operators.semi_join import SemiJoin
 from operators.session import Session
+from operators.sort_order import SortKey
 from operators.state import tuple_log
-from operators.state.behaviour import Operator
-from operators.state.sort_key import SortKey
 from operators.top_n import TopN
 from operators.window import Window
 from punct_ns.domain import Domain
@@ -210,7 +209,7 @@ def ends_never(patch: pytest.MonkeyPatch) -> None:
 
 def knows_the_shorter(patch: pytest.MonkeyPatch) -> None:
     """Of two lifespans of one id the shorter one counts."""
-    patch.setattr("operators.state.passing_points.lives_as_long", lambda one, other: lives_as_long(other, one))
+    patch.setattr("operators.state.expiring_set.lives_as_long", lambda one, other: lives_as_long(other, one))
 
 
 FAULTS = [

@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from operators.punctuate import Punctuate
-from operators.punctuators.order import ByOrder
+from operators.punctuators.order import ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.roster import ByRoster
 from operators.punctuators.rule import Rule
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

@@ -26,8 +26,8 @@ from tests.harness.running import Done, tuples_of
 from tests.harness.walking import Walk
 from tests.oracles import oracle
 from tests.samples.strategies import Small, SmallSchema, sliced_streams, small_tuples
-from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
-from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
+from xmlstream.optimizer.push_down_predicates import push_down_predicates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.script import read
@@ -163,7 +163,7 @@ def test_any_plan_answers_as_spark_does_and_says_only_what_is_true(spark: SparkS
         written = read(TABLES + example.query).plan(spark)
         before, after = walked(spark, optimized(written), example)
         assert Counter(tuples_in(before + after)) == expected, example.query
-        if push_predicates(written) != written or leave_out_distinct(written) != written:
+        if push_down_predicates(written) != written or eliminate_distinct(written) != written:
             assert_nothing_is_lost(at_once(spark, written, example), before, written.schema, example.query)
 
     holds()
@@ -185,7 +185,7 @@ def test_without_what_cannot_be_told_each_slice_says_the_same(spark: SparkSessio
     @given(examples())
     def holds(example: Example) -> None:
         written = read(TABLES + query).plan(spark)
-        left = leave_out_distinct(written)
+        left = eliminate_distinct(written)
         assert left != written
         assert by_slice(spark, left, example) == by_slice(spark, written, example), query
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from operators.sort import Sort
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from punct_ns.pattern import NULL, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet

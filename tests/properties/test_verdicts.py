@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.groupings import Promises
+from operators.closing_conditions import Promises
 from punct_ns.domain import Domain
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation

@@ -31,8 +31,7 @@ from punct_ns.pattern import Constant, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.scheme_order import is_compact
+from punct_ns.scheme import Scheme, Term, is_compact
 from tests.harness.running import Items, tuples_of
 from tests.harness.walking import Walk
 from tests.properties.verdict_cases import PINNED, TABLE, Inputs, Judged, promising

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
 from operators.session import Session
 from operators.window import Window
 from punct_ns.domain import Domain

@@ -13,7 +13,7 @@ from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing
 from tests.properties.drawn_expressions import Column, aggregates, calls, conditions, values
-from xmlstream.sql.catalogue import Catalogue
+from xmlstream.sql.spark.analysis import Catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.closed_runs import closed_runs
+from punct_ns.closed_intervals import closed_runs
 from punct_ns.pattern import matches
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema

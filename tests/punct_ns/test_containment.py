@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.containment import End, Relation, beyond, contained
+from punct_ns.closed_intervals import End, Relation, beyond, contained
 from punct_ns.domain import Domain, Value
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet

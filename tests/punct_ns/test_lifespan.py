@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
-from punct_ns.duration import Duration
 from punct_ns.errors import NotationError
-from punct_ns.lifespan import Bound, Lifespan, lives_as_long, shortest
+from punct_ns.lifespan import Bound, Duration, Lifespan, lives_as_long, shortest
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.domain import Domain, Value
-from punct_ns.preimage import preimage
+from punct_ns.image import preimage
 from punct_ns.value_set import ValueSet
 
 BOUNDS = st.sampled_from([(None, None), (-50, None), (None, 70), (-50, 70)])

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from punct_ns.domain import Domain
 from punct_ns.pattern import Constant
-from punct_ns.projection import project
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.recast import project
 from punct_ns.schema import Attribute, Schema
 from tests.oracles import oracle
 from tests.samples import strategies

@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.remainder import remainder
+from punct_ns.punctuation_set import PunctuationSet, remainder
 from tests.samples.strategies import small_punctuations, small_schemas
 
 

@@ -14,8 +14,18 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation import meets as all_meets
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, implied, parse_schemes
-from punct_ns.scheme_order import completed_by, implies, is_compact, meet, meets, strongest
+from punct_ns.scheme import (
+    Scheme,
+    Term,
+    completed_by,
+    implied,
+    implies,
+    is_compact,
+    meet,
+    meets,
+    parse_schemes,
+    strongest,
+)
 
 WINDOW, INNER = range(-3, 4), range(-2, 3)
 """Values of an endless domain of which punctuations speak, and those that are asked for: the others come later."""

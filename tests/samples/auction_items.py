@@ -10,8 +10,8 @@ from typing import Any
 from lxml import etree
 
 from punct_ns.xml_form import PUNCT_NS
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
+from sources.generators import auction_documents
+from sources.generators.auction_house import House
 
 START = datetime.fromisoformat("2015-07-15T00:00:00+00:00")
 
@@ -44,7 +44,7 @@ def items(path: Path) -> list[Item]:
 
 def streams(directory: Path, events: int, house: House) -> dict[str, list[Item]]:
     """The items of all documents of a new auction, by the documents' names."""
-    made = generator.write_auctions(directory, events, house)
+    made = auction_documents.write_auctions(directory, events, house)
     return {path.stem: items(path) for path in made if path.suffix == ".xml"}
 
 

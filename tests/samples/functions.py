@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from xmlstream.sql.functions import AGGREGATES
+from xmlstream.sql.spark.functions import AGGREGATES
 
 COLUMNS = (
     "g INT NOT NULL, k INT NOT NULL, i INT, j BIGINT, p DECIMAL(9,2), x DOUBLE, f FLOAT, s STRING, u STRING,"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operators.multiway_join import MultiwayJoin
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.declaration import scan
+from xmlstream.sql.tables.declaration import scan
 
 
 def ring(inputs: int, silent: int | None = None) -> Node:

@@ -24,7 +24,7 @@ from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples.xmark_documents import XMark, committed
 
 DATA = Path(__file__).parents[2] / "data" / "xmark.xml"

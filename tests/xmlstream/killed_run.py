@@ -13,16 +13,17 @@ from contextlib import ExitStack, suppress
 from typing import Any
 from unittest import mock
 
-from operators.state import segments
+from operators.storage import segments
 from xmlstream.cli.commands import main
-from xmlstream.runtime import commit_log, execution
+from xmlstream.runtime import execution
+from xmlstream.runtime.checkpoint import CommitLog
 from xmlstream.sink import directory_sink
 
 POINTS = {
     "while the operators work": (execution, "advance"),
     "after a segment is written": (segments.SegmentStore, "record"),
     "before the document is drafted": (directory_sink.DirectorySink, "draft"),
-    "before the commit": (commit_log.CommitLog, "commit"),
+    "before the commit": (CommitLog, "commit"),
     "after the commit": (directory_sink.DirectorySink, "publish"),
     "after the document is published": (segments.SegmentStore, "retain"),
 }

@@ -10,7 +10,7 @@ import pytest
 from operators.group_by import GroupBy
 from operators.pre_aggregate import PreAggregate
 from operators.project import Project
-from operators.wants import Held, Row
+from operators.required_punctuations import Held, Row
 from operators.window import Window
 from tests.xmlstream.test_eliminate_distinct import plan
 from xmlstream.optimizer.aggregate_panes import aggregate_panes

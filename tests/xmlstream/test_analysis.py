@@ -11,9 +11,9 @@ from pyspark.errors import AnalysisException
 
 from punct_ns.errors import QueryError
 from tests.oracles.relational import TABLES
-from xmlstream.sql.catalogue import Catalogue
-from xmlstream.sql.plan_equality import SparkPlans
 from xmlstream.sql.script import Script, read
+from xmlstream.sql.spark.analysis import Catalogue
+from xmlstream.sql.spark.printed_sql_check import SparkPlans
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

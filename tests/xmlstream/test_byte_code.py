@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from xmlstream.session import byte_code
-from xmlstream.session.byte_code import compile_byte_code, places
+from xmlstream.session import warm_start
+from xmlstream.session.warm_start import compile_byte_code, places
 
 OTHERS = "_distutils_hack", "mypy_extensions", "typing_extensions"
 """What Python or a dependency imports where it is installed, and nothing requires."""
@@ -23,7 +23,7 @@ def test_modules_and_packages_without_byte_code_are_compiled(tmp_path: Path, mon
     for file in files:
         file.write_text("A = 1\n")
     (package / "broken.py").write_text("A = (\n")
-    monkeypatch.setattr(byte_code, "places", lambda: [package, tmp_path / "alone.py"])
+    monkeypatch.setattr(warm_start, "places", lambda: [package, tmp_path / "alone.py"])
     compile_byte_code()
     assert all(Path(cache_from_source(str(file))).exists() for file in files)
 

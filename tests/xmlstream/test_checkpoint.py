@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from operators.state.durable import checksum
+from operators.storage.durable import checksum
 from punct_ns.errors import StateError
 from tests.harness.file_damage import DAMAGES
-from xmlstream.runtime import commit_log
-from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.directory_locks import DirectoryLocks
-from xmlstream.runtime.published_output import PublishedOutput
+from xmlstream.runtime import checkpoint
+from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
+from xmlstream.runtime.recovery import DirectoryLocks, PublishedOutput
 from xmlstream.sink.sink import Draft
 
 
@@ -60,7 +58,7 @@ def published(directory: Path) -> PublishedOutput:
 def test_each_file_of_a_checkpoint_and_each_document_in_turn_damaged_is_told_or_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_log, "WHOLE_EVERY", 2)
+    monkeypatch.setattr(checkpoint, "WHOLE_EVERY", 2)
     ran(tmp_path / "sound" / "checkpoint", 4)
     files = [path for path in (tmp_path / "sound").rglob("*") if path.is_file()]
     assert {"published.jsonl", "documents.jsonl", "000000003.json"} <= {path.name for path in files}
@@ -159,7 +157,7 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
     with pytest.raises(StateError, match="in use by another query of this process"):
         second.take(tmp_path / "link")
     tried = (
-        "import sys, pathlib; from xmlstream.runtime.directory_locks import DirectoryLocks;"
+        "import sys, pathlib; from xmlstream.runtime.recovery import DirectoryLocks;"
         "DirectoryLocks().take(pathlib.Path(sys.argv[1]))"
     )
     refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)

@@ -14,7 +14,7 @@ import pytest
 
 from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.cli.prepare import archive_classes
-from xmlstream.session.class_archive import (
+from xmlstream.session.warm_start import (
     DIRECTORY_VARIABLE,
     archive,
     directory,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import xmlstream as xs
-from operators.state import constant_runs, heard_punctuations
+from operators.state import closed_set
+from operators.storage import constant_runs
 from punct_ns.errors import StateError, UngrammaticalStream
 from tests.harness.nights import AT_NIGHT
 from tests.samples.sessions import SCHEMA, TAG, identifiers, write_sessions
@@ -39,7 +40,7 @@ QUERIES: dict[str, tuple[Callable[[xs.Query, xs.Query], xs.Query], int]] = {
 def test_operators_hold_nothing_of_sessions_that_are_closed(
     spark: SparkSession, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heard_punctuations, "HELD", EACH + EACH // 3)
+    monkeypatch.setattr(closed_set, "HELD", EACH + EACH // 3)
     sids = identifiers(SESSIONS)
     build, rows = QUERIES[kind]
     first = views(spark, write_sessions(tmp_path / "first", sids, EACH))
@@ -59,7 +60,7 @@ def test_operators_hold_nothing_of_sessions_that_are_closed(
 def test_a_tuple_of_a_session_closed_long_ago_is_found_on_disk(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heard_punctuations, "HELD", 30)
+    monkeypatch.setattr(closed_set, "HELD", 30)
     monkeypatch.setattr(constant_runs, "TOGETHER", 2)
     sids = identifiers(300)
     directory = write_sessions(tmp_path / "in", sids, 50)

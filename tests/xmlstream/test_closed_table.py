@@ -19,8 +19,8 @@ from punct_ns.sql_type import StringType
 from tests.samples import strategies as samples
 from xmlstream.sink.closed_table import closed_rows
 from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.table_forms import ParquetForm
 
 
 def _is_nan(value: Any) -> bool:

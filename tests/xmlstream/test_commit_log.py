@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.checkpoint import CommitLog
 
 
 def record(number: int, added: str, *, whole: bool = False) -> dict[str, Any]:

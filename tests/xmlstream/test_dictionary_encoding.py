@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from xmlstream.sink.dictionary_encoding import dictionary_encoded
+from xmlstream.sink.arrow_columns import dictionary_encoded
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import xmlstream as xs
 from punct_ns.errors import UsageError
-from xmlstream.runtime.disjoint_paths import require_disjoint
+from xmlstream.runtime.preflight import require_disjoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,7 @@ from operators.describe import Describe
 from operators.difference import Difference
 from operators.distinct import Distinct
 from operators.explode import Explode
-from operators.expressions.decomposition import Aggregate
-from operators.expressions.over import Over
+from operators.expressions.aggregates import Aggregate, Over
 from operators.group_by import GroupBy
 from operators.intersect import Intersect
 from operators.join import Join
@@ -31,18 +30,18 @@ from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.sort import Sort
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
-from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
+from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological
-from xmlstream.sql.analysis import NamesOnly
-from xmlstream.sql.relation import Relation
+from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.script import read
+from xmlstream.sql.spark.analysis import NamesOnly
 from xmlstream.sql.translation import Translation
 
 TABLES = """
@@ -134,8 +133,8 @@ BECOMES = {
 
 @pytest.mark.parametrize(("written", "left"), BECOMES.values(), ids=BECOMES)
 def test_a_distinct_is_left_out(written: str, left: str) -> None:
-    assert leave_out_distinct(plan(written)) == plan(left)
-    assert leave_out_distinct(plan(left)) == plan(left)
+    assert eliminate_distinct(plan(written)) == plan(left)
+    assert eliminate_distinct(plan(left)) == plan(left)
     assert optimized(plan(written)) == optimized(plan(left))
 
 
@@ -170,37 +169,37 @@ STAYS = {
 @pytest.mark.parametrize("query", STAYS.values(), ids=STAYS)
 def test_a_distinct_stays(query: str) -> None:
     root = plan(query)
-    assert leave_out_distinct(root) == root
+    assert eliminate_distinct(root) == root
 
 
 def test_a_distinct_under_the_first_tuples_or_a_sort_stays() -> None:
     once = Node(Distinct(), (R,), "distinct")
     for operator in (TopN(2, (SortKey("a"),)), TopN(2, (SortKey("a"),), rank="dense_rank"), Sort((SortKey("a"),))):
         root = Node(Distinct(), (Node(operator, (once,), "operator"),), "distinct")
-        assert leave_out_distinct(root) == root
+        assert eliminate_distinct(root) == root
 
 
 def test_a_distinct_under_a_describe_is_for_those_above_to_tell() -> None:
     once = Node(Distinct(), (R,), "distinct")
     described = Node(Describe(("a",), ("b",)), (once,), "describe")
-    assert leave_out_distinct(described) == described
+    assert eliminate_distinct(described) == described
     groups = Node(GroupBy(("a",), (Aggregate(Attribute("m", Domain("INT")), "max(`b`)"),)), (described,), "group_by")
-    assert leave_out_distinct(groups).inputs[0].inputs == (R,)
+    assert eliminate_distinct(groups).inputs[0].inputs == (R,)
 
 
 def test_of_several_results_each_is_told() -> None:
     once = plan(ONCE)
     most = plan(f"SELECT max(a) AS m FROM ({ONCE})")
-    assert leave_out_distinct(together([once, most], ["once", "most"])) == together([once, most], ["once", "most"])
+    assert eliminate_distinct(together([once, most], ["once", "most"])) == together([once, most], ["once", "most"])
     least = plan(f"SELECT min(a) AS m FROM ({ONCE})")
-    found = leave_out_distinct(together([least, most], ["least", "most"]))
+    found = eliminate_distinct(together([least, most], ["least", "most"]))
     assert not any(isinstance(node.operator, Distinct) for node in topological(found))
 
 
 def test_a_chain_of_distincts_that_are_read_twice_is_walked_in_linear_time() -> None:
     steps = [f"u{i} AS (SELECT a FROM u{i - 1} UNION SELECT a + 1 FROM u{i - 1})" for i in range(1, 40)]
     root = plan(f"WITH u0 AS (SELECT a FROM r), {', '.join(steps)} SELECT * FROM u39")
-    found = leave_out_distinct(root)
+    found = eliminate_distinct(root)
     assert sum(isinstance(node.operator, Distinct) for node in topological(found)) == 1
 
 
@@ -237,7 +236,7 @@ def test_any_plan_answers_the_same_without_them(query: str, rows: dict[str, list
             duck.execute(f"CREATE TABLE {name} (a INT, b INT, c INT)")
             if those:
                 duck.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", those)
-        answers = [duck.execute(text(node)).fetchall() for node in (root, leave_out_distinct(root))]
+        answers = [duck.execute(text(node)).fetchall() for node in (root, eliminate_distinct(root))]
     assert Counter(answers[0]) == Counter(answers[1])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from punct_ns.errors import UsageError
-from xmlstream.cli.figures import draw_state, read_metrics, state_curves
+from tests.experiments.state_figure import draw_state, read_metrics, state_curves
 
 
 def a_slice(number: int, items: int, **kept: int) -> dict[str, object]:

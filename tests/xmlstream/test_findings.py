@@ -16,8 +16,7 @@ from punct_ns.errors import InputError, UsageError
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
-from sources.xml.splits.unfinished import waiting_note
+from sources.xml.splits.slice_planner import Offset, Planner, waiting_note
 from xmlstream.cli import progress
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.expressions.decomposition import Aggregate, attributes_of, partial
+from operators.expressions.aggregates import Aggregate, attributes_of, partial
 from operators.expressions.dialect import expression, render
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -23,8 +23,8 @@ from tests.harness.running import tuples_of
 from tests.harness.walking import Walk
 from tests.samples.functions import CALLS, COLUMNS, ROWS, SAMPLES, aggregated, number_of
 from xmlstream.optimizer.rules import optimized
-from xmlstream.sql.functions import AGGREGATES, SCALARS
 from xmlstream.sql.script import read
+from xmlstream.sql.spark.functions import AGGREGATES, SCALARS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

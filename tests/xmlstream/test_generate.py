@@ -8,9 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
-from sources.generators.auctions.streams import Form, documents
+from sources.generators import auction_documents
+from sources.generators.auction_house import Form, House, documents
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from xmlstream.cli.commands import main
@@ -48,9 +47,9 @@ def test_each_option_is_that_parameter_of_the_house(
     (tmp_path / "a").mkdir()
     assert generate(monkeypatch, "--out", "a", "--events", 900, "--seed", 1, option, value) == 0
     made = [path.read_bytes() for path in sorted(Path("a").iterdir())]
-    generator.write_auctions("a", 900, House(**{**DEFAULT, name: value}))
+    auction_documents.write_auctions("a", 900, House(**{**DEFAULT, name: value}))
     assert [path.read_bytes() for path in sorted(Path("a").iterdir())] == made
-    generator.write_auctions("b", 900, House(**DEFAULT))
+    auction_documents.write_auctions("b", 900, House(**DEFAULT))
     assert [path.read_bytes() for path in sorted(Path("b").glob("*.xml"))] != made[:-1]
 
 
@@ -84,8 +83,8 @@ def test_the_tables_are_the_documents_with_what_they_promise(
 
 
 def test_a_slice_is_of_about_the_same_time_in_every_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generator, "KILOBYTES_A_SLICE", 2000)
-    *made, tables = generator.write_auctions(tmp_path, 20_000, House(seed=3, bid_streams=2))
+    monkeypatch.setattr(auction_documents, "KILOBYTES_A_SLICE", 2000)
+    *made, tables = auction_documents.write_auctions(tmp_path, 20_000, House(seed=3, bid_streams=2))
     script = read(f"{tables.read_text()};SELECT id FROM person", {}, "tables.sql")
     slices = []
     for path in made:
@@ -100,6 +99,6 @@ def test_the_tables_of_a_live_auction_are_there_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there: list[bool] = []
-    monkeypatch.setattr(generator, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
-    generator.write_auctions(tmp_path, 10, rate=10)
+    monkeypatch.setattr(auction_documents, "write_live", lambda *_: there.append((tmp_path / "tables.sql").exists()))
+    auction_documents.write_auctions(tmp_path, 10, rate=10)
     assert there == [True]

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from operators.describe import Describe
-from operators.expressions.columns import Column
-from operators.expressions.decomposition import Aggregate
+from operators.expressions.aggregates import Aggregate
+from operators.expressions.output_columns import Column
 from operators.group_by import GroupBy
 from operators.merge import Merge
 from operators.project import Project
 from operators.select import Select
-from operators.state.behaviour import Slice
+from operators.sort_order import SortKey
 from operators.state.operator_state import OperatorState
-from operators.state.sort_key import SortKey
+from operators.state.slice_tuples import Slice
 from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.punctuation import Punctuation
@@ -27,15 +27,15 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 from tests.harness.saying import NO_STORE
 from tests.samples.strategies import SMALL, SmallSchema, small_punctuations
-from xmlstream.optimizer.insert_describe import describe_keys
+from xmlstream.optimizer.insert_describe import insert_describe
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
-from xmlstream.plan.plan_text import tree
+from xmlstream.plan.written_plan import tree
 from xmlstream.runtime.runner import run
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
-from xmlstream.sql.declaration import scan
 from xmlstream.sql.script import read
+from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def describes(root: Node) -> list[Describe]:
 
 
 def test_a_group_by_is_given_what_describes_its_keys() -> None:
-    root = describe_keys(grouped(source("a"), "hour"))
+    root = insert_describe(grouped(source("a"), "hour"))
     assert labels(root) == ["group_by", "describe", "a"]
     assert describes(root) == [Describe(("hour",), ("sid", "min"))]
 
@@ -73,7 +73,7 @@ def test_a_group_by_is_given_what_describes_its_keys() -> None:
 def test_a_top_n_is_given_what_describes_its_groups() -> None:
     """What makes its groups is its grouping of interest, whatever it orders by."""
     first = TopN(3, (SortKey("min"),), ("hour",))
-    root = describe_keys(Node(first, (Node(Select("min > 3"), (source("a"),), "select"),), "top_n"))
+    root = insert_describe(Node(first, (Node(Select("min > 3"), (source("a"),), "select"),), "top_n"))
     assert labels(root) == ["top_n", "select", "describe", "a"]
     assert describes(root) == [Describe(("hour",), ("sid", "min"))]
 
@@ -85,27 +85,27 @@ def test_describe_goes_through_select_merge_and_project_to_each_source() -> None
         Column(Attribute("h", Domain("INT")), "hour", "hour"),
         Column(first.schema.attribute("sid"), "sid", "sid"),
     )
-    root = describe_keys(grouped(Node(Project(columns), (merged(first, second),), "project"), "h"))
+    root = insert_describe(grouped(Node(Project(columns), (merged(first, second),), "project"), "h"))
     assert labels(root) == ["group_by", "project", "merge", "select", "describe", "a", "select-2", "describe-2", "b"]
     assert describes(root) == [Describe(("hour",), ("sid", "min"))] * 2
 
 
 def test_where_all_schemes_describe_the_keys_there_is_nothing_to_take_out() -> None:
     root = grouped(source("a", "hour"), "hour", "sid")
-    assert describe_keys(root) == root
+    assert insert_describe(root) == root
     root = grouped(source("a", ""), "hour")
-    assert describe_keys(root) == root
+    assert insert_describe(root) == root
 
 
 def test_only_the_inputs_that_promise_more_are_described() -> None:
-    root = describe_keys(grouped(merged(source("a"), source("b")), "hour"))
+    root = insert_describe(grouped(merged(source("a"), source("b")), "hour"))
     assert labels(root) == ["group_by", "merge", "describe", "a", "describe-2", "b"]
 
 
 def test_what_somebody_else_needs_is_left_to_them() -> None:
     select = Node(Select("min > 3"), (source("a"),), "select")
     both = merged(*(Node(GroupBy((key,), COUNT), (select,), "group_by") for key in ("hour", "min")))
-    root = describe_keys(both)
+    root = insert_describe(both)
     assert [type(node.operator) for node in topological(root)].count(Select) == 1
     assert {d.attributes for d in describes(root)} == {("hour",), ("min",)}
     for node in topological(root):
@@ -115,13 +115,13 @@ def test_what_somebody_else_needs_is_left_to_them() -> None:
 
 def test_a_select_that_punctuates_is_not_gone_through() -> None:
     select = Node(Select("hour > 3", punctuates=True), (source("a"),), "select")
-    assert labels(describe_keys(grouped(select, "hour"))) == ["group_by", "describe", "select", "a"]
+    assert labels(insert_describe(grouped(select, "hour"))) == ["group_by", "describe", "select", "a"]
 
 
 @pytest.mark.parametrize("keys", [("hour",), ("sid", "hour"), ("min",)])
 def test_a_second_time_changes_nothing(keys: tuple[str, ...]) -> None:
-    root = describe_keys(grouped(merged(source("a"), Node(Select("min > 3"), (source("b"),), "select")), *keys))
-    assert describe_keys(root) == root
+    root = insert_describe(grouped(merged(source("a"), Node(Select("min > 3"), (source("b"),), "select")), *keys))
+    assert insert_describe(root) == root
 
 
 INT = next(small for small in SMALL if small.domain == Domain("INT", True, 0, 4))
@@ -188,7 +188,7 @@ def plans(draw: st.DrawFn) -> Node:
 @given(st.data())
 def test_what_comes_out_is_the_same_slice_by_slice(data: st.DataObject) -> None:
     plain: Any = data.draw(plans())
-    described = describe_keys(plain)
+    described = insert_describe(plain)
     punctuations = st.lists(small_punctuations(SPACE), max_size=4)
     one, other = Flow(plain), Flow(described)
     told = PunctuationSet(plain.schema), PunctuationSet(plain.schema)

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from sources.xml.spark.data_source import register
-from xmlstream.session.installed_sources import spare_the_search
+from xmlstream.session.java_lookups import spare_the_search
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,9 +14,9 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.runtime import computed_result
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.sink import part_writer
+from xmlstream.runtime import execution
+from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.sink import directory_sink
 from xmlstream.sink.directory_sink import DirectorySink
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ ROWS = [(f"s{number % 7}", number // 10) for number in range(60)]
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large is small here: a part has ten tuples or so, and three are sent along."""
-    monkeypatch.setattr(computed_result, "LARGE", 5)
-    monkeypatch.setattr(part_writer, "FEW", 3)
-    monkeypatch.setattr(part_writer, "MANY", 10)
+    monkeypatch.setattr(execution, "LARGE", 5)
+    monkeypatch.setattr(directory_sink, "FEW", 3)
+    monkeypatch.setattr(directory_sink, "MANY", 10)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def _dies(owner: Any, name: str, at: int, *, after: bool = False) -> tuple[Any, 
 
 
 POINTS = {
-    "before the tuples are computed": lambda: _dies(computed_result.ComputedResult, "of", 1),
+    "before the tuples are computed": lambda: _dies(execution.ComputedResult, "of", 1),
     "after parts are written": lambda: _dies(DirectorySink, "draft", 1),
     "while parts get their names": lambda: _dies(Path, "rename", 9),
     "after the draft": lambda: _dies(DirectorySink, "draft", 1, after=True),

@@ -10,7 +10,7 @@ import pytest
 
 from punct_ns.errors import XmlStreamError
 from xmlstream.runtime.execution import Execution, QueryStopped
-from xmlstream.runtime.launched import Launched
+from xmlstream.runtime.runner import Launched
 
 LATE = "SparkException: Timed out while waiting for the Python worker to connect back"
 

@@ -15,7 +15,7 @@ from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from tests.harness.nights import AT_NIGHT
 from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
-from xmlstream.runtime.findings import of_source
+from xmlstream.runtime.likely_mistakes import of_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

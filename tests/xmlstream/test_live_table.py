@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from tests.xmlstream.monitor.test_monitor import ROOT, record
-from xmlstream.cli import live_table
-from xmlstream.cli.live_table import LiveTable, shown, waited_for
+from xmlstream.cli import progress
+from xmlstream.cli.progress import LiveTable, shown, waited_for
 from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.watching import Watched
 
@@ -47,7 +47,7 @@ def test_a_run_that_follows_says_what_it_waits_for_once_nothing_moves(
     table.slice(slice_["report"])
     silent.slice(slice_["report"])
     assert not any("no slice for" in line for line in seen(table))
-    monkeypatch.setattr(live_table, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "IDLE_SECONDS", 0.0)
     assert seen(table)[-1] == "no slice for 0 s; waits for sensor2 to say <*, 17, *, *>"
     assert not any("no slice for" in line for line in seen(silent))
 

@@ -20,7 +20,7 @@ from sources.xml.splits.documents import Documents
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, plain, topological
 from xmlstream.runtime.merged_documents import spread
-from xmlstream.sql.declaration import scan
+from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,10 +9,10 @@ from operators.expressions.monotone import monotone
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from tests.harness.pointing import pointed_at
-from xmlstream.sql.functions import WINDOW_HINT
-from xmlstream.sql.misspelt import DECLARED
-from xmlstream.sql.refusals import AS_A_JOIN, AS_A_VALUE
+from xmlstream.sql.refused.did_you_mean import DECLARED
+from xmlstream.sql.refused.refusals import AS_A_JOIN, AS_A_VALUE
 from xmlstream.sql.script import read
+from xmlstream.sql.spark.functions import WINDOW_HINT
 
 TABLES = """CREATE TABLE s (ts TIMESTAMP, id INT, a INT) USING punctuated_xml OPTIONS (path 's.xml', rowTag 'r');
 CREATE TABLE u (id INT, a INT) USING punctuated_xml OPTIONS (path 'u.xml', rowTag 'r');

@@ -14,12 +14,12 @@ from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.read_through import Reading
-from xmlstream.sink.document_form import DocumentForm
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.row_order import in_row_order
-from xmlstream.sink.writable import require_writable
+from sources.xml.parser.range_parser import Reading
+from xmlstream.sink.arrow_columns import in_row_order
+from xmlstream.sink.sink import Exactness
+from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sink.xml_text import rows_text
+from xmlstream.sink.xml_values import require_writable
 
 NOW: Any = None  # no punctuation here has a lifespan
 

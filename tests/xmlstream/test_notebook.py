@@ -13,8 +13,8 @@ import pytest
 import xmlstream as xs
 from punct_ns.xml_form import PUNCT_NS
 from tests.harness.browser import overlapping_texts, texts_beside_their_cards
-from xmlstream.runtime import notebook
-from xmlstream.runtime.notebook import Progress
+from xmlstream.runtime import tally
+from xmlstream.runtime.tally import Progress
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -62,7 +62,7 @@ def test_it_is_drawn_anew_now_and_then_and_once_more_if_asked(cell: Cell, monkey
     progress.tell()
     assert cell.shown == ["a"]
     progress.tell(at_once=True)
-    monkeypatch.setattr(notebook, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(tally, "EVERY_SECONDS", 0.0)
     progress.tell()
     progress.clear()
     progress.tell(at_once=True)
@@ -81,7 +81,7 @@ def counted(spark: SparkSession, tmp_path: Path) -> Callable[[], xs.Query]:
 def test_a_run_shows_how_it_goes_on_and_its_summary_the_plan_with_numbers(
     counted: Callable[[], xs.Query], tmp_path: Path, cell: Cell, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(tally, "EVERY_SECONDS", 0.0)
     summary = counted().run(tmp_path / "out")
     assert "0 slices, 0 items in" in cell.shown[0]
     assert "<svg" in cell.shown[0]
@@ -100,7 +100,7 @@ def test_a_run_shows_how_it_goes_on_and_its_summary_the_plan_with_numbers(
 def test_a_query_that_runs_is_drawn_anew_where_it_is_shown_until_it_has_ended(
     counted: Callable[[], xs.Query], tmp_path: Path, cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(tally, "EVERY_SECONDS", 0.0)
     query: Any = counted().start(tmp_path / "out", tmp_path / "state")
     try:
         query._ipython_display_()

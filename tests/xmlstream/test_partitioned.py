@@ -15,9 +15,8 @@ from punct_ns.errors import UngrammaticalStream, UsageError
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.grammar.partition_punctuations import of_own_values
-from sources.xml.grammar.punctuation_columns import coalesced_punctuations
-from xmlstream.sql.declaration import scan
+from sources.xml.grammar.punctuation_columns import coalesced_punctuations, of_own_values
+from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

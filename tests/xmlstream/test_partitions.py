@@ -22,9 +22,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
-from xmlstream.sink.partition_names import directory_of, values_of
+from xmlstream.sink.document_names import directory_of, documents_in, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
-from xmlstream.sink.published_documents import documents_in
 from xmlstream.sink.sink import ComputedSlice
 from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql.script import read

@@ -14,15 +14,15 @@ from operators.merge import Merge
 from operators.project import Project
 from punct_ns.errors import QueryError
 from xmlstream.optimizer.collapse_projections import collapse_projections
-from xmlstream.optimizer.column_pruning import prune_columns
 from xmlstream.optimizer.flatten_merges import flatten_merges
+from xmlstream.optimizer.prune_columns import prune_columns
 from xmlstream.optimizer.rules import RULES, optimized
 from xmlstream.plan.nodes import Node, Scan, names, plain, topological
-from xmlstream.plan.plan_text import tree
-from xmlstream.sql.analysis import NamesOnly
-from xmlstream.sql.declaration import scan
-from xmlstream.sql.relation import Relation
+from xmlstream.plan.written_plan import tree
+from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.script import Script, read
+from xmlstream.sql.spark.analysis import NamesOnly
+from xmlstream.sql.tables.declaration import scan
 from xmlstream.sql.translation import Translation
 
 TABLES = """

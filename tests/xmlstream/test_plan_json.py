@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from operators.punctuate import Punctuate
-from operators.punctuators.clock import ByClock
-from operators.punctuators.order import ByOrder
+from operators.punctuators.order import ByClock, ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.roster import ByRoster
 from operators.punctuators.rule import Rule
 from punct_ns.errors import StateError
 from tests.documentation.pages import ROOT
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
-from xmlstream.plan.plan_json import decoded, encoded
+from xmlstream.plan.written_plan import decoded, encoded
 from xmlstream.sql import script
 
 QUERIES = sorted((ROOT / "data").rglob("*.sql"))

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from operators.punctuate import Punctuate
-from operators.punctuators.clock import ByClock
-from operators.punctuators.order import ByOrder
+from operators.punctuators.order import ByClock, ByOrder, ByRoster
 from operators.punctuators.predicate import ByPredicate
-from operators.punctuators.roster import ByRoster
 from operators.punctuators.rule import Rule
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Schema
@@ -18,7 +16,7 @@ from punct_ns.scheme import format_schemes
 from xmlstream.plan.nodes import Scan
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql import script
-from xmlstream.sql.punctuate_option import rules
+from xmlstream.sql.tables.stream_options import rules
 
 SCHEMA = Schema.parse("sid STRING, `a b` INT, n BIGINT, ts TIMESTAMP, d DATE, price DECIMAL(8,2), x DOUBLE, line INT")
 

@@ -24,16 +24,15 @@ from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import POSITION, arrow_type
 from punct_ns.sql_type import OpaqueType, StringType
 from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts
+from sources.parquet_table import parquet_options
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.range_parser import RangeParser
-from sources.xml.parser.read_through import read_through
+from sources.xml.parser.range_parser import RangeParser, read_through
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.parquet_table import parquet_options
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples import strategies as samples
 from xmlstream.sink.directory_sink import DirectorySink
+from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.table_forms import ParquetForm
 from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql import script
 

@@ -13,7 +13,7 @@ from operators.joins.purge_strategy import PurgeStrategy, asked
 from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from xmlstream.cli.commands import app
-from xmlstream.optimizer.purge_costs import cheapest, choose_purges, chosen_lazily, handled, purge_choices
+from xmlstream.optimizer.choose_purges import cheapest, choose_purges, chosen_lazily, handled, purge_choices
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.loads import Load
 from xmlstream.plan.nodes import Node, plain, topological

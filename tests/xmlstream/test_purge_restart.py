@@ -11,8 +11,8 @@ import xmlstream as xs
 from operators.multiway_join import MultiwayJoin
 from punct_ns.xml_form import PUNCT_NS
 from xmlstream.plan.nodes import topological
-from xmlstream.plan.plan_json import PLAN_FILE, decoded
-from xmlstream.runtime.sealed_json import unseal
+from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

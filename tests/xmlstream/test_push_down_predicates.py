@@ -14,14 +14,14 @@ from operators.punctuate import Punctuate
 from operators.punctuators.order import ByOrder
 from operators.select import Select
 from operators.sort import Sort
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from operators.top_n import TopN
-from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.optimizer.push_down_predicates import push_down_predicates
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological
-from xmlstream.sql.analysis import NamesOnly
-from xmlstream.sql.relation import Relation
+from xmlstream.sql.clauses.relation import Relation
 from xmlstream.sql.script import read
+from xmlstream.sql.spark.analysis import NamesOnly
 from xmlstream.sql.translation import Translation
 
 TABLES = """
@@ -138,8 +138,8 @@ BECOMES = {
 
 @pytest.mark.parametrize(("written", "pushed"), BECOMES.values(), ids=BECOMES)
 def test_a_predicate_goes_below(written: str, pushed: str) -> None:
-    assert push_predicates(plan(written)) == plan(pushed)
-    assert push_predicates(plan(pushed)) == plan(pushed)
+    assert push_down_predicates(plan(written)) == plan(pushed)
+    assert push_down_predicates(plan(pushed)) == plan(pushed)
     assert optimized(plan(written)) == optimized(plan(pushed))
 
 
@@ -168,7 +168,7 @@ STAYS = {
 
 @pytest.mark.parametrize("query", STAYS.values(), ids=STAYS)
 def test_a_predicate_stays(query: str) -> None:
-    assert push_predicates(plan(query)) == plan(query)
+    assert push_down_predicates(plan(query)) == plan(query)
 
 
 def select(predicate: str, below: Node, *, punctuates: bool = False) -> Node:
@@ -178,9 +178,9 @@ def select(predicate: str, below: Node, *, punctuates: bool = False) -> Node:
 def test_a_node_of_two_uses_keeps_its_tuples_for_both() -> None:
     both = Node(Distinct(), (R,), "distinct")
     root = together([select("`a` > 1", both), Node(GroupBy(("a",), ()), (both,), "group_by")], ["one", "other"])
-    assert push_predicates(root) == root
+    assert push_down_predicates(root) == root
     alone = together([select("`a` > 1", both), R], ["one", "other"])
-    assert push_predicates(alone) == together(
+    assert push_down_predicates(alone) == together(
         [Node(Distinct(), (select("`a` > 1", R),), "distinct"), R], ["one", "other"]
     )
 
@@ -189,35 +189,35 @@ def test_a_select_of_two_uses_goes_down_for_both() -> None:
     both = select("`a` > 1", Node(Distinct(), (R,), "distinct"))
     root = together([select("`b` > 1", both), both], ["one", "other"])
     below = Node(Distinct(), (select("`a` > 1", R),), "distinct")
-    assert push_predicates(root) == together([select("`b` > 1", below), below], ["one", "other"])
+    assert push_down_predicates(root) == together([select("`b` > 1", below), below], ["one", "other"])
 
 
 def test_nothing_goes_below_punctuate() -> None:
     root = select("`a` > 1", Node(Punctuate(ByOrder("b")), (R,), "punctuate"))
-    assert push_predicates(root) == root
+    assert push_down_predicates(root) == root
 
 
 def test_a_select_that_punctuates_stays_and_others_go_below_it() -> None:
     punctuating = select("`b` > 1", Node(Distinct(), (R,), "distinct"), punctuates=True)
-    assert push_predicates(punctuating) == punctuating
+    assert push_down_predicates(punctuating) == punctuating
     below = Node(Distinct(), (select("`a` > 1", R),), "distinct")
-    assert push_predicates(select("`a` > 1", punctuating)) == select("`b` > 1", below, punctuates=True)
+    assert push_down_predicates(select("`a` > 1", punctuating)) == select("`b` > 1", below, punctuates=True)
     root = select("`a` + 1 > 1", punctuating)
-    assert push_predicates(root) == root
+    assert push_down_predicates(root) == root
 
 
 def test_a_predicate_goes_below_describe_and_sort() -> None:
     describe, sort = Describe(("a",), ("b",)), Sort((SortKey("b"),))
     root = select("`a` > 1", Node(describe, (Node(sort, (R,), "sort"),), "describe"))
     below = Node(sort, (select("`a` > 1", R),), "sort")
-    assert push_predicates(root) == Node(describe, (below,), "describe")
+    assert push_down_predicates(root) == Node(describe, (below,), "describe")
 
 
 def test_of_the_first_tuples_only_whole_groups_are_left_out() -> None:
     first = TopN(2, (SortKey("x"),), ("a",))
     root = select("`a` > 1 AND `b` > 1 AND `x` < 2", Node(first, (R,), "top_n"))
     expected = select("`b` > 1 AND `x` < 2", Node(first, (select("`a` > 1", R),), "top_n"))
-    assert push_predicates(root) == expected
+    assert push_down_predicates(root) == expected
 
 
 def test_a_join_of_many_is_asked_by_its_classes() -> None:
@@ -227,12 +227,12 @@ def test_a_join_of_many_is_asked_by_its_classes() -> None:
     )
     inputs = select("`a` > 5 AND `b` = 1", R), select("`d` > 0 AND `c` > 5", V), select("`e` > 5", W)
     expected = select("`s` <> `t`", Node(MultiwayJoin(3, equal, "`b` < `d`"), inputs, "join"))
-    assert push_predicates(root) == expected
+    assert push_down_predicates(root) == expected
 
 
 def test_what_is_equal_by_a_cast_that_may_change_it_is_not_asked() -> None:
     unlike = Node(Join("inner", ("a",), ("g",)), (R, W), "join")
-    assert push_predicates(select("`a` > 5", unlike)) == Node(
+    assert push_down_predicates(select("`a` > 5", unlike)) == Node(
         Join("inner", ("a",), ("g",)), (select("`a` > 5", R), W), "join"
     )
 
@@ -241,7 +241,7 @@ def test_a_deep_plan_is_no_matter() -> None:
     root = R
     for _ in range(60):
         root = select("`a` > 1", Node(Merge(R.schema), (root, R), "merge"))
-    assert sum(isinstance(node.operator, Select) for node in topological(push_predicates(root))) == 1
+    assert sum(isinstance(node.operator, Select) for node in topological(push_down_predicates(root))) == 1
 
 
 def read_of(root: Node) -> dict[str, tuple[str, ...]]:

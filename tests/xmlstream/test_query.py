@@ -16,7 +16,7 @@ from sources.generators.sensors import write_sensors
 from xmlstream.builder.query import Query
 from xmlstream.plan.nodes import Scan, plain
 from xmlstream.runtime import runner
-from xmlstream.session.java_logging import LOGGERS
+from xmlstream.session.spark_errors import LOGGERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

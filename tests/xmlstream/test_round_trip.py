@@ -25,12 +25,12 @@ from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from tests.samples.strategies import Tuple, domains, punctuations, values
 from xmlstream.cli.concatenation import concatenate
 from xmlstream.sink.directory_sink import DirectorySink
-from xmlstream.sink.document_form import DocumentForm
 from xmlstream.sink.sink import AT_ONCE, ComputedSlice
+from xmlstream.sink.xml_documents import DocumentForm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

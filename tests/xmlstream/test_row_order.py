@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.slices import POSITION
-from xmlstream.sink.row_order import in_row_order
+from xmlstream.sink.arrow_columns import in_row_order
 
 Row = tuple[Any, ...]
 TYPES = (pa.string(), pa.int32(), pa.float64(), pa.bool_())

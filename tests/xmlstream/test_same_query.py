@@ -13,7 +13,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.sealed_json import seal, unseal
+from xmlstream.runtime.sealed_files import seal, unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

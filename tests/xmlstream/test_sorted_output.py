@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
-from operators.expressions.columns import Column
+from operators.behaviour import Operator
+from operators.expressions.output_columns import Column
 from operators.project import Project
 from operators.punctuate import Punctuate
-from operators.punctuators.roster import ByRoster
+from operators.punctuators.order import ByRoster
 from operators.select import Select
 from operators.sort import Sort
-from operators.state.behaviour import Operator
-from operators.state.sort_key import SortKey
+from operators.sort_order import SortKey
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.runner import run
-from xmlstream.runtime.sealed_json import unseal
+from xmlstream.runtime.sealed_files import unseal
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
-from xmlstream.sql.declaration import scan
+from xmlstream.sql.tables.declaration import scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import QueryError, UsageError
 from sources.xml.options.option_table import SET_BY_QUERIES
-from xmlstream.builder import sparks_names
-from xmlstream.builder.groups import Groups
+from xmlstream.builder import method_sql
+from xmlstream.builder.method_sql import Groups
 from xmlstream.builder.query import Query
 from xmlstream.builder.run_options import settings
 from xmlstream.sql import script
@@ -81,7 +81,7 @@ def test_what_pyspark_calls_things_is_the_same_thing(bids: Query) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", [*sparks_names.ON_QUERIES, "selct"])
+@pytest.mark.parametrize("name", [*method_sql.ON_QUERIES, "selct"])
 def test_what_a_query_has_not_is_answered_with_what_to_write(bids: Query, name: str) -> None:
     with pytest.raises(AttributeError, match=rf"a query has no {name}; Hint: "):
         getattr(bids, name)
@@ -91,7 +91,7 @@ def test_what_a_query_has_not_is_answered_with_what_to_write(bids: Query, name: 
 @pytest.mark.spark
 def test_groups_are_aggregated_by_agg(bids: Query) -> None:
     groups: Groups = bids.groupBy("auction")
-    for name in sparks_names.ON_GROUPS:
+    for name in method_sql.ON_GROUPS:
         with pytest.raises(AttributeError, match=r"Hint: agg\("):
             getattr(groups, name)
 

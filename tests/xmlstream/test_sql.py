@@ -19,8 +19,8 @@ from tests.harness.pointing import pointed_at
 from tests.oracles.relational import TABLES, computed, views
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Scan
-from xmlstream.sql.functions import AGGREGATES, REFUSED, SCALARS
 from xmlstream.sql.script import Script, read
+from xmlstream.sql.spark.functions import AGGREGATES, REFUSED, SCALARS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,7 @@ import pytest
 
 import xmlstream as xs
 from operators.row_window import RowWindow
-from operators.state.behaviour import Tuples
+from operators.state.slice_tuples import Tuples
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema

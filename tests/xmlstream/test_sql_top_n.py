@@ -14,7 +14,7 @@ import pytest
 
 import xmlstream as xs
 from operators.sort import Sort
-from operators.state.behaviour import Tuples
+from operators.state.slice_tuples import Tuples
 from operators.top_n import TopN
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.pattern import Range

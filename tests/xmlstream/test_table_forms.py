@@ -21,13 +21,11 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.xml_form import PUNCT_NS
-from sources.xml.splits.parquet_footer import SCHEMES
+from sources.parquet_table import SCHEMES
 from xmlstream.cli.concatenation import concatenate
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.json_text import objects_text
-from xmlstream.sink.sink import AT_ONCE
+from xmlstream.sink.result_tables import CsvForm, JsonForm, ParquetForm, objects_text
+from xmlstream.sink.sink import AT_ONCE, Exactness
 from xmlstream.sink.standard_output import StandardOutput
-from xmlstream.sink.table_forms import CsvForm, JsonForm, ParquetForm
 from xmlstream.sink.target import Target
 from xmlstream.sql import script
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xmlstream.runtime.findings import Finding
+from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.tally import Summary
 
 

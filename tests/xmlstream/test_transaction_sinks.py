@@ -20,9 +20,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from tests.harness.postgres import PASSWORD, postgres
 from xmlstream.sink import staged_sink
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import WrittenPart
-from xmlstream.sink.sink import ComputedSlice, Sink
+from xmlstream.sink.directory_sink import WrittenPart
+from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
 from xmlstream.sink.target import SinkHome, Target
 from xmlstream.sql import script
 

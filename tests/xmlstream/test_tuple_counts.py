@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operators.state.behaviour import Slice, Tuples
-from xmlstream.runtime.tuple_counts import TupleCounts
+from operators.state.slice_tuples import Slice, Tuples
+from xmlstream.runtime.execution import TupleCounts
 
 
 @dataclass(frozen=True)

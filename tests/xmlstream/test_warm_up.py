@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from xmlstream.session import warm_up
+from xmlstream.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,15 +22,15 @@ def of(master: str) -> SparkSession:
 @pytest.mark.parametrize(("master", "starts"), [("local[2]", True), ("spark://there:7077", False)])
 def test_a_cluster_starts_its_own(master: str, starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
-    monkeypatch.setattr(warm_up, "request_nothing", lambda _: asked.set())
-    warm_up.warm_up(of(master))
+    monkeypatch.setattr(spark_session, "request_nothing", lambda _: asked.set())
+    spark_session.warm_up(of(master))
     assert asked.wait(5 if starts else 0.2) is starts
 
 
 def test_what_fails_is_left_to_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    warm_up.warm_up(of("local[2]"))
+    spark_session.warm_up(of("local[2]"))
     for thread in threading.enumerate():
         if thread.name == "warm-up":
             thread.join(10)
@@ -39,4 +39,4 @@ def test_what_fails_is_left_to_the_query(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.spark
 def test_a_worker_answers(spark: SparkSession) -> None:
-    assert warm_up.request_nothing(spark) == 1
+    assert spark_session.request_nothing(spark) == 1

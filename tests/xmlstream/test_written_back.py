@@ -16,8 +16,8 @@ from punct_ns.schema import Schema
 from tests.harness.nights import AT_NIGHT
 from tests.harness.writing_back import differing, written
 from tests.samples.functions import COLUMNS, OF_TRUTH, OF_TWO, SAMPLES, aggregated, number_of
-from xmlstream.sql.catalogue import Catalogue
-from xmlstream.sql.functions import AGGREGATES
+from xmlstream.sql.spark.analysis import Catalogue
+from xmlstream.sql.spark.functions import AGGREGATES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

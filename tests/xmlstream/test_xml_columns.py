@@ -14,10 +14,10 @@ from lxml import etree
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Schema
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.read_through import Reading
-from xmlstream.sink.document_form import DocumentForm
-from xmlstream.sink.exactness import Exactness
+from sources.xml.parser.range_parser import Reading
+from xmlstream.sink.sink import Exactness
 from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sql.script import read
 
 NOW: Any = None  # no punctuation here has a lifespan

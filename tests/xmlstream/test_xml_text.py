@@ -16,8 +16,8 @@ from lxml import etree
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
-from xmlstream.sink.writable import is_name
 from xmlstream.sink.xml_text import AT_ONCE, rows_text
+from xmlstream.sink.xml_values import is_name
 
 Row = tuple[Any, ...]
 

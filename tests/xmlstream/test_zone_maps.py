@@ -14,7 +14,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
-from xmlstream.runtime.zone_maps import may_match
+from xmlstream.runtime.source_input import may_match
 
 
 def written(path: Path, rows: list[Any], schema: Schema) -> Path:

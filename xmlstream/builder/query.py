@@ -1,7 +1,10 @@
-"""The builder: a query grown operator by operator, under the names that PySpark has for them.
+"""The builder: a query built operator by operator, with the names that PySpark has for them.
 
-Every argument is Spark SQL. A `Query` never changes; each method gives another. What it does is what the same SQL does:
-`q.select("a").where("a > 1")` has the plan of `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
+Every argument is Spark SQL. A `Query` never changes; each method returns a new one. A method does what the same SQL
+does: `q.select("a").where("a > 1")` has the plan of `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
+
+`multiway_join` joins many queries at once: a tuple that no pair of them could purge may be purged by a chain of their
+punctuations.
 """
 
 from __future__ import annotations
@@ -11,32 +14,44 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from operators.describe import Describe
+from operators.joins.purge_strategy import EAGER, asked
+from operators.multiway_join import MultiwayJoin
 from operators.punctuate import Punctuate, Ungrammatical
 from operators.punctuators.rule import Rule
 from operators.secret_window import SecretWindow
 from operators.sort import Sort
 from punct_ns.errors import QueryError
 from punct_ns.slices import quoted
-from xmlstream.builder.arguments import argument, listed, sort_key
-from xmlstream.builder.columns import renamed, with_column, without
-from xmlstream.builder.groups import Groups
-from xmlstream.builder.joins import joined, joined_asof
+from xmlstream.builder.method_sql import (
+    ON_QUERIES,
+    Groups,
+    TupleWindows,
+    argument,
+    joined,
+    joined_asof,
+    lengths_of,
+    listed,
+    no_such_name,
+    renamed,
+    sort_key,
+    text_literal,
+    with_column,
+    without,
+)
 from xmlstream.builder.runnable import Runnable
-from xmlstream.builder.sparks_names import ON_QUERIES, no_such_name
-from xmlstream.builder.tuple_windows import TupleWindows
-from xmlstream.builder.windows import lengths_of, text_literal
 from xmlstream.plan.nodes import Node
-from xmlstream.plan.plan_text import tree
+from xmlstream.plan.written_plan import tree
 from xmlstream.safety.explanation import Format, explained
 from xmlstream.secret.profile import Windows
-from xmlstream.sql import planner
-from xmlstream.sql.analysis import SparkAnalyst
-from xmlstream.sql.plan_builder import difference, distinct, first, intersect, merge, ordered
+from xmlstream.sql import translation
+from xmlstream.sql.clauses.joining import equalities_between, with_unique_names
+from xmlstream.sql.clauses.plan_builder import difference, distinct, finished, first, intersect, merge, ordered
+from xmlstream.sql.clauses.relation import Relation, resolve
+from xmlstream.sql.clauses.row_windows import TupleWindow
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.relation import Relation
-from xmlstream.sql.semantics_option import in_windows
+from xmlstream.sql.spark.analysis import SparkAnalyst
 from xmlstream.sql.statements import parse_statements
-from xmlstream.sql.tuple_windows import TupleWindow
+from xmlstream.sql.tables.stream_options import in_windows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -285,8 +300,8 @@ class Query(Runnable):
         """The query that this text is, over this one under the name `input`, and others under theirs."""
         statement = parse_statements(QueryText.joined(parts))[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
-        planner.sketched(statement, tables)
-        return Query(self.spark, planner.planned(statement, tables, SparkAnalyst(self.spark)))
+        translation.sketched(statement, tables)
+        return Query(self.spark, translation.planned(statement, tables, SparkAnalyst(self.spark)))
 
     def _beside(self, other: Query) -> tuple[Relation, Relation]:
         """Both, as they are taken together by position."""
@@ -305,3 +320,40 @@ def _no_column(name: object) -> str:
     """What to say of an attribute that is asked for as a column of PySpark's."""
     text = name if isinstance(name, str) else "hour"
     return f'expressions are text here; Hint: write "{text}" as SQL does, as in select("{text}"), where("{text} = 3")'
+
+
+def multiway_join(
+    on: str, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
+) -> Query:
+    """The combinations of tuples of several queries that satisfy a condition.
+
+    Args:
+        on: Equalities of attributes that connect all queries, and perhaps further conditions, joined by AND; the
+            queries go by the names of their arguments: `multiway_join("a.x = b.x AND b.y = c.y", a=…, b=…, c=…)`.
+        purge: Whether kept tuples are looked through in every slice, or only now and then; None for what costs less, as
+            far as a former run with the checkpoint has measured it.
+        every: After how many slices a lazy purge comes again; 10 unless said.
+        queries: The queries, by name; their attributes must differ in name, or be renamed before.
+
+    Raises:
+        QueryError: There are fewer than two queries, the equalities do not connect them, or names are not clear.
+    """
+    if len(queries) < 2:
+        raise QueryError("a join of fewer than two queries", hint="multiway_join(on, a=…, b=…, c=…)")
+    spark = next(iter(queries.values())).spark
+    analyst = SparkAnalyst(spark)
+    relations: list[Relation] = []
+    for name, query in queries.items():
+        taken = [other for relation in relations for other in relation.node.schema.names]
+        relations.append(with_unique_names(Relation.of(query.root, name), taken, analyst))
+    text = QueryText.joined(["SELECT ", argument(on)])
+    tree = parse_statements(text)[0].tree.expressions[0]
+    whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
+    nodes = tuple(relation.node for relation in relations)
+    equalities, residual = equalities_between(resolve(tree, whole, text), [node.schema for node in nodes])
+    strategy = EAGER if purge is None else asked(purge, every)
+    join = MultiwayJoin(len(nodes), equalities, residual, strategy).bounded(*(node.schema for node in nodes))
+    node = Node(join, nodes, "multiway_join")
+    if residual is not None:
+        analyst.require_condition(node.schema, residual)
+    return Query(spark, finished(Relation(node, whole.fields), analyst, text, None))

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from punct_ns.slices import quoted
 from sources.xml.inference.proposal import proposal
 from xmlstream.builder.query import Query
-from xmlstream.plan.leaves import static_frame
-from xmlstream.plan.nodes import results
+from xmlstream.plan.nodes import results, static_frame
 from xmlstream.sql import script
-from xmlstream.sql.create_table import create_table
-from xmlstream.sql.declaration import ABOVE, scan
+from xmlstream.sql.tables.create_table import create_table
+from xmlstream.sql.tables.declaration import ABOVE, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from punct_ns.errors import UsageError
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.settings import Settings
 from xmlstream.safety.explanation import pictured
-from xmlstream.safety.requirement import unsafe
+from xmlstream.safety.words import unsafe
 from xmlstream.sink.program_sink import TwoPhaseSink
 from xmlstream.sink.target import Target
 

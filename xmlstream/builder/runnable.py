@@ -1,31 +1,154 @@
-"""Runnable queries: run to the end of their input, for ever, in a loop of the program, or beside other queries."""
+"""Running queries: to the end of their input, for ever, in a loop of the program, or several queries together.
+
+Queries that run together write each into a place of its own; a part that they share is computed once:
+
+xs.run([prices.insert_into("out/prices", row_tag="price"), counts.insert_into("out/counts")], checkpoint="state")
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import pyarrow as pa
+
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
-from xmlstream.builder.in_program import all_tuples, loop
-from xmlstream.builder.inserts import Insert
-from xmlstream.builder.run_options import CommonOptions, RunOptions, require_known, require_safe, settings
+from xmlstream.builder.run_options import CommonOptions, RunOptions, require_known, require_safe, settings, settings_of
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import Node
+from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
 from xmlstream.runtime.measured import loads_of
+from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
-from xmlstream.sink.program_sink import TwoPhaseSink
-from xmlstream.sink.result_slice import ResultSlice
-from xmlstream.sink.target import Target
+from xmlstream.session.spark_errors import quiet_failures
+from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
+from xmlstream.sink.result_tables import ResultSlice, no_rows
+from xmlstream.sink.target import PROGRAM, Target
+from xmlstream.sql import script
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+_POLL_SECONDS = 0.05
+"""How long the end of a query may go unnoticed."""
+
+
+def loop(
+    spark: SparkSession, root: Node, checkpoint: str | None, *, follow: bool, **options: Any
+) -> Iterator[ResultSlice]:
+    """The slices of a query that runs while they are asked for; what makes it fail is raised by the one that asks."""
+    sink = LoopSink(root.schema)
+    target = Target("the loop over its slices", form=PROGRAM, taken=sink)
+    # What is wrong with these is told before anyone asks for a slice.
+    return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
+
+
+def _slices(spark: SparkSession, root: Node, settings: Settings, sink: LoopSink) -> Iterator[ResultSlice]:
+    with quiet_failures(spark):
+        launched = runner.launch(spark, root, settings)
+        try:
+            while True:
+                is_over = launched.is_over()
+                if (slice_ := sink.next(0 if is_over else _POLL_SECONDS)) is not None:
+                    yield slice_
+                    sink.done()
+                elif is_over:
+                    launched.wait()
+                    return
+        finally:
+            sink.leave()
+            launched.stop()
+
+
+def all_tuples(spark: SparkSession, root: Node, **options: Any) -> pa.Table:
+    """The tuples of all slices, in the order in which they come."""
+    options.setdefault("follow", False)
+    tables = [slice_.tuples for slice_ in loop(spark, root, None, **options)]
+    return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Insert:
+    """A query and where its result goes; made by `Query.insert_into` and `inserts_from_sql`."""
+
+    spark: SparkSession = field(repr=False, compare=False)
+    root: Node
+    target: Target
+
+    def __repr__(self) -> str:
+        return f"Insert[{', '.join(self.root.schema.names)}] into {self.target.shown}"
+
+
+def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
+    """Runs queries together to the end of their input, which closes them for good unless `keep_open`.
+
+    Args:
+        inserts: The queries, each with the place of its result.
+        checkpoint: Where their state lives, so that a later run goes on; None for a state that ends with the run.
+        options: See `CommonOptions`.
+
+    Raises:
+        InputError: The input is malformed or ungrammatical.
+        StateError: The checkpoint or an output belongs to other queries.
+        UsageError: There is no query, or two results go to one place.
+    """
+    targets = [insert.target for insert in inserts]
+    require_known(options)
+    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
+    return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
+
+
+def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[CommonOptions]) -> StreamingQuery:
+    """Starts queries together and returns Spark's own handle; they wait for more input until they are stopped.
+
+    The arguments are those of `run`.
+
+    Raises:
+        UnsafeQuery: One would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
+        StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
+    """
+    targets = [insert.target for insert in inserts]
+    require_known(options)
+    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
+    require_safe(root, options)
+    return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
+
+
+def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
+    """The INSERT INTO statements of SQL text, in order.
+
+    Raises:
+        QueryError: It is no SQL, or does not fit its tables; or a query of it is without INSERT INTO.
+    """
+    read = script.read(text, variables)
+    for warning in read.warnings:
+        warnings.warn(warning, stacklevel=2)
+    roots = results(read.plan(spark))
+    found = []
+    for root, answer in zip(roots, read.answers, strict=True):
+        if answer.sink is None:
+            hint = "write INSERT INTO before it, or take it by from_sql"
+            raise answer.query.text.error("nothing says where the result goes", answer.query.start, hint)
+        found.append(Insert(spark, root, answer.sink.target))
+    return found
+
+
+def _plan(inserts: Sequence[Insert], checkpoint: str | Path | None, *, as_written: bool) -> Node:
+    root = together([insert.root for insert in inserts], [insert.target.shown for insert in inserts])
+    return root if as_written else optimized(root, partial(loads_of, checkpoint))
+
+
+def _session(inserts: Sequence[Insert]) -> SparkSession:
+    if not inserts:
+        raise UsageError("nothing to run", hint="name queries, each with insert_into")
+    return inserts[0].spark
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,13 +1,14 @@
-"""The command line: generate, receive, infer, run, cat, check, explain, example, prepare.
+"""The command line: generate, receive, infer, run, monitor, cat, check, explain, example, prepare.
 
 Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 a query that is not safe over inputs that go on,
-130 and 143 interrupted by SIGINT and SIGTERM, 141 whoever read the output has seen enough. What went wrong is said on
+130 and 143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors are printed on
 standard error.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -20,13 +21,60 @@ from xmlstream.cli import interrupts
 from xmlstream.cli.command_arguments import name_values
 from xmlstream.cli.explain_command import explain
 from xmlstream.cli.generate import generators
-from xmlstream.cli.infer_command import infer
-from xmlstream.cli.monitor_command import monitor
 from xmlstream.cli.receive_command import receive
 from xmlstream.cli.run_command import run
 from xmlstream.secret.command import secret
 from xmlstream.sink import standard_output
 from xmlstream.sink.standard_output import ReaderGone, StandardOutput
+
+
+def infer(
+    file: Annotated[str, typer.Argument(help="The documents: a file, a directory, a glob.", metavar="FILE")],
+    row_tag: Annotated[
+        str | None, typer.Option(help="Tag of the tuples; without it, what repeats and holds most.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="An option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
+    ] = None,
+    sample: Annotated[str, typer.Option(help="How much is looked at, such as 512k or 64m.", metavar="SIZE")] = "4m",
+) -> None:
+    """Print a CREATE TABLE for documents: columns, types and paths, and what they may promise, as guesses.
+
+    The beginning of the documents is looked at. Other elements that repeat are named; --row-tag chooses one.
+    """
+    from sources.xml.inference.proposal import proposal
+    from sources.xml.options.formats import size
+    from xmlstream.sql.tables.create_table import create_table
+
+    given = name_values(option, "--option", "NAME=VALUE")
+    typer.echo(create_table(proposal(file, row_tag, given, size=size("--sample", sample))))
+
+
+def monitor(
+    checkpoint: Annotated[Path, typer.Option(help="Where the run's state lives.", metavar="DIR")],
+    address: Annotated[
+        str, typer.Option("--at", help="Where to serve; port 0 is a free one.", metavar="[HOST:]PORT")
+    ] = "0",
+    metrics: Annotated[
+        Path | None, typer.Option(help="The run's metrics file, for all of its slices.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Serve the page of a run from its checkpoint, until interrupted; it reads and never writes."""
+    from xmlstream.monitor.monitor import Monitor
+    from xmlstream.monitor.recorded import keep_reading, recorded
+
+    view = recorded(checkpoint, metrics)
+    server, until = Monitor(address, view), threading.Event()
+    reader = threading.Thread(target=keep_reading, args=(checkpoint, view, until), name="checkpoint", daemon=True)
+    reader.start()
+    typer.echo(f"monitor: {server.where}", err=True)
+    try:
+        server.wait()
+    finally:
+        until.set()
+        server.close()
+
 
 app = typer.Typer(
     help="Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark.",
@@ -121,7 +169,7 @@ def check(
     """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
     from sources.xml.grammar.check import check_grammar
     from sources.xml.options.source import SourceOptions
-    from xmlstream.runtime.findings import of_source
+    from xmlstream.runtime.likely_mistakes import of_source
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.preflight import require_found
 

@@ -9,8 +9,8 @@ from xml.parsers import expat
 
 from punct_ns.errors import MalformedInput, StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
-from xmlstream.sink.exactness import INEXACT
-from xmlstream.sink.published_documents import slice_of
+from xmlstream.sink.document_names import slice_of
+from xmlstream.sink.sink import INEXACT
 from xmlstream.sink.standard_output import Written
 
 CHUNK = 1 << 16

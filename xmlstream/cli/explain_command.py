@@ -152,8 +152,8 @@ _COMPARED = (
 
 
 def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
-    from xmlstream.waiting.inspection import inspect
-    from xmlstream.waiting.words import in_words
+    from xmlstream.diagnosis.inspection import inspect
+    from xmlstream.diagnosis.report import in_words
 
     report = inspect(checkpoint, key, functions=_BySpark(checkpoint))
     return json.dumps(report.as_json(), ensure_ascii=False, indent=2) if as_json else in_words(report)
@@ -173,7 +173,7 @@ class _BySpark:
 
     def _spark(self) -> Any:
         if self._session is None:
-            from xmlstream.runtime.sealed_json import unseal
+            from xmlstream.runtime.sealed_files import unseal
             from xmlstream.session.spark_session import open_session
 
             self._session = open_session("local[1]")

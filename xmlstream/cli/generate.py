@@ -92,9 +92,8 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     rate: Annotated[float | None, typer.Option(help="Write live, so many events a second.", metavar="EVENTS")] = None,
 ) -> None:
     """An online auction: people, auctions, bids, in the manner of the NEXMark benchmark."""
-    from sources.generators.auctions.generator import write_auctions
-    from sources.generators.auctions.house import House
-    from sources.generators.auctions.streams import read_form
+    from sources.generators.auction_documents import write_auctions
+    from sources.generators.auction_house import House, read_form
 
     house = House(
         seed=seed,

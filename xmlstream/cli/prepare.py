@@ -18,10 +18,17 @@ from pathlib import Path
 
 from punct_ns.errors import UsageError, XmlStreamError
 from xmlstream.cli.processor_time import Times
-from xmlstream.session.byte_code import compile_byte_code
-from xmlstream.session.class_archive import DIRECTORY_VARIABLE, directory, fitting, java_home, java_quoted, whole_name
 from xmlstream.session.spark_errors import reason_in
 from xmlstream.session.spark_session import JAVA_HINT, JAVA_OPTIONS
+from xmlstream.session.warm_start import (
+    DIRECTORY_VARIABLE,
+    compile_byte_code,
+    directory,
+    fitting,
+    java_home,
+    java_quoted,
+    whole_name,
+)
 
 _TABLES = "".join(
     f"CREATE TABLE s{n} (sid STRING, hour INT, min INT, currtmp DOUBLE) USING punctuated_xml OPTIONS "

@@ -23,23 +23,19 @@ from rich.console import Console
 
 from punct_ns.errors import UsageError
 from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
-from xmlstream.cli.live_table import shown
-from xmlstream.cli.progress import noticed
+from xmlstream.cli.progress import noticed, shown
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
-from xmlstream.optimizer.purge_costs import chosen_lazily
+from xmlstream.optimizer.choose_purges import chosen_lazily
 from xmlstream.optimizer.rules import optimized
-from xmlstream.runtime.disjoint_paths import require_disjoint
-from xmlstream.runtime.launched import Launched
 from xmlstream.runtime.measured import loads_of
-from xmlstream.runtime.preflight import require_found
-from xmlstream.runtime.runner import launch
+from xmlstream.runtime.preflight import require_disjoint, require_found
+from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session import java_process
 from xmlstream.session.spark_errors import reason_in
-from xmlstream.session.spark_session import cores_of, open_session, quiet_java
-from xmlstream.session.warm_up import warm_up
+from xmlstream.session.spark_session import cores_of, open_session, quiet_java, warm_up
 from xmlstream.sink.standard_output import StandardOutput
 from xmlstream.sink.target import require_fresh
 from xmlstream.sql.script import Script

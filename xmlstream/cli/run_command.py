@@ -133,7 +133,7 @@ def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_
     """Refuses what would wait or grow for ever, or says so once."""
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
-    from xmlstream.safety.requirement import caution, unsafe
+    from xmlstream.safety.words import caution, unsafe
 
     if strict and allowed:
         raise UsageError("--strict and --allow-unsafe", hint="say one of them")

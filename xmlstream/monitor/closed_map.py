@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.state.held_punctuations import HeldPunctuations, said_anew
-from operators.state.passing_punctuations import Entry
+from operators.state.closed_set import ClosedSet, said_anew
+from operators.state.expiring_set import Entry
 from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
 from punct_ns.pattern import Constant
@@ -26,11 +26,8 @@ from punct_ns.schema import Schema
 from punct_ns.sql_type import StringType
 from punct_ns.value_set import ValueSet
 from sources.xml.grammar.lifespans import has_closed
-from xmlstream.monitor.axes import SourceAttribute
-from xmlstream.monitor.drawn_axis import counted_axis
-from xmlstream.monitor.few_values import axis_of_few
-from xmlstream.monitor.many_values import are_many, axis_of_many
-from xmlstream.waiting.closed_on_disk import ClosedOnDisk
+from xmlstream.diagnosis.kept_rows import ClosedOnDisk
+from xmlstream.monitor.interval_bars import SourceAttribute, are_many, axis_of_few, axis_of_many, counted_axis
 
 MOST_VALUES = 200_000
 """Strings that an input has closed one by one up to which they are compared."""
@@ -51,7 +48,7 @@ class ClosedMap:
         promised: Mapping[str, Sequence[str]],
         axes: Sequence[Sequence[SourceAttribute]],
     ) -> None:
-        self._held = {name: HeldPunctuations(schema) for name, schema in sources.items()}
+        self._held = {name: ClosedSet(schema) for name, schema in sources.items()}
         self._promised, self._axes = promised, axes
         self._lock = threading.Lock()
         self._unread: list[tuple[str, Sequence[Entry]]] = []

@@ -14,9 +14,9 @@ from typing import Any
 
 from punct_ns.errors import StateError, UsageError
 from xmlstream.monitor.run_view import RunView
-from xmlstream.plan.plan_json import PLAN_FILE, decoded
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.sealed_json import unseal
+from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.sealed_files import unseal
 from xmlstream.runtime.watching import Watched
 
 LOOK_EVERY_SECONDS = 0.5

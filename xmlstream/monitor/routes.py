@@ -1,21 +1,200 @@
-"""What can be read of a run, by its paths: a page, its events, its plan, its metrics, and whether it is well."""
+"""What a monitor serves, by paths: a page, events, the plan, metrics, the health of the run; and who may read it.
+
+Metrics are the totals of the run in the text of OpenMetrics, as Prometheus reads it.
+
+The page is one document with its scripts and style sheets in it, and nothing from elsewhere. Requests must only read,
+be sent to an address that is this server's, and have the token where one is required. A page elsewhere could have a
+browser ask this server under a name of its own (DNS rebinding): the Host header shows that. Nothing that comes from a
+stream is ever a script: the policy of the page forbids all but its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
+import re
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from datetime import datetime
+from functools import cache
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
+from itertools import accumulate
+from string import Template
 
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from xmlstream.monitor.openmetrics import CONTENT_TYPE, openmetrics
-from xmlstream.monitor.page import page
+from xmlstream.drawing.theme import COLOURS, PAGE_LOOKS, SHAPES
 from xmlstream.monitor.run_view import RunView
+from xmlstream.runtime.metrics import BOUNDS, Totals
+
+COOKIE = "xmlstream_monitor"
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+_CLOSED_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+
+class Guard:
+    """Lets requests through to an application, or answers them itself.
+
+    Args:
+        app: The application.
+        hosts: What the Host header may be; any where there is a token.
+        token: What a request must have: as `Authorization: Bearer …`, as `?token=…`, or from then on as a cookie.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: str | None = None) -> None:
+        self._app, self._hosts, self._token = app, hosts, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        given = QueryParams(scope["query_string"]).get("token", "")
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    sent.setdefault(name, value)
+                sent.setdefault("Content-Security-Policy", _CLOSED_POLICY)
+                if refusal is None and self._token is not None and given:
+                    sent.append("Set-Cookie", f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/")
+            await send(message)
+
+        await (self._app if refusal is None else refusal)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("nothing can be written here\n", 405, {"Allow": "GET, HEAD"})
+        if self._token is None:
+            if headers.get("host", "").lower() in self._hosts:
+                return None
+            return PlainTextResponse("this server has another name\n", 421)
+        offered = [QueryParams(scope["query_string"]).get("token", ""), _cookie(headers.get("cookie", ""))]
+        offered.append(headers.get("authorization", "").removeprefix("Bearer "))
+        if any(hmac.compare_digest(one.encode(), self._token.encode()) for one in offered):
+            return None
+        what = "a token is needed: the address that was printed has it\n"
+        return PlainTextResponse(what, 401, {"WWW-Authenticate": "Bearer"})
+
+
+def _cookie(text: str) -> str:
+    try:
+        found = SimpleCookie(text).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+def openmetrics(totals: Totals, state: str) -> bytes:
+    """The metrics of a run whose state is `running`, `ended` or `failed`."""
+    registry = CollectorRegistry()
+    registry.register(_Collector(lambda: _metrics(totals, state)))
+    return bytes(generate_latest(registry))  # type: ignore[no-untyped-call]
+
+
+class _Collector(Collector):
+    def __init__(self, metrics: Callable[[], Iterator[Metric]]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        """Them."""
+        yield from self._metrics()
+
+
+def _metrics(totals: Totals, state: str) -> Iterator[Metric]:
+    told = (
+        ("slices", "Slices that were committed.", totals.slices),
+        ("items_in", "Tuples and punctuations of all sources.", totals.items_in),
+        ("tuples_out", "Tuples of all results.", totals.tuples_out),
+        ("items_set_aside", "Items that went no further: malformed, or ungrammatical.", totals.set_aside),
+    )
+    for name, what, value in told:
+        yield CounterMetricFamily(f"xmlstream_{name}", what, value)
+    counts = list(accumulate(totals.times))
+    buckets = [(str(bound), float(count)) for bound, count in zip((*BOUNDS, "+Inf"), counts, strict=True)]
+    what = "Time from a slice's arrival to its commit."
+    yield HistogramMetricFamily("xmlstream_slice_seconds", what, buckets=buckets, sum_value=totals.seconds)
+    yield GaugeMetricFamily("xmlstream_up", "Whether the query runs.", float(state == "running"))
+    yield GaugeMetricFamily("xmlstream_closed", "Whether its input has ended.", float(totals.last.get("closed", False)))
+    yield GaugeMetricFamily("xmlstream_exact", "Whether no tuple was overdue.", float(totals.last.get("exact", True)))
+    yield GaugeMetricFamily("xmlstream_findings", "What was noticed.", float(len(totals.last.get("findings", ()))))
+    if totals.time:
+        when = datetime.fromisoformat(totals.time).timestamp()
+        yield GaugeMetricFamily("xmlstream_last_slice_timestamp_seconds", "When the last slice was committed.", when)
+    memory = totals.last.get("memory", {})
+    if "java_heap" in memory:
+        what = "What Java has in use of its heap."
+        yield GaugeMetricFamily("xmlstream_java_heap_bytes", what, float(memory["java_heap"]))
+    what = "What processes on the driver's machine have in memory."
+    resident = GaugeMetricFamily("xmlstream_resident_memory_bytes", what, labels=["process"])
+    for name in ("driver", "java", "workers"):
+        if name in memory:
+            resident.add_metric([name], memory[name])
+    yield resident
+    for name, what in (
+        ("tuples_in", "Tuples that came to an operator."),
+        ("tuples_out", "Tuples that an operator handed on."),
+        ("purged", "Kept tuples that were purged."),
+        ("overdue", "Of these, tuples that were kept for longer than purge_after allows."),
+        ("punctuations_in", "Punctuations that came to an operator."),
+        ("punctuations_out", "Punctuations that an operator handed on."),
+    ):
+        flows = CounterMetricFamily(f"xmlstream_operator_{name}", what, labels=["operator"])
+        for operator, flow in totals.flows.items():
+            flows.add_metric([operator], flow[name])
+        yield flows
+    for field, name, what in (
+        ("kept", "kept_tuples", "Tuples that an operator keeps."),
+        ("punctuations_held", "held_punctuations", "Ranges and values that an operator's punctuations hold."),
+    ):
+        gauge = GaugeMetricFamily(f"xmlstream_operator_{name}", what, labels=["operator"])
+        for report in totals.last.get("operators", ()):
+            gauge.add_metric([report["name"]], report[field])
+        yield gauge
+
+
+def page(view: RunView, nonce: str) -> str:
+    """The page as HTML; `nonce` is what its policy knows its scripts and style sheets by."""
+    drawing = view.drawing()
+    wide = re.search(r'width="([\d.]+)"', drawing)
+    looks = [COLOURS, f".xs{{--wide:{wide[1] if wide else 900}px}}", SHAPES, PAGE_LOOKS, _asset("uPlot.min.css")]
+    return Template(_asset("page.html")).substitute(
+        nonce=nonce,
+        title=escape(view.name),
+        looks="\n".join([*looks, _asset("monitor.css")]),
+        drawing=drawing or "<p>The plan comes once Spark has started. This page shows it then.</p>",
+        scripts=f"{_asset('uPlot.iife.min.js')}\n{_asset('monitor.js')}",
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("xmlstream.monitor") / "static" / name).read_text(encoding="utf-8")
+
 
 MOST_READERS = 50
 """Readers of events at a time."""

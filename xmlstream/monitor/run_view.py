@@ -1,4 +1,9 @@
-"""A run as its readers see it: its plan, what it did, what is closed, its end; fed by commits, asked by threads."""
+"""A run as its readers see it: its plan, what it did, what is closed, its end; commits feed it, threads read it.
+
+The history of a run is a list of events: bounded, numbered, and read by each reader at its own pace. Adding an event
+never waits for a reader, and a reader that falls behind loses the oldest events. Events of some kinds replace their
+predecessors: of those the last one is kept, however old.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +12,81 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 from operators.expressions.constant_evaluation import evaluated
 from punct_ns.errors import UsageError, XmlStreamError
-from xmlstream.monitor.axes import axes
+from xmlstream.diagnosis.inspection import inspect, nobody
+from xmlstream.diagnosis.missing import Functions
 from xmlstream.monitor.closed_map import ClosedMap
-from xmlstream.monitor.history import History
+from xmlstream.monitor.interval_bars import axes
 from xmlstream.plan.nodes import Node, Scan, names, results, topological
-from xmlstream.runtime.totals import Totals
+from xmlstream.runtime.metrics import Totals
 from xmlstream.runtime.watching import Watched
 from xmlstream.safety.explanation import as_json
 from xmlstream.safety.picture import picture
 from xmlstream.safety.remedies import Remedy, remedies
 from xmlstream.safety.verdicts import QueryVerdict, judged
-from xmlstream.waiting.inspection import inspect, nobody
-from xmlstream.waiting.lacks import Functions
+
+MOST_EVENTS = 1000
+"""Events that are kept: with slices of half a second those of eight minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, its data as JSON."""
+
+    number: int
+    kind: str
+    data: str
+
+
+class History:
+    """The events of a run, from 1 on; threads may add and read."""
+
+    def __init__(self, most: int = MOST_EVENTS) -> None:
+        self._lock = threading.Lock()
+        self._events: deque[Event] = deque(maxlen=most)
+        self._latest: dict[str, Event] = {}
+        self._number = 0
+        self._bells: set[Callable[[], None]] = set()
+
+    def add(self, kind: str, data: Any, *, replaces: bool = False) -> None:
+        """Adds an event, and rings the bells of those who wait."""
+        text = json.dumps(data, ensure_ascii=False, default=str)
+        with self._lock:
+            self._number += 1
+            event = Event(self._number, kind, text)
+            if replaces:
+                self._latest[kind] = event
+            else:
+                self._events.append(event)
+            bells = list(self._bells)
+        for bell in bells:
+            bell()
+
+    def after(self, number: int) -> list[Event]:
+        """What came after an event, as far as it is still known, in order."""
+        with self._lock:
+            found = [event for event in (*self._events, *self._latest.values()) if event.number > number]
+        return sorted(found, key=lambda event: event.number)
+
+    def ring(self, bell: Callable[[], None]) -> Callable[[], None]:
+        """Has a bell rung at each event, by whoever adds it; what is returned takes it away."""
+        with self._lock:
+            self._bells.add(bell)
+
+        def away() -> None:
+            with self._lock:
+                self._bells.discard(bell)
+
+        return away
+
 
 CLOSED_EVERY_SECONDS = 0.25
 """How often the closed map is made at the most, and only while somebody looks."""

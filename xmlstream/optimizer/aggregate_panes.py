@@ -8,7 +8,7 @@ What is kept, and what goes out when, is as before: a pane is closed when its mo
 
 from __future__ import annotations
 
-from operators.expressions.decomposition import attributes_of
+from operators.expressions.aggregates import attributes_of
 from operators.pre_aggregate import PreAggregate
 from xmlstream.optimizer.rewrite import bottom_up, over
 from xmlstream.plan.nodes import Node

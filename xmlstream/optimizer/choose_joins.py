@@ -12,8 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xmlstream.optimizer.join_plans import JoinPlan, at_once, safe_plans, written
-from xmlstream.optimizer.join_regions import JoinRegion, hands_on, is_join, region
+from xmlstream.optimizer.join_plans import JoinPlan, JoinRegion, at_once, hands_on, is_join, region, safe_plans, written
 from xmlstream.optimizer.rewrite import bottom_up, over, readers
 from xmlstream.plan.nodes import Node, Scan, topological
 

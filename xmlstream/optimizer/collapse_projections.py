@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from operators.expressions.columns import Column
 from operators.expressions.dialect import expression, render
+from operators.expressions.output_columns import Column
 from operators.project import Project
 from punct_ns.schema import Schema
 from xmlstream.optimizer.rewrite import bottom_up, over

@@ -36,7 +36,7 @@ class _Asked:
         return node.operator.eliminates_duplicates and not self.told
 
 
-def leave_out_distinct(root: Node) -> Node:
+def eliminate_distinct(root: Node) -> Node:
     """The plan without the distincts that change nothing of its results.
 
     What counts duplicates, but is itself not asked for, may count others then; `prune_columns` takes it out.

@@ -1,21 +1,58 @@
-"""Insertion of describe, where punctuations that will help nobody above are taken out, or built up, early.
+"""Inserts describe: removes early the punctuations that will help no operator above, or builds larger ones from them.
 
-An operator with a grouping of interest asks for nothing but what describes it (Tucker et al. 2007, §3.1, §7). So a
-describe beneath it changes no result; and it is equivalent to one beneath the operators under that, in the terms of
-each input, as far as those tell the lineage of their attributes: "for all values of the attributes not asked for"
-distributes over what holds for all inputs together. Every attribute that is not asked for is watched: what describes
-the keys only together with others is never lost.
+An operator with a grouping of interest needs only punctuations that describe it (Tucker et al. 2007, §3.1, §7). So a
+describe below it changes no result. It is equivalent to one describe below each of the operators under it, in the terms
+of each input, as far as these operators give the lineage of their attributes: "for all values of the other attributes"
+distributes over what holds for all inputs together. Therefore groupings of interest are carried down the plan, in the
+terms of each node.
+
+Every attribute outside the grouping is watched: a punctuation that describes the keys only together with others is
+never lost.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
 from operators.describe import Describe
-from xmlstream.optimizer.grouping_lineage import NamesAsked, asked_below, asked_of_inputs, lineage_of
-from xmlstream.optimizer.rewrite import bottom_up, over, readers
-from xmlstream.plan.nodes import Node
+from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
+from xmlstream.plan.nodes import Node, Results, Scan, Static
+
+NamesAsked: TypeAlias = Sequence[str] | None
+"""The attributes whose punctuations are asked for; None where others help, too, or several ask."""
 
 
-def describe_keys(root: Node) -> Node:
+def asked_below(root: Node, uses: Counter[Node]) -> Mapping[Node, NamesAsked]:
+    """What is asked of each node; `uses` counts its readers."""
+    return top_down(root, None, lambda node, names: asked_of_inputs(node, names, uses), lambda one, _: one)
+
+
+def asked_of_inputs(node: Node, names: NamesAsked, uses: Counter[Node]) -> Sequence[NamesAsked]:
+    """What a node asks of its inputs: its groupings, or what it is asked itself, in their terms."""
+    if found := _sole_groupings(node):
+        return [found.get(i) for i in range(len(node.inputs))]
+    return lineage_of(node, names, uses) or [None for _ in node.inputs]
+
+
+def lineage_of(node: Node, names: NamesAsked, uses: Counter[Node]) -> Sequence[Sequence[str]] | None:
+    """What is asked of the inputs instead; None for a node that describe does not commute with."""
+    if names is None or uses[node] > 1 or _sole_groupings(node):
+        return None
+    return node.operator.lineage(names, *(below.schema for below in node.inputs))
+
+
+def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
+    """By the numbers of its inputs, the groupings by which alone they help a node."""
+    operator, promises = node.operator, [(below.schema, ()) for below in node.inputs]
+    if isinstance(operator, Scan | Static | Results):
+        return {}
+    waited_for = operator.enabled_by(*(schema for schema, _ in promises)).groupings(promises)
+    return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}
+
+
+def insert_describe(root: Node) -> Node:
     """Each group_by and top_n over a describe of its keys, as near to the sources as those are nobody else's.
 
     Only where a scheme promises punctuations that restrict something else: without them there is nothing to take out.

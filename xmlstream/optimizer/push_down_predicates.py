@@ -1,35 +1,100 @@
-"""Pushes predicates down: what a select will not let through is not joined, merged or kept.
+"""Pushes predicates down: tuples that a select will not let through are not joined, merged or kept.
 
-A predicate is taken apart at its ANDs. Each part goes below an operator if it selects there what it would select above;
-an operator says in which terms its inputs can be asked (`predicate_terms`), and a join what of its own residual
-condition they can be asked, too. A select goes wholly: all that it asks, its input is asked.
+A predicate is split at its ANDs. A part goes below an operator if it selects there what it would select above. An
+operator gives the terms of its attributes in its inputs (`predicate_terms`), and each part is rewritten in these terms;
+a join also gives the parts of its own residual condition that concern one input. A select goes down whole.
 
-What can be an error goes no lower than where it is computed for those tuples for which it was computed before: through
-selects, and through what hands on all tuples, as far as it looks at what passes through. Nothing goes below
-`punctuate`, which judges the stream as it comes, and nothing in front of a source's grammar check, which is the
-source's own. A node that two others use keeps its tuples for both, and nothing goes below it.
+A part that can raise an error goes no lower than where it is computed for the same tuples as before: through selects,
+and through operators that hand on all tuples, as far as it uses attributes that pass through. Nothing goes below
+`punctuate`, which judges the stream as it arrives, and nothing below a source's grammar check, which belongs to the
+source. A node that two others use keeps its tuples for both, and nothing goes below it.
 
-No punctuation is lost by that: a select hands on all of them, and the fewer tuples an operator keeps, the more it lets
-out. A select that punctuates what it never selects stays where it was put.
+No punctuation is lost: a select hands on all of them, and the fewer tuples an operator keeps, the more punctuations it
+lets out. A select that punctuates what it never selects stays where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import add
 
 from sqlglot import exp
 
-from operators.expressions.conjuncts import conjuncts
-from operators.expressions.dialect import expression
+from operators.behaviour import Terms
+from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, render
+from operators.expressions.throwable import throwable
 from operators.select import Select
-from xmlstream.optimizer.predicates import conjunction, divided
+from punct_ns.schema import Schema
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
 from xmlstream.plan.nodes import AnyOperator, Node
 
 
-def push_predicates(root: Node) -> Node:
+def divided(
+    parts: Sequence[exp.Expr],
+    terms: Sequence[Terms],
+    schemas: Sequence[Schema],
+    passed: AbstractSet[str] = frozenset(),
+) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
+    """The parts for each input that has terms for them, and those that stay.
+
+    What may be an error stays, unless it looks at nothing but what is `passed` through and nothing else stays, on which
+    it may rely.
+    """
+    below: list[list[exp.Expr]] = [[] for _ in terms]
+    above: list[exp.Expr] = []
+    found = [[in_terms(part, of) for of in terms] for part in parts]
+    sure = [_is_sure(translated, schemas) for translated in found]
+    all_go = all(is_sure or _is_within(part, passed) for part, is_sure in zip(parts, sure, strict=True))
+    for part, translated, is_sure in zip(parts, found, sure, strict=True):
+        if not (is_sure or all_go):
+            above.append(part)
+            continue
+        for i, one in enumerate(translated):
+            below[i] += [] if one is None else [one]
+    return below, above
+
+
+def _is_sure(translated: Sequence[exp.Expr | None], schemas: Sequence[Schema]) -> bool:
+    """Whether an input can be asked, and it is never an error."""
+    there = [not throwable(one, schema) for one, schema in zip(translated, schemas, strict=True) if one is not None]
+    return bool(there) and all(there)
+
+
+def _is_within(part: exp.Expr, names: AbstractSet[str]) -> bool:
+    """Whether the part looks at attributes, and at none but these."""
+    return bool(looked_at := _looks_at(part)) and looked_at <= names
+
+
+def in_terms(part: exp.Expr, terms: Terms) -> exp.Expr | None:
+    """The part in other terms; None where it looks at something that has none, or at nothing at all."""
+    names = _looks_at(part)
+    if not names or not names <= terms.keys():
+        return None
+
+    def translated(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        term = expression(terms[node.name.lower()])
+        return term if isinstance(term, exp.Column) or node.parent is None else exp.paren(term, copy=False)
+
+    return part.copy().transform(translated, copy=False)
+
+
+def _looks_at(part: exp.Expr) -> set[str]:
+    """The names of the attributes that it looks at, in lower case."""
+    return {name.lower() for name in attributes_in(part)}
+
+
+def conjunction(parts: Sequence[exp.Expr]) -> str | None:
+    """All of the parts as one condition, Spark SQL; those that say the same are one. None for none."""
+    once = {render(part.unnest()): part.unnest() for part in parts}
+    whole = conjoined(once.values())
+    return None if whole is None else render(whole)
+
+
+def push_down_predicates(root: Node) -> Node:
     """The plan with each part of each predicate as low as it can be; one select above another becomes one."""
     uses = readers(root)
     found: dict[Node, _Parted] = {}

@@ -10,27 +10,27 @@ from collections.abc import Callable
 
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
+from xmlstream.optimizer.choose_purges import PurgeChoice, choose_purges, purge_choices
 from xmlstream.optimizer.collapse_projections import collapse_projections
-from xmlstream.optimizer.column_pruning import prune_columns
-from xmlstream.optimizer.eliminate_distinct import leave_out_distinct
+from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
-from xmlstream.optimizer.insert_describe import describe_keys
+from xmlstream.optimizer.insert_describe import insert_describe
+from xmlstream.optimizer.prune_columns import prune_columns
 from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
-from xmlstream.optimizer.purge_costs import PurgeChoice, choose_purges, purge_choices
-from xmlstream.optimizer.push_down_predicates import push_predicates
+from xmlstream.optimizer.push_down_predicates import push_down_predicates
 from xmlstream.plan.loads import Loads
 from xmlstream.plan.nodes import Node
 
 RULES: tuple[Callable[[Node], Node], ...] = (
-    leave_out_distinct,
-    push_predicates,
+    eliminate_distinct,
+    push_down_predicates,
     collapse_projections,
     flatten_merges,
     choose_joins,
     prune_columns,
     aggregate_panes,
     punctuate_excluded,
-    describe_keys,
+    insert_describe,
 )
 
 

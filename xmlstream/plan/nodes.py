@@ -1,7 +1,12 @@
 """A query as a plan: operators over sources, a directed acyclic graph whose equal parts are one.
 
 Plans are values. Two queries that mean the same by construction, from SQL or from the builder, have equal plans; a part
-that a query uses twice runs once; and a checkpoint knows the plan it belongs to by what `plain` says of it.
+that a query uses twice runs once; and a checkpoint identifies the plan it belongs to by what `plain` gives for it.
+
+The leaves are punctuated sources, tables in files, and DataFrames. The first slice reads a static table once; from then
+on the table is closed:
+
+CREATE TABLE country (name STRING, region STRING) USING csv OPTIONS (path 'countries.csv', header 'true');
 """
 
 from __future__ import annotations
@@ -13,13 +18,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.groupings import promised
-from operators.logical_properties import LogicalProperties
-from operators.state.behaviour import Operator
-from punct_ns.errors import QueryError
-from punct_ns.schema import Schema
+from operators.behaviour import LogicalProperties, Operator
+from operators.closing_conditions import promised
+from operators.expressions.output_columns import Column
+from operators.merge import Merge
+from operators.project import Project
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
-from punct_ns.slices import is_own
+from punct_ns.slices import is_own, quoted
 from sources.xml.options.source import SourceOptions
 
 if TYPE_CHECKING:
@@ -223,3 +231,91 @@ def _plain(value: Any) -> Any:
             parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
             return {"": type(value).__name__, **parts}
     return str(value)
+
+
+STATIC_FORMATS = ("csv", "json", "orc", "parquet", "xml")
+"""Formats of Spark's own that a static table may have."""
+
+
+def source(name: str, options: SourceOptions) -> Node:
+    """A source as the beginning of a plan."""
+    scan = Node(Scan(name, options), (), name)
+    return Node(Merge(options.schema), (scan,), name) if options.is_merged else scan
+
+
+def static_table(name: str, format_: str, options: Mapping[str, str], ddl: str | None) -> Node:
+    """A table in files as the beginning of a plan; `ddl` is Spark DDL, None where it is the option `schema`.
+
+    Raises:
+        UsageError: It has no path, or no columns, or says NOT NULL, which nobody would check.
+    """
+    given = {key.lower(): value for key, value in options.items()}
+    declared = given.pop("schema", ddl)
+    if not given.get("path"):
+        raise UsageError("there is no path", hint="path names a file, a directory or a glob")
+    if not declared:
+        raise UsageError("there are no columns", hint="declare them, as in CREATE TABLE t (a INT, b STRING) USING …")
+    schema = Schema.parse(declared)
+    if strict := [attribute.name for attribute in schema if not attribute.domain.nullable]:
+        raise UsageError(f"NOT NULL of {', '.join(strict)} is not checked in a static table", hint="leave it out")
+    return Node(Static(name, schema, format_, tuple(sorted(given.items()))), (), name)
+
+
+def static_frame(name: str, frame: DataFrame) -> Node:
+    """A DataFrame as the beginning of a plan.
+
+    Raises:
+        UsageError: It is a stream, or two of its columns have one name.
+    """
+    if frame.isStreaming:
+        hint = "write it to files, which read and read_parquet follow; spark.read gives a static one"
+        raise UsageError("the DataFrame is a stream, which is not read here", hint=hint)
+    columns = frame.schema.fields
+    if len({column.name.lower() for column in columns}) < len(columns):
+        raise UsageError("two columns of the DataFrame have one name", hint="rename one with withColumnRenamed")
+    domains = [Domain(column.dataType.simpleString(), column.nullable) for column in columns]
+    named = zip((column.name for column in columns), domains, strict=True)
+    return Node(Static(name, Schema(tuple(Attribute(*pair) for pair in named)), frame=frame), (), name)
+
+
+def projected(node: Node, columns: Sequence[Column]) -> Node:
+    """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
+    operator = Project(tuple(columns))
+    return node if operator.is_identity(node.schema) else Node(operator, (node,), "project")
+
+
+def narrowed(node: Node, names: Sequence[str]) -> Node:
+    """The node with these of its attributes and no others."""
+    return projected(node, [Column(node.schema.attribute(name), quoted(name), name) for name in names])
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The node with these attributes, each by the name of the one that it is, and no others."""
+    sources = {name: node.schema.attribute(source) for name, source in names.items()}
+    return projected(
+        node, [Column(Attribute(name, of.domain), quoted(of.name), of.name) for name, of in sources.items()]
+    )
+
+
+def copies(result: Node, names: Mapping[Node, str]) -> dict[tuple[str, str], str]:
+    """What the attributes of sources, by the sources' names and theirs, are called in a result.
+
+    Only such as reach it by operators that hand on each tuple in the slice in which it comes, and each punctuation with
+    it: what the source has closed of them is closed in the result before anything that comes later.
+    """
+    match result.operator:
+        case Scan():
+            return {(names[result], name): name for name in result.schema.names}
+        case Static() | Results():
+            return {}
+        case operator:
+            if len(result.inputs) != 1:
+                return {}
+            (below,) = result.inputs
+            declared = operator.state_schema(below.schema)
+            if declared.logs or declared.notes:
+                return {}
+            known = copies(below, names)
+            (terms,) = operator.predicate_terms(below.schema)
+            called = {terms[name.lower()]: name for name in result.schema.names if name.lower() in terms}
+            return {which: called[quoted(name)] for which, name in known.items() if quoted(name) in called}

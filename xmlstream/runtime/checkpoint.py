@@ -1,21 +1,29 @@
-"""The checkpoint: the directory in which a query's state lives, and what of it counts.
+"""The checkpoint: the directory in which a query keeps its state, with the log of its commits.
 
     query.json        which query it is, and where its results go (`xmlstream.runtime.same_query`)
-    plan.json         the plan that runs, for who looks at it (`xmlstream.plan.plan_json`)
-    commits/          a record for each of the last slices (`xmlstream.runtime.commit_log`)
-    state/            the kept tuples of the operators (`operators.state.segments`); strings that sources have closed
-                      (`operators.state.constant_runs`)
-    published.jsonl   the documents that went out, those in the last records excepted
+    plan.json         the plan that runs, for programs that show it (`xmlstream.plan.written_plan`)
+    commits/          a record for each of the last slices: the commit log
+    state/            the kept tuples of the operators (`operators.storage.segments`); strings that sources have closed
+                      (`operators.storage.constant_runs`)
+    published.jsonl   the published documents, except those in the last records
     documents/        of each source, the order of its documents, and the like (`sources.xml.splits.documents`)
-    spark/            Spark's own log (`xmlstream.runtime.spark_log`)
-    staged/           tuples of the slice in hand
-    clock             how often clocks are to tick, while anything waits for them (`xmlstream.runtime.clocks`)
+    spark/            Spark's own log: how far each slice reads, and which slices Spark has finished
+    staged/           tuples of the current slice
+    clock             how often clocks tick, while anything waits for them (`xmlstream.runtime.query_clocks`)
 
-The last record counts, and of all else what it names, by checksum. A start compares, says what is damaged, and removes
-what is not named: the leavings of a slice that was not committed.
+A slice counts, with all that it wrote, from the moment its record is in the commit log, and not before. A record is one
+sealed JSON file, put in place by an atomic rename. It names all files that count, with their checksums. Sets of
+punctuations and published documents are recorded as what the slice added; at intervals a record holds everything
+(`whole`), and those before it are removed. A start compares, reports what is damaged, and removes what is not named:
+the remains of a slice that was not committed.
 
-`query.json` says in which format all of it is written; what a record says of an operator's state has a number of its
-own beside the names that the operator declares (`operators.state.state_schema`). Another one is refused.
+Spark's log does not decide what counts. Each commit keeps a copy of what Spark logged of its slice, and whenever a
+query starts, Spark's log is written anew from it. So a slice that was never committed is planned anew by the run that
+makes it, from the documents and with the options that it finds; and damage to Spark's log, which nothing syncs, is
+repaired.
+
+`query.json` states the format of the whole checkpoint; the record of an operator's state has a format number of its own
+beside the names that the operator declares (`operators.state.state_schema`). Another number is refused.
 """
 
 from __future__ import annotations
@@ -23,17 +31,146 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from operators.state.durable import make_directory, sync
+from operators.storage.durable import RESTORE, damaged, make_directory, sync
 from punct_ns.errors import StateError
-from xmlstream.runtime.append_only_file import EMPTY_SEAL, AppendOnlyFile
-from xmlstream.runtime.commit_log import CommitLog, made_whole
-from xmlstream.runtime.spark_log import SparkLog
+from xmlstream.runtime.sealed_files import EMPTY_SEAL, AppendOnlyFile, seal, unseal
 from xmlstream.sink.sink import Draft
+
+_DONE = 'v1\n{"nextBatchWatermarkMs":0}'
+"""What Spark logs of a slice that it has done with."""
+
+
+class SparkLog:
+    """The directory that Spark takes for its checkpoint."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def last_done(self) -> int | None:
+        """The last slice that Spark has done with."""
+        return _last(self.directory / "commits")
+
+    def offset(self, number: int) -> str:
+        """What Spark has logged of a slice: how far it reads."""
+        return (self.directory / "offsets" / str(number)).read_text(encoding="utf-8")
+
+    def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
+        """Makes it say that all is done up to the committed slice, and nothing more; `offsets` are of the last slices.
+
+        Raises:
+            StateError: It knows of later slices: commits of ours are lost.
+        """
+        known = -1 if committed is None else committed
+        done, begun = self.last_done, _last(self.directory / "offsets")
+        if (done is not None and done > known) or (begun is not None and begun > known + 1):
+            later = max(number for number in (done, begun) if number is not None)
+            what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
+            raise StateError(
+                f"the checkpoint {self.directory.parent} has lost commits: {what}, and Spark has come to slice {later}",
+                hint=RESTORE,
+            )
+        name = self._name()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        if committed is None:
+            return
+        for log in ("offsets", "commits"):
+            (self.directory / log).mkdir(parents=True)
+        (self.directory / "metadata").write_text(json.dumps({"id": name}), encoding="utf-8")
+        # Spark looks at the slice before the last, too; how far that read is of no consequence where the last is done.
+        for number in range(max(committed - 1, 0), committed + 1):
+            text = offsets[max(number - committed - 1, -len(offsets))]
+            (self.directory / "offsets" / str(number)).write_text(text, encoding="utf-8")
+        (self.directory / "commits" / str(committed)).write_text(_DONE, encoding="utf-8")
+
+    def _name(self) -> str:
+        """What Spark calls the query, or a new name."""
+        try:
+            return str(uuid.UUID(json.loads((self.directory / "metadata").read_text(encoding="utf-8"))["id"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return str(uuid.uuid4())
+
+
+def _last(directory: Path) -> int | None:
+    """The highest number that is the name of a file."""
+    if not directory.is_dir():
+        return None
+    return max((int(path.name) for path in directory.iterdir() if path.name.isdecimal()), default=None)
+
+
+WHOLE_EVERY = 50
+"""Slices from one whole record to the next."""
+
+
+class CommitLog:
+    """The records of one query's slices, in a directory of its checkpoint."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        make_directory(directory)
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(path.stem) for path in self._directory.glob("*.json") if path.stem.isdecimal())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The records from the last whole one on, as they were written.
+
+        Raises:
+            StateError: One of them is gone or damaged.
+        """
+        records: list[dict[str, Any]] = []
+        numbers = self._numbers()
+        for number in range(numbers[-1], -1, -1) if numbers else ():
+            records.append(unseal(self._path(number)))
+            if records[-1]["slice"] != number:
+                raise damaged(self._path(number))
+            if records[-1]["whole"]:
+                break
+        return records[::-1]
+
+    def latest(self) -> dict[str, Any] | None:
+        """The last slice's record, its sets made whole from the records before; None before the first commit.
+
+        Raises:
+            StateError: A record is gone or damaged.
+        """
+        return made_whole(self.records())
+
+    def is_whole(self, number: int) -> bool:
+        """Whether that slice's record must hold everything."""
+        return number % WHOLE_EVERY == 0 or not self._numbers()
+
+    def commit(self, number: int, record: dict[str, Any]) -> None:
+        """Puts the record in place, durably: from here on the slice counts."""
+        seal(self._path(number), record)
+        if record["whole"]:
+            for earlier in self._numbers():
+                if earlier < number:
+                    self._path(earlier).unlink()
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:09d}.json"
+
+
+def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last of these records, from a whole one on, with the sets of all."""
+    if not records:
+        return None
+    last = records[-1]
+    whole = {name: dict(state) for name, state in last["operators"].items()}
+    for name, state in whole.items():
+        sets: dict[str, list[Any]] = {}
+        for record in records:
+            for set_name, added in record["operators"].get(name, {"sets": {}})["sets"].items():
+                sets.setdefault(set_name, []).extend(added)
+        state["sets"] = sets
+    return {**last, "operators": whole}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +270,9 @@ class Checkpoint:
     def _restore_logs(self, seals: dict[str, str]) -> None:
         """What was found for a slice that was not committed will be found again."""
         directory = self.directory / "documents"
-        for name, seal in seals.items():
+        for name, sealed in seals.items():
             self._logs[name] = AppendOnlyFile(directory / name)
-            self._logs[name].restore(seal)
+            self._logs[name].restore(sealed)
         for log in directory.glob("*/*"):
             if f"{log.parent.name}/{log.name}" not in seals:
                 log.unlink()

@@ -3,7 +3,12 @@
 The order of writing is what makes a slice count once, whatever is killed, whenever, and if the power fails: first
 segments and drafted documents, synced; then the commit record, in one rename, synced; then the documents are published
 and what the slice made superfluous is deleted. A start begins with what was committed and removes all else: a slice
-that was not committed never was. Nobody reads what it left, and its successor is planned anew.
+that was not committed never was. Nothing reads its files, and its successor is planned anew.
+
+The driver collects the tuples of a result while they are few; beyond that the tasks write them. Spark counts the tuples
+that each operator hands on while the results are computed. To count takes Spark out of the code that it generates for a
+chain of operators; so a number that follows from the numbers of an operator's inputs is not counted: where an operator
+hands on its input, or so many tuples for each of its tuples.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -20,31 +25,138 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from operators.state.behaviour import Slice, advance
-from operators.state.purge_after import PurgeAfter
+from operators.behaviour import advance
+from operators.state.ages import PurgeAfter
+from operators.state.slice_tuples import Slice, Tuples, metrics_of
 from punct_ns.punctuation import Punctuation
-from sources.xml.parser.findings import Findings
-from sources.xml.spark.dead_letters import with_elements
+from punct_ns.slices import POSITION, quoted
+from sources.xml.parser.source_findings import Findings
+from sources.xml.spark.error_transport import original_error
+from sources.xml.spark.stage_writer import with_elements
 from sources.xml.spark.staged_rows import StagedRange
-from xmlstream.plan.copies import copies
-from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
 from xmlstream.runtime.checkpoint import Checkpoint
-from xmlstream.runtime.clocks import Clocks
-from xmlstream.runtime.computed_result import ComputedResult
-from xmlstream.runtime.dead_letters import write_letters
-from xmlstream.runtime.findings import OVERDUE, Noticed
+from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, lately
 from xmlstream.runtime.plan_state import PlanState
-from xmlstream.runtime.silence import Patience
-from xmlstream.runtime.source_inputs import SourceInputs
-from xmlstream.runtime.tuple_counts import TupleCounts
-from xmlstream.session.memory import MemoryGauge
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.part_writer import PartWriter
-from xmlstream.sink.sink import ComputedSlice, Draft, Moment, Sink, SinkLeft
+from xmlstream.runtime.query_clocks import Clocks
+from xmlstream.runtime.query_inputs import SourceInputs
+from xmlstream.runtime.silent_schemes import Patience
+from xmlstream.runtime.source_input import write_letters
+from xmlstream.session.java_process import MemoryGauge
+from xmlstream.sink.directory_sink import REPORT, PartWriter, WrittenPart, reported
+from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Moment, Sink, SinkLeft
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+LARGE = 1 << 17
+"""Tuples, at the most, up to which a result is collected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedResult:
+    """The tuples of a result in a slice.
+
+    Attributes:
+        rows: How many they are.
+        tuples: Those that the driver has, None for none.
+        parts: What tasks have written of the others.
+    """
+
+    rows: int = 0
+    tuples: pa.Table | None = None
+    parts: tuple[WrittenPart, ...] = ()
+
+    @staticmethod
+    def of(result: Slice, root: Node, writer: PartWriter | None) -> ComputedResult:
+        """Computes the tuples of a result, whose node is `root`; a writer has tasks write them if they are many."""
+        if result.tuples is None:
+            return ComputedResult()
+        frame = _columns(result.tuples, root)
+        if writer is None or result.tuples.at_most <= LARGE:
+            table = frame.toArrow()
+            return ComputedResult(table.num_rows, table)
+        try:
+            parts, sent, rows = reported(_mapped(frame, writer).toArrow())
+        except Exception as error:  # noqa: BLE001 - raised, perhaps as what it was in its task
+            raise original_error(error) or error from None
+        return ComputedResult(rows, sent, tuple(parts))
+
+
+def _columns(tuples: Tuples, root: Node) -> DataFrame:
+    frame = tuples.frame
+    names = [*root.schema.names, *([POSITION] if POSITION in frame.columns else [])]
+    return frame.select(*map(quoted, names))
+
+
+def _mapped(frame: DataFrame, writer: PartWriter) -> DataFrame:
+    """What the writer makes of each partition.
+
+    As `DataFrame.mapInArrow` does, which refuses to work where pandas is not installed, and would not use it.
+    """
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+    from pyspark.sql.udf import UserDefinedFunction
+    from pyspark.util import PythonEvalType
+
+    reports = StructType.fromDDL(REPORT)
+    udf: Any = UserDefinedFunction(writer, reports, "written", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = udf(*(F.col(quoted(name)) for name in frame.columns))
+    java: Any = frame._jdf
+    return DataFrame(java.mapInArrow(column._jc, False, None), frame.sparkSession)
+
+
+@dataclass(slots=True)
+class TupleCounts:
+    """How many tuples the nodes of a plan handed on in one walk.
+
+    Attributes:
+        slices: What they handed on, as their consumers get it.
+        results: How many tuples the results are, once they are computed.
+    """
+
+    slices: dict[Node, Slice] = field(default_factory=dict)
+    results: dict[Node, int] = field(default_factory=dict)
+    _observed: dict[Node, Observation] = field(default_factory=dict)
+    _follows: dict[Node, tuple[int, Sequence[Node]]] = field(default_factory=dict)
+
+    def hand_on(self, node: Node, slice_: Slice) -> None:
+        """Notes what a node hands on; its tuples are counted while they are computed if nothing else tells of them."""
+        tuples = slice_.tuples
+        if tuples is not None and not tuples.exact:
+            same = next((below for below in node.inputs if self.slices[below].tuples is tuples), None)
+            if same is not None:
+                self._follows[node] = 1, [same]
+            elif tuples.of_each is not None:
+                self._follows[node] = tuples.of_each, node.inputs
+            else:
+                tuples = replace(tuples, frame=self._observing(node, tuples.frame), computed=False)
+        self.slices[node] = Slice(tuples and replace(tuples, of_each=None), slice_.punctuations)
+
+    def _observing(self, node: Node, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        observation = self._observed[node] = Observation()
+        return frame.observe(observation, F.count(F.lit(1)).alias("tuples"))
+
+    def of(self, node: Node) -> int:
+        """How many tuples a node handed on, once the results are computed."""
+        tuples = self.slices[node].tuples
+        if tuples is None:
+            return 0
+        if node in self.results:
+            return self.results[node]
+        if tuples.exact:
+            return tuples.at_most
+        if node in self._follows:
+            of_each, below = self._follows[node]
+            return of_each * sum(map(self.of, below))
+        # Where Spark saw that nothing would come of them, it has not counted them.
+        return int(metrics_of(self._observed[node]).get("tuples", 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from punct_ns.errors import StateError, UsageError
 from xmlstream.plan.loads import Load, Loads
-from xmlstream.runtime.commit_log import CommitLog
+from xmlstream.runtime.checkpoint import CommitLog
 
 
 @dataclass(frozen=True, slots=True)

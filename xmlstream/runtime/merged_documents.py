@@ -4,7 +4,7 @@ In a plan such a source is a merge of one scan, whatever documents there are. Wh
 they are found, once and for all: its checkpoint says which, and every run of it is over these. Then each of them gets a
 scan, closed by its own end, and what goes out of the merge are the meets. By `documents 'directories'` it is not
 documents but directories that are found and fixed; more documents may come in each. By `partitionedBy` each tuple's
-values say which of the inputs it comes by (`sources.xml.grammar.partition_punctuations`).
+values say which of the inputs it comes by (`sources.xml.grammar.punctuation_columns`).
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from operators.state.ages import PurgeAfter
 from operators.state.operator_state import OperatorState
-from operators.state.purge_after import PurgeAfter
-from operators.state.segments import SegmentStore
+from operators.storage.segments import SegmentStore
 from punct_ns.errors import StateError
 from punct_ns.lifespan import Bound
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
+from xmlstream.runtime.query_inputs import StaticInput
 from xmlstream.runtime.source_input import SourceInput
-from xmlstream.runtime.static_input import StaticInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from operators.state.durable import make_directory
+from operators.storage.durable import make_directory
 from punct_ns.errors import StateError
-from sources.xml.options.local_paths import local_path
+from sources.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
-from xmlstream.plan.plan_text import described
-from xmlstream.runtime.sealed_json import seal, unseal
+from xmlstream.plan.written_plan import described
+from xmlstream.runtime.sealed_files import seal, unseal
 from xmlstream.sink.target import XML, Target
 
 CHECKPOINT_FORMAT = 2

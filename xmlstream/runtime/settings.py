@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from operators.state.purge_after import PurgeAfter
+from operators.state.ages import PurgeAfter
 from punct_ns.errors import UsageError
-from sources.xml.options.values import seconds
+from sources.xml.options.formats import seconds
 from xmlstream.plan.nodes import Node
-from xmlstream.runtime.silence import Patience
+from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.watching import Watcher
 from xmlstream.sink.target import Target
 

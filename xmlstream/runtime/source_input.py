@@ -1,37 +1,51 @@
-"""Source input: makes a slice of staged ranges, sets bad items aside, and holds every tuple against the grammar.
+"""Source input: makes a slice of staged ranges, sets bad items aside, and checks every tuple against the grammar.
 
-Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is held
-against what was said before it, by earlier slices and by earlier ranges of this one: by the statistics of its file
-where they suffice, else column by column. The check sees every attribute that a punctuation restricts, whatever columns
-the query reads. Where lifespans end within a slice, and keys come again, the slice has parts, which follow one another
-as slices do.
+Within one range the task that parsed it has compared tuples and punctuations in their order. Here each range is
+compared with the punctuations before it, of earlier slices and of earlier ranges of this one: by zone maps, the
+statistics of its file, where they suffice, else column by column. Zone maps are sound, not complete: `may_match` errs
+towards True. The check sees every attribute that a punctuation restricts, whatever columns the query reads. Where
+lifespans end within a slice, and keys come again, the slice has parts, which follow one another as slices do; a range
+is then cut into pieces. Items that are set aside go to the dead letters, a file for each slice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 
-from operators.state.behaviour import Slice, Tuples
-from operators.state.durable import make_directory, write_atomically
 from operators.state.operator_state import OperatorState
-from operators.state.parquet_files import parquet_files
+from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from punct_ns.domain import Cut
+from operators.storage.durable import make_directory, sync, write_atomically
+from operators.storage.segments import parquet_files
+from punct_ns.domain import NAN, Cut, Domain
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
+from punct_ns.grammar import MEND
 from punct_ns.lifespan import Bound, Lifespan
+from punct_ns.numeric_type import FloatType
+from punct_ns.pattern import EMPTY, Constant, List, Pattern, Range, canonical, meet
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, quoted
-from punct_ns.violations import MEND
-from sources.xml.grammar.closed_strings import closed_string_tuples
+from sources.xml.grammar.grammar_filter import also_restricted
+from sources.xml.grammar.late_tuples import (
+    LateTuple,
+    closed_string_tuples,
+    file_without,
+    late_tuple_rows,
+    late_tuples,
+    missing_attributes,
+)
 from sources.xml.grammar.lifespans import (
     begun_punctuations,
     closed_below,
@@ -40,21 +54,138 @@ from sources.xml.grammar.lifespans import (
     have_lifespans,
     judged,
     noticed_bounds,
+    parted_file,
 )
-from sources.xml.grammar.partition_punctuations import of_own_values, said_of_partitions
-from sources.xml.grammar.restricted import also_restricted
-from sources.xml.grammar.violations import late_tuples, missing_attributes
-from sources.xml.parser.findings import Findings
+from sources.xml.grammar.punctuation_columns import of_own_values, said_of_partitions
 from sources.xml.parser.malformed import mend
+from sources.xml.parser.source_findings import Findings
 from sources.xml.spark.stage_writer import staged_again
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Scan
-from xmlstream.runtime.dead_letters import write_letters
-from xmlstream.runtime.range_pieces import RangePiece
-from xmlstream.runtime.zone_maps import may_match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def write_letters(directory: Path, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
+    """Writes the dead letters of a slice of a source, or of an operator, to stay."""
+    path = directory / f"{name}-{slice_id:09d}.jsonl"
+    lines = (json.dumps(row, default=str) + "\n" for row in letters)
+    if (first := next(lines, None)) is not None:
+        make_directory(path.parent)
+        with path.open("w", encoding="utf-8") as file:
+            file.write(first)
+            file.writelines(lines)
+        sync([path, path.parent])
+
+
+def forget_letters(directory: Path, committed: int) -> None:
+    """Removes the dead letters of slices that were not committed."""
+    for path in directory.glob("*-" + "[0-9]" * 9 + ".jsonl"):
+        if int(path.stem[-9:]) > committed:
+            path.unlink()
+
+
+MOST_PUNCTUATIONS = 256
+"""Punctuations beyond which they are not looked at one by one."""
+
+
+def may_match(path: Path, punctuations: Sequence[Punctuation], schema: Schema) -> bool:
+    """Whether the file may hold a tuple that one of the punctuations matches."""
+    if len(punctuations) > MOST_PUNCTUATIONS:
+        return True
+    described = sorted({i for p in punctuations for i in p.restricted})
+    footer = pq.read_metadata(path)
+    columns = {footer.schema.column(i).name: i for i in range(footer.num_columns)}
+    for group in range(footer.num_row_groups):
+        zone: dict[int, tuple[Pattern, ...]] = {}
+        for i in described:
+            if (column := columns.get(schema[i].name)) is not None:
+                zone[i] = _zone(footer.row_group(group).column(column).statistics, schema[i].domain)
+        for p in punctuations:
+            if all(_meets(p.patterns[i], zone.get(i, ()), schema[i].domain) for i in p.restricted):
+                return True
+    return False
+
+
+def _meets(pattern: Pattern, zone: tuple[Pattern, ...], domain: Domain) -> bool:
+    return not zone or any(meet(pattern, part, domain) != EMPTY for part in zone)
+
+
+def _zone(statistics: pq.Statistics | None, domain: Domain) -> tuple[Pattern, ...]:
+    """The patterns that the column's values match for certain; none where nothing is known."""
+    if statistics is None or statistics.null_count is None:
+        return ()
+    parts: list[Pattern] = []
+    if statistics.null_count:
+        parts.append(Constant(None))
+    if statistics.num_values:
+        if not statistics.has_min_max:
+            return ()
+        try:
+            low, high = domain.normal(statistics.min), domain.normal(statistics.max)
+        except ValueError:
+            return ()
+        parts.append(canonical(Range(low, high, True, True), domain))
+    if isinstance(domain.sql, FloatType):
+        parts.append(List((NAN,)))  # statistics say nothing of NaN
+        parts = [canonical(part, domain) for part in parts]
+    return tuple(parts)
+
+
+pc: Any = pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True)
+class RangePiece:
+    """What is left of a range.
+
+    Attributes:
+        range: The range.
+        path: The file of its tuples, None without any.
+        tuples: How many there are.
+        punctuations: Its punctuations, with their positions.
+        bad: What could not be read, or comes too late.
+        is_judged: Whether its tuples were held against what had been said for ever.
+    """
+
+    range: StagedRange
+    path: Path | None
+    tuples: int
+    punctuations: pa.Table | None
+    bad: list[dict[str, Any]]
+    is_judged: bool = False
+
+    @staticmethod
+    def of(range_: StagedRange) -> RangePiece:
+        """All of it."""
+        bad = range_.malformed.to_pylist() if range_.malformed is not None else []
+        path = None if range_.path is None else Path(range_.path)
+        return RangePiece(range_, path, range_.tuples, range_.punctuations, bad)
+
+    def parted(self, position: int) -> tuple[RangePiece, RangePiece]:
+        """What stands before a position, and what stands from there on."""
+        assert self.path is not None
+        first, second = parted_file(self.path, position)
+        before = 0 if first is None else pq.read_metadata(first).num_rows
+        said: list[pa.Table | None] = [None, None]
+        if self.punctuations is not None:
+            behind = pc.greater_equal(self.punctuations[POSITION], position)
+            said = [self.punctuations.filter(pc.invert(behind)), self.punctuations.filter(behind)]
+        bad = [[row for row in self.bad if (row["_position"] >= position) == late] for late in (False, True)]
+        return (
+            replace(self, path=first, tuples=before, punctuations=said[0], bad=bad[0]),
+            replace(self, path=second, tuples=self.tuples - before, punctuations=said[1], bad=bad[1]),
+        )
+
+    def without(self, late: Sequence[LateTuple]) -> RangePiece:
+        """Without ungrammatical tuples, which are bad."""
+        if not late:
+            return self
+        assert self.path is not None
+        path = file_without(self.path, [one.position for one in late])
+        bad = [*self.bad, *late_tuple_rows(late, self.range.part)]
+        return replace(self, path=path, tuples=self.tuples - len(late), bad=bad)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
-"""Changes: what else makes a query answer, and bounds its state: rules of punctuate, windows, and bounds of joins.
+"""Changes to a query that make it emit its results and bound its state: punctuate rules, windows, join bounds.
 
-A rule says what a source does not promise; a window makes groups that time closes of groups that nothing does; a bound
-lets time close what a join waits for. Each is tried: the plan with it must be enabled and safe. None is proposed that
-mends together with others alone, but for rules, of which each source that must promise something needs one.
+A rule states what a source does not promise; a window makes groups that time closes from groups that nothing closes; a
+bound lets time close what a join waits for. Each is tried: the plan with it must be enabled and safe. A change that
+helps only together with others is not proposed, except rules: each source that must promise something needs one.
+
+A change is written for sources, so `origins` finds the source attributes that an attribute of a node is, or is computed
+from.
 """
 
 from __future__ import annotations
@@ -10,28 +13,69 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from operators.describe import Describe
-from operators.expressions.columns import Column
-from operators.expressions.conjuncts import conjoined
-from operators.expressions.dialect import expression, render
+from operators.difference import Difference
+from operators.expressions.dialect import conjoined, expression, render
+from operators.expressions.output_columns import Column
 from operators.group_by import GroupBy
+from operators.intersect import Intersect
 from operators.join import Join
+from operators.merge import Merge
 from operators.project import Project
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByOrder
 from operators.select import Select
 from operators.semi_join import SemiJoin
 from operators.window import Window
-from punct_ns.schema import Attribute
+from punct_ns.schema import END, START, Attribute
 from punct_ns.slices import quoted
 from punct_ns.temporal_type import TemporalType, TimestampType
-from punct_ns.window_attributes import END, START
-from xmlstream.plan.nodes import Node, Scan, topological
-from xmlstream.safety.origins import origins
+from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import OperatorVerdict, judged
+
+Origin: TypeAlias = tuple[Node, str]
+"""A source and one of its attributes."""
+
+
+def origins(node: Node, name: str) -> tuple[Origin, ...]:
+    """What an attribute comes from, once each: several of what is merged or coalesced, none of what an operator makes.
+
+    Of what is computed it is the one attribute whose closing closes it, where there is one.
+    """
+    operator = node.operator
+    match operator:
+        case Scan() | Static():
+            return ((node, node.schema.attribute(name).name),)
+        case Results():
+            return ()
+        case Merge() | Intersect() | Difference():
+            at = node.schema.index(name)
+            found = [origins(below, below.schema.names[at]) for below in node.inputs]
+            return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
+        case Project(columns=columns):
+            (column,) = (column for column in columns if column.attribute.name.lower() == name.lower())
+            sources = [each.source for each in column.either or (column,) if each.source]
+            found = [origins(node.inputs[0], source) for source in sources]
+            return tuple(dict.fromkeys(one for each in found for one in each)) if all(found) else ()
+    if len(node.inputs) == 1 and (line := operator.lineage([name], node.inputs[0].schema)) and len(line[0]) == 1:
+        return origins(node.inputs[0], line[0][0])
+    having = [below for below in node.inputs if name.lower() in map(str.lower, below.schema.names)]
+    return origins(having[0], name) if len(having) == 1 else ()
+
+
+def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str, ...]]]:
+    """Attributes' origins by their sources; nothing where one of them has none."""
+    if not all(found):
+        return []
+    sources: dict[Node, dict[str, None]] = {}
+    for each in found:
+        for node, name in each:
+            sources.setdefault(node, {})[name] = None
+    return [(node, tuple(names)) for node, names in sources.items()]
+
 
 HOUR = 3_600_000_000
 """The length of windows and bounds that are proposed, in microseconds: any other serves as well."""

@@ -1,22 +1,50 @@
-"""An explanation of a query before it runs: plan, verdicts and remedies, as text, JSON, a picture or a page."""
+"""Explanation of a query before it runs: plan, verdicts and remedies, as text, JSON, a picture or an HTML page.
+
+The page has the verdict, the remedies, the picture, and the texts behind them.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from html import escape
 from typing import Any, Literal, TypeAlias
 
+from xmlstream.drawing.theme import page
 from xmlstream.plan.nodes import Node
-from xmlstream.plan.plan_text import described
+from xmlstream.plan.written_plan import described
 from xmlstream.safety.changes import Change, changes
-from xmlstream.safety.explanation_page import explanation_page
-from xmlstream.safety.idle_promises import IdlePromise, idle_promises
-from xmlstream.safety.picture import picture
-from xmlstream.safety.promises import END
-from xmlstream.safety.remedies import Remedy, remedies
-from xmlstream.safety.verdicts import OperatorVerdict, QueryVerdict, Waiting, judged
+from xmlstream.safety.picture import lines_of, picture
+from xmlstream.safety.remedies import IdlePromise, Remedy, idle_promises, remedies
+from xmlstream.safety.verdicts import END, OperatorVerdict, QueryVerdict, Waiting, judged
 from xmlstream.safety.words import promised, summary, tree
+
+
+def explanation_page(
+    verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = (), *, title: str, query: str
+) -> str:
+    """The page, as HTML.
+
+    Args:
+        verdict: The verdicts on a query's operators.
+        remedies: What would mend it.
+        changes: What else would.
+        title: What the query is called.
+        query: Its text; empty where it has none, and the page then none.
+    """
+    said = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<ul>\n{said}\n</ul>",
+        '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
+        f"{picture(verdict, remedies, told=False)}</div>",
+        f"<details><summary>The same in words</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
+    ]
+    if query:
+        parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")
+    return page(f"{title}: will it answer, will it fit?", "\n".join(parts))
+
 
 Format: TypeAlias = Literal["text", "json", "svg", "html"]
 """How an explanation is written: for people, for programs, as a picture, as a page of its own with the query's text."""

@@ -1,21 +1,190 @@
-"""A plan drawn from left to right, each operator a card that says what goes in and out, and what is thought of it."""
+"""Picture of a plan, from left to right: each operator a card with its inputs, its output and the verdict on it.
+
+The card of a join has its punctuation graph: an arrow leads from an input to an input whose punctuations can close its
+tuples. A tuple of an input is purged when it reaches all others. If punctuations of an input restrict several join
+attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before. If a
+condition bounds an attribute of one input by another input's, there is an arrow as for an equality.
+
+Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from operators.join import Join
+from operators.joins.chained_purge import PairBounds
+from operators.joins.punctuation_graph import PunctuationGraph, Reachability
+from operators.multiway_join import MultiwayJoin
+from operators.semi_join import SemiJoin
+from punct_ns.errors import QueryError
 from punct_ns.scheme import Scheme
-from xmlstream.drawing.canvas import Box, Canvas
+from xmlstream.drawing.canvas import Box, Canvas, Point, cut, width, wrapped
 from xmlstream.drawing.cards import Card, Line, drawn
-from xmlstream.drawing.text_width import width, wrapped
 from xmlstream.drawing.theme import COLOURS, SHAPES, Tone
 from xmlstream.plan.nodes import Node, Results, Scan, Static
-from xmlstream.plan.plan_text import brief, described
+from xmlstream.plan.written_plan import brief, described
 from xmlstream.safety.changes import Change
-from xmlstream.safety.join_figure import join_figure
 from xmlstream.safety.remedies import Remedy
 from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
 from xmlstream.safety.words import answering, kept_words, promised, summary, troubles
+
+_MOST = 12
+"""Inputs that are drawn; arrows between more of them nobody can follow."""
+
+_HIGH, _SIZE, _GAP = 44.0, 12.0, 90.0
+
+
+def punctuation_graph(node: Node) -> PunctuationGraph | None:
+    """The graph of a join; None where the node is no join, or compares what the graph has no form for."""
+    match node.operator:
+        case MultiwayJoin(graph=graph):
+            return graph
+        case Join() | SemiJoin() as join:
+            left, right = join.equi_join.on
+            links = tuple(PairBounds(i, 1 - i, bounds).link for i, bounds in enumerate(join.bounds) if bounds)
+            try:
+                return PunctuationGraph(2, tuple(((0, a), (1, b)) for a, b in zip(left, right, strict=True)), links)
+            except QueryError:
+                return None
+    return None
+
+
+def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Box | None:
+    """Draws the graph of a join from a point on; what it takes, None where there is nothing to draw."""
+    graph = punctuation_graph(node)
+    if graph is None:
+        return None
+    shapes = graph.promised_shapes([known[below].promises.running for below in node.inputs])
+    reachability = Reachability(graph, shapes)
+    reached = {i: reachability.reached(i) for i in range(graph.inputs)}
+    names = _names(node, known)
+    with canvas.group(class_="join", data_join=known[node].name):
+        title = f"{known[node].name}: who purges whom"
+        canvas.text(x, y + 12, title, size=13, class_="strong")
+        said = list(_said(names, reached))
+        if graph.inputs > _MOST:
+            purged = sum(len(found) == graph.inputs for found in reached.values())
+            told = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
+            canvas.text(x, y + 32, told, size=_SIZE, class_="pale")
+            return Box(x, y, width(told, _SIZE), 36)
+        closing = [_closing(graph, i, shapes) for i in range(graph.inputs)]
+        wide = max(90.0, *(width(name, 13, mono=True) + 24 for name in names), *(width(t, _SIZE) + 24 for t in closing))
+        wide = min(wide, 190.0)
+        places = _places(graph.inputs, wide, x, y + 26)
+        for target in range(graph.inputs):
+            for shape in sorted(shapes[target], key=sorted):
+                _arrows(canvas, graph, shape, target, places)
+        for i, place in enumerate(places):
+            tone = "good" if len(reached[i]) == graph.inputs else "bad"
+            canvas.rect(place, radius=10, class_="card bad-edge" if tone == "bad" else "card")
+            canvas.circle(place.x + 13, place.y + 15, 4, class_=tone)
+            canvas.text(place.x + 22, place.y + 19, cut(names[i], wide - 28, 13, mono=True), class_="mono strong")
+            shown = cut(closing[i], wide - 20, _SIZE)
+            canvas.text(place.x + 10, place.y + 36, shown, size=_SIZE, class_="pale", title=closing[i])
+        low = max(place.bottom for place in places) + 8
+        for line in said:
+            low += 17
+            bad = "nothing" in line
+            canvas.text(x, low, line, size=_SIZE, class_="bad" if bad else "pale")
+    right = max(*(place.right for place in places), *(x + width(line, _SIZE) for line in (*said, title)))
+    return Box(x, y, right - x, low + 4 - y)
+
+
+def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
+    """What the inputs of a join are called: by the one source that an input stands on, unless that is so of two."""
+    found = []
+    for below in node.inputs:
+        while len(below.inputs) == 1:
+            (below,) = below.inputs  # noqa: PLW2901 - down to where it begins, or parts
+        found.append(below if not below.inputs else None)
+    return [
+        known[below if own is None or found.count(own) > 1 else own].name
+        for below, own in zip(node.inputs, found, strict=True)
+    ]
+
+
+def _closing(graph: PunctuationGraph, i: int, shapes: Mapping[int, frozenset[frozenset[int]]]) -> str:
+    said = dict.fromkeys(", ".join(graph.name(i, n) for n in sorted(shape)) for shape in sorted(shapes[i], key=sorted))
+    return f"closes {'; '.join(text or 'all' for text in said)}" if said else "closes nothing of the join"
+
+
+def _said(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterator[str]:
+    """Whose tuples are purged, and what is out of reach of the others."""
+    purged = [name for i, name in enumerate(names) if len(reached[i]) == len(names)]
+    if len(purged) == len(names):
+        yield "tuples of each input are purged: from each, all others are reached"
+    elif purged:
+        yield f"tuples of {' and '.join(purged)} are purged: all others are reached"
+    for i, name in enumerate(names):
+        if missing := [other for j, other in enumerate(names) if j not in reached[i]]:
+            yield f"tuples of {name} are kept for ever: nothing leads to {' and '.join(missing)}"
+
+
+def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
+    """Two side by side, more around an ellipse, wide enough that none hides an arrow between others."""
+    if number == 2:
+        return [Box(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
+    across, down = ((side + 46) / 2 / math.sin(math.pi / number) for side in (wide, _HIGH + 14))
+    down = max(down, 84.0)
+    turns = [2 * math.pi * i / number - math.pi / 2 for i in range(number)]
+    middles = [(across * math.cos(turn), down * math.sin(turn)) for turn in turns]
+    left, top = min(mx for mx, _ in middles), min(my for _, my in middles)
+    return [Box(round(x + mx - left, 1), round(y + my - top, 1), wide, _HIGH) for mx, my in middles]
+
+
+def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
+    """One from each input that has all classes of the shape; where none has, from one of each class by a dot."""
+    having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.told(i))]
+    to = _middle(places[target])
+    if having or not shape:
+        for i in having or [i for i in range(graph.inputs) if i != target]:
+            _arrow(canvas, _middle(places[i]), to, places[i], places[target])
+        return
+    givers = sorted({min(i for i in range(graph.inputs) if i != target and n in graph.told(i)) for n in shape})
+    mean = tuple(sum(_middle(places[i])[axis] for i in givers) / len(givers) for axis in (0, 1))
+    edge = _edge(to, (mean[0], mean[1]), places[target])
+    away = 26 / math.hypot(mean[0] - to[0], mean[1] - to[1])
+    dot = (edge[0] + away * (mean[0] - to[0]), edge[1] + away * (mean[1] - to[1]))
+    for i in givers:
+        start = _edge(_middle(places[i]), dot, places[i])
+        canvas.path(f"M{start[0]:.1f} {start[1]:.1f} L{dot[0]:.1f} {dot[1]:.1f}", class_="arrow")
+    canvas.circle(round(dot[0], 1), round(dot[1], 1), 4, class_="head")
+    _arrow(canvas, dot, to, None, places[target])
+
+
+def _arrow(canvas: Canvas, start: Point, end: Point, source: Box | None, target: Box) -> None:
+    """A straight arrow between edges, a little to its right, so that the one back has a way of its own."""
+    length = math.hypot(end[0] - start[0], end[1] - start[1])
+    along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
+    aside = (-along[1] * 7, along[0] * 7) if source is not None else (0.0, 0.0)
+    begin, stop = (start[0] + aside[0], start[1] + aside[1]), (end[0] + aside[0], end[1] + aside[1])
+    begin = begin if source is None else _edge(begin, stop, source)
+    stop = _edge(stop, begin, target)
+    base = (stop[0] - along[0] * 8, stop[1] - along[1] * 8)
+    across = (-along[1] * 4, along[0] * 4)
+    canvas.path(f"M{begin[0]:.1f} {begin[1]:.1f} L{base[0]:.1f} {base[1]:.1f}", class_="arrow")
+    wings = [(base[0] + s * across[0], base[1] + s * across[1]) for s in (1, -1)]
+    corners = " L".join(f"{px:.1f} {py:.1f}" for px, py in (stop, *wings))
+    canvas.path(f"M{corners} z", class_="head")
+
+
+def _middle(box: Box) -> Point:
+    return box.x + box.width / 2, box.middle
+
+
+def _edge(inside: Point, outside: Point, box: Box) -> Point:
+    """Where the way from a point in a box to one outside leaves the box."""
+    dx, dy = outside[0] - inside[0], outside[1] - inside[1]
+    shares = []
+    if dx:
+        shares.append(((box.right if dx > 0 else box.x) - inside[0]) / dx)
+    if dy:
+        shares.append(((box.bottom if dy > 0 else box.y) - inside[1]) / dy)
+    share = min(shares)
+    return inside[0] + share * dx, inside[1] + share * dy
+
 
 _MARGIN = 20.0
 

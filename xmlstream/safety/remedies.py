@@ -1,11 +1,14 @@
-"""Remedies: the smallest promises that would make a query answer, and its state stay bounded.
+"""Remedies: the smallest promises that make a query emit all results and bound its state; and idle promises.
 
 A source is *needed* if the query is in trouble although all other sources promise all that they could: then nothing but
-a promise of its own helps. Where those that are needed do not suffice, one of several others does, or two together:
-each smallest set of sources is tried. Which promises of a source help is tried by halves, against all that the others
-of its set could say; what is found for each is tried together. Verdicts are monotone in schemes, so that what helps
-alone helps in company; the trial at the end leaves out what does not fit together, such as different attributes of two
-streams that are merged.
+a promise of its own helps. If the needed sources do not suffice, one of several others does, or two together: each
+smallest set of sources is tried. Which promises of a source help is searched by halves, against all that the other
+sources of the set could promise; the promises found for each source are tried together. Verdicts are monotone in
+schemes, so a promise that helps alone helps with others; the last trial removes what does not fit together, such as
+different attributes of two streams that are merged.
+
+A query benefits from a scheme if the scheme enables it or cleanses it (Tucker et al. 2007, §3.3). A promise is *idle*
+if it does neither, and no scheme of the result follows from it: its source punctuates for nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +17,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations, islice, product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from punct_ns.numeric_type import NumericType
 from punct_ns.scheme import Kind, Scheme, Term, format_schemes, is_finite
 from punct_ns.temporal_type import TemporalType
-from xmlstream.plan.nodes import Node, Scan, topological
-from xmlstream.safety.promises import Additions
-from xmlstream.safety.verdicts import judged
+from xmlstream.plan.nodes import Node, Scan, results, topological
+from xmlstream.safety.verdicts import Additions, Promised, judged, promised
 
 T = TypeVar("T")
 
@@ -143,3 +145,45 @@ def _candidates(node: Node) -> Iterator[Scheme]:
     for attribute in attributes:
         if isinstance(attribute.domain.sql, NumericType | TemporalType):
             yield Scheme((Term(attribute.name, "prefix", finite=is_finite("prefix", attribute.domain)),))
+
+
+@dataclass(frozen=True, slots=True)
+class IdlePromise:
+    """A scheme of a source that a query does not benefit from."""
+
+    source: str
+    scheme: Scheme
+
+
+def idle_promises(root: Node) -> list[IdlePromise]:
+    """Those that can all be left out without making the query worse, the last ones of a source first.
+
+    Of two that serve alike the first is not idle. Their order in the result is that of the sources.
+    """
+    scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
+    said = {node: [*node.operator.options.schemes] for node in scans if isinstance(node.operator, Scan)}
+    whole = _gained(root, said)
+    found: list[IdlePromise] = []
+    for node in scans:
+        idle = []
+        for scheme in reversed(tuple(said[node])):
+            fewer = {**said, node: [other for other in said[node] if other is not scheme]}
+            if _gained(root, fewer) == whole:
+                said = fewer
+                idle.append(IdlePromise(node.label, scheme))
+        found += reversed(idle)
+    return found
+
+
+def _gained(root: Node, said: dict[Node, list[Scheme]]) -> Any:
+    """When each operator answers and forgets, and what is promised of the results."""
+    known = promised(root, follow=True, instead=said)
+    verdict = judged(root, follow=True, known=known)
+    operators = [
+        (one.answers.when, [(kept.until.when, kept.is_bounded) for kept in one.keeps]) for one in verdict.operators
+    ]
+    return operators, [_as_set(known[node]) for node in results(root)]
+
+
+def _as_set(found: Promised) -> Sequence[str]:
+    return sorted(map(str, found.running))

@@ -1,8 +1,11 @@
-"""Verdicts: when each operator of a plan answers, and what it keeps until when.
+"""Verdicts: when each operator of a plan emits its results, and how long it keeps its state.
 
-A query is *enabled* if all its answers go out in the end, *cleansed* if all that it keeps is forgotten in the end; it
-*benefits* from its schemes if it is both. State that has a bound of its own, since its values are finitely many, is
-safe without being forgotten.
+The schemes of the sources are carried bottom-up through the operators (Tucker et al. 2007, §6.2 and Fig. 6,
+availablePSchemes). From the schemes of its inputs follows the verdict on each operator.
+
+A query is *enabled* if all its results go out in the end, *cleansed* if all its state is purged in the end; it
+*benefits* from its schemes if it is both. State with a bound of its own, because its values are finitely many, is safe
+without being purged.
 
 Source: Tucker et al. 2007, §3.3, Theorems 2 and 4; Li et al. 2006, §2.1, Definitions 1 to 3.
 """
@@ -13,9 +16,76 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from operators.groupings import ALWAYS, Condition, Grouping, Promises, StateModel
+from operators.closing_conditions import ALWAYS, Condition, Grouping, Promises, StateModel
+from operators.closing_conditions import promised as promised_by
+from punct_ns.scheme import Scheme, strongest
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
-from xmlstream.safety.promises import Additions, Promised, of_inputs, promised
+
+END = Scheme(())
+"""The scheme without terms: in the end nothing comes any more."""
+
+Additions = Mapping[str, Sequence[Scheme]]
+"""Schemes that sources might promise beside their own, by the sources' names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The schemes of one part of a plan: those that hold while its inputs go on, and those that their ends add.
+
+    `is_static` says that it is made of tables alone, and over after the first slice.
+    """
+
+    running: tuple[Scheme, ...]
+    ended: tuple[Scheme, ...]
+    is_static: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends while its inputs go on: at once, or when what is asked of them is closed."""
+        return END in self.running
+
+
+def promised(
+    root: Node,
+    *,
+    follow: bool = False,
+    additions: Additions | None = None,
+    instead: Mapping[Node, Sequence[Scheme]] | None = None,
+) -> dict[Node, Promised]:
+    """What each node of a plan promises.
+
+    Args:
+        root: The plan.
+        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
+        additions: What would be promised besides.
+        instead: What these sources would promise instead of their own.
+    """
+    found: dict[Node, Promised] = {}
+    for node in topological(root):
+        operator = node.operator
+        if isinstance(operator, Scan):
+            own = (instead or {}).get(node, operator.options.schemes)
+            running = (*own, *(additions or {}).get(operator.name, ()))
+            found[node] = Promised(running, running if follow else (END,))
+        elif isinstance(operator, Static):
+            running = (END,)
+            found[node] = Promised(running, running, is_static=True)
+        elif isinstance(operator, Results):
+            found[node] = Promised((), ())
+        else:
+            below = [found[input_] for input_ in node.inputs]
+            running = strongest(promised_by(operator, of_inputs(node, found, ended=False)), node.schema)
+            # Of inputs that nobody knows an end of, there is nothing more to find.
+            ended = running
+            if any(each.ended is not each.running for each in below):
+                ended = strongest(promised_by(operator, of_inputs(node, found, ended=True)), node.schema)
+            found[node] = Promised(running, ended, all(each.is_static for each in below))
+    return found
+
+
+def of_inputs(node: Node, known: Mapping[Node, Promised], *, ended: bool) -> Promises:
+    """What the inputs of a node promise, with their attributes."""
+    return [(below.schema, known[below].ended if ended else known[below].running) for below in node.inputs]
 
 
 class When(IntEnum):

@@ -1,24 +1,27 @@
-"""Verdicts in words: the plan as a tree, with what each operator promises, when it answers, and what it keeps."""
+"""Verdicts in words: the plan as a tree with promises, results and state; and the refusal of unsafe queries.
+
+A query that would wait or grow for ever over inputs without an end is refused before anything is read.
+
+Source: Li et al. 2006, §2.1 and §5: a continuous query is accepted if it is safe.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from operators.groupings import Grouping
+from operators.closing_conditions import Grouping
 from operators.project import Project
 from operators.sort import Sort
+from punct_ns.errors import UnsafeQuery
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term
-from punct_ns.scheme_order import is_compact
+from punct_ns.scheme import Scheme, Term, is_compact
 from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
 from xmlstream.plan.nodes import Node, Results, Scan
-from xmlstream.plan.plan_text import brief, described
-from xmlstream.safety.changes import Change
-from xmlstream.safety.origins import by_source, origins
-from xmlstream.safety.promises import END
-from xmlstream.safety.remedies import Remedy
-from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, Waiting, When
+from xmlstream.plan.written_plan import brief, described
+from xmlstream.safety.changes import Change, by_source, changes, origins
+from xmlstream.safety.remedies import Remedy, remedies
+from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, Waiting, When, judged
 
 
 def tree(verdict: QueryVerdict) -> str:
@@ -214,3 +217,43 @@ def troubles(verdict: QueryVerdict) -> list[str]:
             found.append(f"{one.name} {answering(one.answers, one.node, known)}")
         found += [f"{one.name} keeps {kept_words(k, one.node, known)}" for k in one.keeps if not k.is_bounded]
     return found
+
+
+_FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it all the same"
+_STRICT = "without --strict (in Python strict=True) it runs to the end of its input"
+
+
+def caution(root: Node) -> str | None:
+    """In a line, what would be wrong with a plan if its inputs went on; None if it is enabled and safe."""
+    verdict = judged(root, follow=True)
+    if not (found := troubles(verdict)):
+        return None
+    others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    silent = [one.name for one in verdict.operators if isinstance(one.node.operator, Scan) and _promises_nothing(one)]
+    unsaid = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
+    return f"only the end of its input lets this query answer or forget: {found[0]}{others}{unsaid}"
+
+
+def _promises_nothing(one: OperatorVerdict) -> bool:
+    """Whether nobody has said what a source punctuates, be it nothing, nor does a rule."""
+    return isinstance(one.node.operator, Scan) and not one.node.operator.options.has_promise
+
+
+def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
+    """What is wrong with a plan over inputs that are waited for; None if it is enabled and safe.
+
+    Args:
+        root: The plan.
+        strict: Of inputs that are read to their end, too, which mends everything in the end.
+    """
+    verdict = judged(root, follow=True)
+    if not verdict.troubled():
+        return None
+    mending = [*times_of_texts(verdict), *map(str, remedies(root, follow=True)), *map(str, changes(root, follow=True))]
+    hint = "; or ".join(mending) or unmended(verdict)
+    what = "over inputs without an end this query would wait or grow for ever"
+    return UnsafeQuery(
+        what,
+        where="\n  ".join(troubles(verdict)),
+        hint=f"{hint}; {_STRICT if strict else _FOLLOWED}",
+    )

@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from punct_ns.errors import UsageError
-from xmlstream.secret.figure import draw_comparison
+from xmlstream.secret.model import Element, stream
 from xmlstream.secret.profile import PROFILES, Windows, profile
-from xmlstream.secret.stream import Element, stream
-from xmlstream.secret.trace import Step, comparison, trace
+from xmlstream.secret.trace import Step, comparison, draw_comparison, trace
 
 OURS = "xmlstream"
 """The engine that is shown where none is named."""
@@ -81,7 +80,7 @@ def _read(file: str, row_tag: str, time: str, value: str, batch: str | None) -> 
         UsageError: There is no tuple, time goes back, or it spans more than can be shown.
     """
     from sources.xml.options.source import SourceOptions
-    from sources.xml.parser.read_through import read_through
+    from sources.xml.parser.range_parser import read_through
 
     declared = [f"`{time}` BIGINT", f"`{value}` DOUBLE", *([f"`{batch}` BIGINT"] if batch else [])]
     source = SourceOptions.parse({"path": file, "rowTag": row_tag}, ", ".join(declared))

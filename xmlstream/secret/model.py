@@ -1,12 +1,15 @@
 """SECRET itself: ScopE, Content, REport and Tick, by the formulas of Botan et al. 2010, §3.2.
 
-Tick calls Report, which looks at Content, which is what lies in the Scope:
+A stream is values with application times, in the order of arrival (§3.1). Tick calls Report, which looks at Content,
+which is what lies in the Scope:
 
     n        = max(0, ⌈(t − t₀ − ω) / β⌉)                        the earliest window that is open at t
     Scope    = (t₀ + nβ, t], ∅ before t₀
     Content  = {s : s.app ∈ Scope(t), s.sys < τ}
     Report   = Content, where all conditions of the engine hold
     Tick     = Report(x) for x from the previous tick up to app(τ), where the engine reacts to the arrival at τ
+
+The predicted answer of an engine is an aggregate over each window content that it reports.
 
 Windows over tuples (Appendix B.2.1): instants of their scope are the numbers of the tuples. At time t it is the number
 of those that have come by then, the window closes when its content is as many as its size, and of more simultaneous
@@ -19,13 +22,64 @@ empty would not count, against Table 4. And Tables 4 and 6 list only the last re
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from punct_ns.errors import UsageError
 from xmlstream.secret.profile import Profile, Tick, Windows
-from xmlstream.secret.stream import Element
+
+Value = int | float | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A tuple of a stream (Definition 2).
+
+    Attributes:
+        value: What is aggregated.
+        app: Its application time, an instant of a discrete time domain.
+        sys: Its system time: when it arrived. No two elements of a stream arrive at once.
+        batch: The number of its batch; the elements of a batch have one application time (Definition 3).
+    """
+
+    value: Value
+    app: int
+    sys: int
+    batch: int
+
+
+def stream(rows: Iterable[Sequence[Value]]) -> tuple[Element, ...]:
+    """Elements that arrive one after the other, at 1, 2, 3 and so on.
+
+    Args:
+        rows: `(value, app)`, each a batch of its own, or `(value, app, batch)`.
+
+    Raises:
+        UsageError: Application times or batches go back, or a batch has two application times.
+
+    >>> stream([(10, 30), (20, 31)])[1]
+    Element(value=20, app=31, sys=2, batch=2)
+    """
+    elements = tuple(
+        Element(row[0], int(row[1]), number, int(row[2]) if len(row) > 2 else number)
+        for number, row in enumerate(rows, 1)
+    )
+    for earlier, later in pairwise(elements):
+        what, now, before = "time", later.app, earlier.app
+        if now >= before:
+            what, now, before = "batch", later.batch, earlier.batch
+        if now < before:
+            hint = "SECRET's streams are in the order of their application time, and of their batches"
+            raise UsageError(f"tuple {later.sys} has {what} {now}, and the one before it {before}", hint=hint)
+        if later.batch == earlier.batch and later.app != earlier.app:
+            raise UsageError(
+                f"batch {later.batch} has times {earlier.app} and {later.app}", hint="the time of a batch is one"
+            )
+    return elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +209,51 @@ class Secret:
         for element, instants in self.ticks():
             for instant in instants:
                 yield self.report(instant, element.sys)
+
+
+def _average(values: Sequence[Value]) -> Value | None:
+    if not values:
+        return None
+    if any(isinstance(value, float) for value in values):
+        return sum(map(float, values)) / len(values)
+    exact = sum(map(Fraction, values), Fraction(0)) / len(values)
+    return int(exact) if exact.denominator == 1 else float(exact)
+
+
+AGGREGATES: Mapping[str, Callable[[Sequence[Value]], Value | None]] = {
+    "avg": _average,
+    "count": len,
+    "max": lambda values: max(values, default=None),
+    "min": lambda values: min(values, default=None),
+    "sum": lambda values: sum(values) if values else None,
+}
+"""Over the values of a content; of none, null but for count."""
+
+
+def predict(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Value | None]:
+    """What the engine puts out.
+
+    Raises:
+        UsageError: There is no such aggregate, or the stream is empty.
+
+    >>> from xmlstream.secret.profile import STREAMBASE
+    >>> from xmlstream.secret.model import stream
+    >>> predict(stream([(10, 10), (20, 11), (30, 12), (40, 13), (50, 14), (60, 15)]), Windows(3, 3), "avg", STREAMBASE)
+    [15, 40]
+    """
+    return [answer(report, aggregate) for report in Secret(elements, windows, engine).reports() if report.is_reported]
+
+
+def answer(report: Report, aggregate: str) -> Value | None:
+    """The aggregate over a reported content.
+
+    Raises:
+        UsageError: There is no such aggregate.
+    """
+    function = AGGREGATES.get(aggregate.lower())
+    if function is None:
+        raise UsageError(f"there is no aggregate {aggregate} here", hint=f"there are {', '.join(AGGREGATES)}")
+    values = [element.value for element in report.content]
+    if any(isinstance(value, float) for value in values):
+        values = [float(value) if isinstance(value, Decimal) else value for value in values]
+    return function(values)

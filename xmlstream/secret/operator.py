@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operators.secret_window import SecretWindow, Start
-from operators.windows.contents import Tick as TickName
+from operators.secret_window import Tick as TickName
 from punct_ns.errors import UsageError
 from xmlstream.secret.profile import Profile, Tick, Windows, aligned, before_first, rounded
 
@@ -30,7 +30,7 @@ def secret_window(
     if not report.non_empty or report.every != 1 or engine.start not in _STARTS:
         raise UsageError(
             f"{engine.name} may report windows without a tuple, or leave some out by the clock",
-            hint="predict it by xmlstream.secret.prediction; queries follow engines that report what is not empty",
+            hint="predict it by xmlstream.secret.model; queries follow engines that report what is not empty",
         )
     return SecretWindow(
         time,

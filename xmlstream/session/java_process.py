@@ -1,8 +1,11 @@
-"""The Java process of a session: started out of a terminal's reach, and ended by the process that started it.
+"""The Java process of a session: its start and end, and the memory that it and the Python processes take.
 
-Ctrl-C in a terminal, and what `timeout` sends, go to a whole process group. A Java in that group would end before the
-query that it runs, and so would the workers. It gets a session of its own instead, and the workers with it. It ends
-when the process that started it does, however that ends: its standard input ends then.
+Ctrl-C in a terminal, and the signal of `timeout`, go to a whole process group. A Java in that group would end before
+the query that it runs, and so would the workers. Java gets an operating system session of its own instead, and the
+workers with it. It ends when the process that started it does, however that ends: its standard input ends then.
+
+Memory is that of this machine: the driver's Python, its Java with the heap in it, Python workers. What runs on other
+machines of a cluster is not in it. Linux lists the processes; elsewhere only Java's heap is known.
 """
 
 from __future__ import annotations
@@ -11,9 +14,15 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 LOCAL_ADDRESS = "SPARK_LOCAL_IP"
 """The variable of the environment that says where what Spark serves listens."""
@@ -82,3 +91,57 @@ def _noted(starting: Any) -> Iterator[None]:
         yield
     finally:
         starting.Popen = before
+
+
+EVERY_SECONDS = 1.0
+"""How often it is looked at the most: a look takes two milliseconds."""
+
+_PROC = Path("/proc")
+
+
+class MemoryGauge:
+    """What the processes of a session take, in bytes: `driver`, `java`, `java_heap`, `workers`, as far as known.
+
+    The first two and the last are resident: what is shared with other processes counts in each. The heap is what Java
+    has in use of its own, garbage that was not yet collected included.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark: Any = spark
+        self._looked, self._found = -EVERY_SECONDS, dict[str, int]()
+
+    def bytes(self) -> dict[str, int]:
+        """As of now, or a second ago."""
+        now = time.monotonic()
+        if now - self._looked >= EVERY_SECONDS:
+            self._looked, self._found = now, dict(self._look())
+        return self._found
+
+    def _look(self) -> Iterator[tuple[str, int]]:
+        java = getattr(getattr(self._spark.sparkContext._gateway, "proc", None), "pid", None)
+        if (resident := _resident(os.getpid())) is not None:
+            yield "driver", resident
+        if java is not None and (resident := _resident(java)) is not None:
+            yield "java", resident
+        runtime = self._spark._jvm.java.lang.Runtime.getRuntime()
+        yield "java_heap", int(runtime.totalMemory() - runtime.freeMemory())
+        if java is not None and _resident(java) is not None:
+            yield "workers", sum(_resident(pid) or 0 for pid in _descendants(java))
+
+
+def _resident(pid: int) -> int | None:
+    """The bytes of a process that lie in memory; None where nobody tells."""
+    try:
+        pages = (_PROC / str(pid) / "statm").read_text(encoding="ascii").split()[1]
+    except (OSError, IndexError):
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """The processes that one has started, and those that they have; each thread tells its own."""
+    for children in (_PROC / str(pid) / "task").glob("*/children"):
+        with suppress(OSError):  # the thread has gone
+            for child in map(int, children.read_text(encoding="ascii").split()):
+                yield child
+                yield from _descendants(child)

@@ -1,8 +1,18 @@
-"""Causes of failures, found in what Spark and Java print."""
+"""Errors of Spark and Java: the cause, found in what they print, and their loggers, kept quiet meanwhile.
+
+Spark logs the stack of an error that ends a query twice, and that of a task that failed; the exception that is raised
+has the same in a sentence.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def first_cause(error: BaseException) -> str:
@@ -42,3 +52,26 @@ def reason_in(log: str) -> str | None:
         return found[1]
     found = re.search(r"^(?:Error: |.* ERROR \w+: )(.*)$", log, re.MULTILINE)
     return found[1] if found else None
+
+
+LOGGERS = (
+    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+)
+"""Who tells of errors that end a query."""
+
+
+@contextmanager
+def quiet_failures(spark: SparkSession) -> Iterator[None]:
+    """Keeps these loggers of Spark's from saying what is raised; afterwards they say what they said before."""
+    log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    set_level = log4j.core.config.Configurator.setLevel
+    before = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOGGERS}
+    for name in LOGGERS:
+        set_level(name, log4j.Level.OFF)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            set_level(name, level)

@@ -1,25 +1,32 @@
-"""A Spark session as a punctuated query wants it: small, quiet, and the same wherever it runs."""
+"""A Spark session as a punctuated query needs it: small, quiet, the same wherever it runs, and warmed up.
+
+Spark starts the process that describes a Python data source, and the workers that read from it, at the first request of
+each, one after the other, and waits. On one machine `warm_up` starts both early, by an empty request, while Spark still
+analyses the statements of a query.
+"""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from punct_ns.errors import UsageError
-from xmlstream.session import class_archive, java_process, worker_python
-from xmlstream.session.installed_sources import spare_the_search
+from xmlstream.session import java_process, warm_start, worker_python
 from xmlstream.session.spark_errors import first_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 JAVA_HINT = "Spark runs on Java 17 or newer: install it (`make setup` does), or set JAVA_HOME"
 
@@ -68,10 +75,10 @@ def open_session(
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    from xmlstream.session.java_names import look_up
+    from xmlstream.session.java_lookups import look_up, spare_the_search
 
     submitted = _submitted()
-    if not submitted and class_archive.java_home() is None:
+    if not submitted and warm_start.java_home() is None:
         raise UsageError("there is no Java", hint=JAVA_HINT)
     settings = {**_defaults(master or submitted.get("spark.master") or "local[*]"), **submitted, **(conf or {})}
     if master is not None:
@@ -134,7 +141,7 @@ def _defaults(master: str) -> dict[str, str]:
         found["spark.driver.bindAddress"] = "127.0.0.1"
         # Where the driver's Java computes all, its second compiler takes more from the few cores than it gives back:
         # planning is most of what runs, and much of that runs once. Without it Java reserves too little for code.
-        found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {class_archive.java_options()}".rstrip()
+        found["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {warm_start.java_options()}".rstrip()
     return found
 
 
@@ -180,3 +187,34 @@ def quiet_java() -> Iterator[Path]:
             os.dup2(copy, stream)
             os.close(copy)
         os.close(descriptor)
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Starts the processes, beside whatever else is done, if this machine is Spark's only one."""
+    if cores_of(str(spark.sparkContext.master)) is not None:
+        threading.Thread(target=_try, args=(spark,), name="warm-up", daemon=True).start()
+
+
+def _try(spark: SparkSession) -> None:
+    # Whatever is wrong, the query itself will meet it, and say so.
+    with contextlib.suppress(Exception):
+        request_nothing(spark)
+
+
+def request_nothing(spark: SparkSession) -> int:
+    """Has both processes started: the one that says what the sources are, and a worker; how many rows it gave."""
+    from pyspark.sql.functions import udf
+
+    from sources.xml.spark.multi_source_reader import MultiSourceXml, register_multi_source
+
+    register_multi_source(spark)
+    spark.readStream.format(MultiSourceXml.name()).load()
+    imports = udf(_with_imports, "BIGINT", useArrow=False)
+    return len(spark.range(1, numPartitions=1).select(imports("id")).collect())
+
+
+def _with_imports(number: int) -> int:
+    """What it is given, from a worker that has imported what the first range of a document will need."""
+    import sources.xml.spark.stage_writer  # noqa: F401
+
+    return number

@@ -27,10 +27,8 @@ from punct_ns.pattern import Constant, List, Pattern, Range, Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
-from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
-from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX, is_partition
-from xmlstream.sink.partition_names import SUCCESS
-from xmlstream.sink.published_documents import slice_of
+from sources.parquet_table import CLOSED, CLOSED_SUFFIX, PUNCTUATIONS, SCHEMA, is_partition
+from xmlstream.sink.document_names import SUCCESS, slice_of
 
 Span: TypeAlias = tuple[Value | None, Value | None]
 """The first and the last of values; None for no bound."""

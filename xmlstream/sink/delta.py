@@ -17,7 +17,7 @@ from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
 from xmlstream.sink.staged_sink import StagedSlice
-from xmlstream.sink.writable import require_text_types
+from xmlstream.sink.xml_values import require_text_types
 
 _OWNER = "xmlstream.query"
 """Of a commit, which query made it."""

@@ -23,14 +23,12 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.slices import in_utc
 from punct_ns.sql_type import StringType
-from sources.xml.splits.partitions import CLOSED, CLOSED_SUFFIX
-from xmlstream.sink.column_text import plain
-from xmlstream.sink.document_sink import DocumentSink
-from xmlstream.sink.exactness import Exactness
-from xmlstream.sink.partition_names import SUCCESS, directory_of, values_of
-from xmlstream.sink.published_documents import documents_in, hidden, shown
-from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Form, together
-from xmlstream.sink.table_forms import ParquetForm
+from sources.parquet_table import CLOSED, CLOSED_SUFFIX
+from xmlstream.sink.arrow_columns import plain
+from xmlstream.sink.directory_sink import DocumentSink
+from xmlstream.sink.document_names import SUCCESS, directory_of, documents_in, hidden, shown, values_of
+from xmlstream.sink.result_tables import ParquetForm
+from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Exactness, Form, together
 
 Partition = tuple[Value | None, ...]
 

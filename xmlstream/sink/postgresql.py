@@ -22,9 +22,9 @@ from punct_ns.domain import Domain
 from punct_ns.errors import StateError, UsageError, XmlStreamError
 from punct_ns.numeric_type import DecimalType
 from punct_ns.schema import Schema
+from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
-from xmlstream.sink.column_text import text_of
-from xmlstream.sink.writable import require_text_types
+from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
     import psycopg

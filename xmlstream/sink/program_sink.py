@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
-from xmlstream.sink.result_slice import ResultSlice
+from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
 
 

@@ -1,4 +1,7 @@
-"""Sinks: where the slices of a result go, in two phases, and the form that they have there."""
+"""Sinks: where the slices of a result go, in two phases, the form that they have there, and whether they are exact.
+
+A result is inexact once tuples below it were purged by age; its documents then carry a mark.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,29 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from punct_ns.punctuation import Punctuation
-from xmlstream.sink.exactness import Exactness
 
 if TYPE_CHECKING:
-    from xmlstream.sink.part_writer import PartWriter, WrittenPart
+    from xmlstream.sink.directory_sink import PartWriter, WrittenPart
+
+
+INEXACT = b' exact="false"'
+"""What the root's start tag says of a result that is not exact any more."""
+
+
+class Exactness(Enum):
+    """Whether a result is exact; kept tuples may have been overdue, in the slice in hand for the first time."""
+
+    EXACT = "exact"
+    LOST = "lost"
+    INEXACT = "inexact"
+
 
 Bytes: TypeAlias = bytes | pa.Buffer
 

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from sources.xml.splits.parquet_footer import EXACT
+from sources.parquet_table import EXACT
 from xmlstream.sink.closed_table import closed_in
 from xmlstream.sink.directory_sink import DirectorySink
-from xmlstream.sink.published_documents import names_of, slice_of
+from xmlstream.sink.document_names import names_of, slice_of
+from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import Draft
-from xmlstream.sink.table_forms import ParquetForm
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,18 @@ from typing import Any
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from sources.xml.options.local_paths import local_path
+from sources.local_paths import local_path
 from xmlstream.sink import postgresql
 from xmlstream.sink.delta import DeltaLoader
 from xmlstream.sink.directory_sink import DirectorySink
-from xmlstream.sink.document_form import DocumentForm
-from xmlstream.sink.partition_names import require_partitions
+from xmlstream.sink.document_names import documents_in, require_partitions
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.program_sink import LoopSink, ProgramSink, TwoPhaseSink, two_phases
-from xmlstream.sink.published_documents import documents_in
+from xmlstream.sink.result_tables import CsvForm, JsonForm, ParquetForm
 from xmlstream.sink.sink import Form, Sink
 from xmlstream.sink.staged_sink import Loader, StagedSink
 from xmlstream.sink.standard_output import StandardOutput
-from xmlstream.sink.stream_sink import StreamSink
-from xmlstream.sink.table_forms import CsvForm, JsonForm, ParquetForm
+from xmlstream.sink.xml_documents import DocumentForm, StreamSink
 
 XML = "punctuated_xml"
 """The form that results have unless another is asked for."""

@@ -1,7 +1,22 @@
 """Tuples as XML text, columnwise: Arrow in, bytes out, no loop over rows.
 
-Every piece of text that rows are made of is written down once: the text of each value, of each distinct value where a
-column has few, and what stands between them. A line is the numbers of its pieces, and all lines are gathered at once.
+Every piece of text that rows are made of is written once: the text of each value, of each distinct value where a column
+has few, and what stands between them. A line is the numbers of its pieces, and all lines are gathered at once.
+
+An array is a child for each of its elements, a structure one with its fields:
+
+    b ARRAY<INT>                          <b>1</b><b>2</b>
+    b STRUCT<_id: INT, x: STRING>         <b id="1"><x>a</x></b>
+    b ARRAY<STRUCT<x: INT>>               <b><x>1</x></b><b><x>2</x></b>
+
+A null is absent, but in an array it keeps its place by `xsi:nil`. An array without elements has none to write: it is
+read again as null.
+
+By default a text is written as text, with references for its markup. A column can be declared as XML; then each of its
+texts is one well-formed element of the column's name, and is written as such, so that a source reads it again with
+`xml(description)`:
+
+    description STRING    <description>An <emph>old</emph> clock</description>
 """
 
 from __future__ import annotations
@@ -13,14 +28,155 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from lxml import etree
 
-from punct_ns.schema import Attribute, Schema
-from punct_ns.window_attributes import windows
-from xmlstream.sink.dictionary_encoding import ArrowColumn, dictionary_encoded, pc
-from xmlstream.sink.nested_elements import elements, is_nested
-from xmlstream.sink.value_text import IN_ATTRIBUTES, IN_CONTENT, Escapes, text_bytes, value_text
-from xmlstream.sink.writable import ATTRIBUTE_PREFIX
-from xmlstream.sink.xml_columns import xml_elements
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.schema import Attribute, Schema, windows
+from punct_ns.sql_type import OpaqueType, StringType
+from punct_ns.xml_form import XSI_NIL
+from sources.xml.splits.tags import parse_reason, safe_parser
+from xmlstream.sink.arrow_columns import ArrowColumn, dictionary_encoded, pc
+from xmlstream.sink.xml_values import (
+    ATTRIBUTE_PREFIX,
+    IN_ATTRIBUTES,
+    IN_CONTENT,
+    VALUE,
+    Escapes,
+    element_type,
+    fields_of,
+    leaf_of,
+    text_bytes,
+    value_text,
+)
+
+_NIL = f' xmlns:xsi="{XSI_NIL[1:].partition("}")[0]}" xsi:nil="true"/>'
+
+
+def is_nested(attribute: Attribute) -> bool:
+    """Whether values of an attribute have elements inside."""
+    type_ = attribute.domain.sql
+    return isinstance(type_, OpaqueType) and type_.constructor in ("ARRAY", "STRUCT")
+
+
+def elements(values: ArrowColumn, attribute: Attribute) -> ArrowColumn:
+    """The elements of each value, as text; null where there are none.
+
+    Args:
+        values: Lists or structures, or values of any type that has a text.
+        attribute: What they are values of; the elements are called as it is.
+
+    Raises:
+        QueryError: A value cannot be written so that it is read again.
+    """
+    whole: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if (inner := element_type(attribute)) is not None:
+        return _joined(whole, Attribute(attribute.name, inner))
+    if (fields := fields_of(attribute)) is not None:
+        return _structures(whole, attribute.name, fields)
+    text = value_text(whole, attribute, IN_CONTENT)
+    return pc.binary_join_element_wise(f"<{attribute.name}>", text, f"</{attribute.name}>", "")
+
+
+def nested_leaf(attribute: Attribute) -> str:
+    """The path of the first leaf in what is nested, by which a punctuation can speak of it."""
+    if (inner := element_type(attribute)) is not None:
+        return nested_leaf(Attribute(attribute.name, inner))
+    fields = fields_of(attribute)
+    if fields is None:
+        return attribute.name
+    first = fields[0]
+    if first.name == VALUE:
+        return attribute.name
+    below = leaf_of(first.name) if first.name.startswith(ATTRIBUTE_PREFIX) else nested_leaf(first)
+    return f"{attribute.name}/{below}"
+
+
+def _joined(lists: Any, element: Attribute) -> ArrowColumn:
+    """The elements of each list one after the other."""
+    text = pc.fill_null(elements(lists.flatten(), element), f"<{element.name}{_NIL}")
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, text), "")
+    return pc.if_else(pa.array(lengths > 0), joined, pa.scalar(None, pa.string()))
+
+
+def _structures(values: Any, name: str, fields: Schema) -> ArrowColumn:
+    tag: list[Any] = [f"<{name}"]
+    inside: list[Any] = [">"]
+    for field, column in zip(fields, values.flatten(), strict=True):
+        if field.name == VALUE:
+            inside.insert(1, pc.fill_null(value_text(column, field, IN_CONTENT), ""))
+        elif field.name.startswith(ATTRIBUTE_PREFIX):
+            text = value_text(column, field, IN_ATTRIBUTES)
+            given = pc.binary_join_element_wise(f' {leaf_of(field.name)[1:]}="', text, '"', "")
+            tag.append(pc.fill_null(given, ""))
+        else:
+            inside.append(pc.fill_null(elements(column, field), ""))
+    text = pc.binary_join_element_wise(*tag, *inside, f"</{name}>", "")
+    if not isinstance(text, pa.Array):  # a structure without fields
+        text = pa.array([text.as_py()] * len(values), pa.string())
+    return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
+
+
+_SHOWN = 40
+
+
+def require_xml_columns(schema: Schema, columns: Sequence[str], row_tag: str) -> frozenset[str]:
+    """The names of the columns that are written as XML, as the schema has them.
+
+    Raises:
+        UsageError: There is no such column, or it holds no text, or would be an XML attribute, or a row of its own.
+    """
+    known = {attribute.name.lower(): attribute for attribute in schema}
+    found: set[str] = set()
+    for name in columns:
+        attribute = known.get(name.lower())
+        if attribute is None:
+            raise UsageError(f"no column {name} to write as XML", hint=f"the columns are {', '.join(schema.names)}")
+        if not isinstance(attribute.domain.sql, StringType) or attribute.name.startswith(ATTRIBUTE_PREFIX):
+            what = f"the column {attribute.name}, a {attribute.domain.type}, cannot be written as XML"
+            raise UsageError(what, hint="a STRING that becomes a child is: xml(description) reads such a one")
+        if attribute.name == row_tag:
+            what = f"the column {attribute.name}, written as XML, would be read as a row: {row_tag} is the row tag"
+            raise UsageError(what, hint="choose another rowTag")
+        found.add(attribute.name)
+    return frozenset(found)
+
+
+def xml_elements(values: ArrowColumn, attribute: Attribute, row_tag: str) -> ArrowColumn:
+    """Each text as the element that it is; null where it is null.
+
+    Raises:
+        QueryError: One is not well-formed, of another name, or has an element within that would be read as a row.
+    """
+    distinct: Any = pc.dictionary_encode(values)
+    whole: Any = distinct.combine_chunks() if isinstance(distinct, pa.ChunkedArray) else distinct
+    texts = [_element(str(text), attribute.name, row_tag) for text in whole.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(whole.indices)
+
+
+def _element(text: str, name: str, row_tag: str) -> str:
+    try:
+        root = etree.fromstring(text, safe_parser(keep_comments=True))
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise _refusal(text, name, parse_reason(error)) from None
+    described: Any = root.getroottree().docinfo
+    if described.doctype:
+        raise _refusal(text, name, "it has a document type declaration")
+    if root.tag != name and etree.QName(root).localname != name:
+        raise _refusal(text, name, f"the element is called {etree.QName(root).localname}, not {name}")
+    if next(root.iter("{*}" + row_tag), None) is not None:
+        raise _refusal(text, name, f"an element {row_tag} in it would be read as a row")
+    return etree.tostring(root, encoding="unicode", with_tail=False)
+
+
+def _refusal(text: str, name: str, reason: str) -> QueryError:
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return QueryError(
+        f"the column {name} is written as XML, and {shown!r} is none: {reason}",
+        hint=f"concat('<{name}>', …, '</{name}>') makes an element; without path.{name} it is written as text",
+    )
+
 
 AT_ONCE = 1 << 20
 """Rows that are gathered into one buffer."""

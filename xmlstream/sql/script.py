@@ -23,15 +23,15 @@ from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sink.target import Target
-from xmlstream.sql.analysis import SparkAnalyst
-from xmlstream.sql.declaration import Declaration, declared
-from xmlstream.sql.flinks_windows import differences, rewritten
-from xmlstream.sql.planner import planned, sketched
+from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.flink_windows import differences, rewritten
 from xmlstream.sql.query_text import QueryText, substituted
-from xmlstream.sql.refusals import called
-from xmlstream.sql.relation import Relation
-from xmlstream.sql.sink_table import SinkTable
+from xmlstream.sql.refused.refusals import called
+from xmlstream.sql.spark.analysis import SparkAnalyst
 from xmlstream.sql.statements import Statement, parse_statements
+from xmlstream.sql.tables.declaration import Declaration, declared
+from xmlstream.sql.tables.sink_table import SinkTable
+from xmlstream.sql.translation import planned, sketched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

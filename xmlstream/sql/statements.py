@@ -9,11 +9,10 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import statement, tokens
-from operators.expressions.quiet import quiet
+from operators.expressions.dialect import quiet, statement, tokens
 from punct_ns.errors import QueryError
-from xmlstream.sql.misspelt import elsewhere, misspelt, separator, windowed
 from xmlstream.sql.query_text import QueryText, endless
+from xmlstream.sql.refused.did_you_mean import elsewhere, misspelt, separator, windowed
 
 
 class Statement:

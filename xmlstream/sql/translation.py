@@ -1,25 +1,28 @@
 """Translation of a query, from its tree to its plan: clause by clause, FROM first and ORDER BY last.
 
-Names mean what they mean to Spark: they are compared without case.
+A query is checked before: `sketched` finds errors in the text and its names, and needs no Spark; `planned` gets the
+types from Spark. Both walk the same clauses. Names are compared without case, as in Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from sqlglot import exp
 
 from operators.expressions.dialect import offset
-from operators.expressions.literals import whole_number
-from operators.state.sort_key import SortKey
+from operators.expressions.type_rules import whole_number
+from operators.sort_order import SortKey
+from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
+from punct_ns.schema import Schema, structured
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.analysis import Analyst
-from xmlstream.sql.clock import split, stamped, told, with_clock
-from xmlstream.sql.from_clause import From
-from xmlstream.sql.grouping import Grouping, aggregates_in, grouped
-from xmlstream.sql.lateral_view import exploded
-from xmlstream.sql.plan_builder import (
+from xmlstream.sql.clauses.current_time import split, stamped, told, with_clock
+from xmlstream.sql.clauses.from_clause import From, exploded
+from xmlstream.sql.clauses.grouping import Grouping, SelectList, aggregates_in, grouped
+from xmlstream.sql.clauses.joining import hinted
+from xmlstream.sql.clauses.plan_builder import (
     Item,
     difference,
     distinct,
@@ -31,14 +34,15 @@ from xmlstream.sql.plan_builder import (
     project,
     where,
 )
-from xmlstream.sql.purge_hints import hinted
+from xmlstream.sql.clauses.ranking import Ranking, qualified, ranked, settled
+from xmlstream.sql.clauses.relation import Field, Relation, require_no_quoted_name, resolve, window_of
+from xmlstream.sql.clauses.row_windows import windowed
+from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.ranking import Ranking, qualified, ranked, settled
-from xmlstream.sql.relation import Field, Relation, require_no_quoted_name, resolve, window_of
-from xmlstream.sql.row_functions import over_rows
-from xmlstream.sql.row_windows import windowed
-from xmlstream.sql.select_list import SelectList
-from xmlstream.sql.windowing import Sessions, in_windows
+from xmlstream.sql.refused.supported import require_supported
+from xmlstream.sql.spark.analysis import Analyst, NamesOnly, SparkAnalyst
+from xmlstream.sql.spark.functions import over_rows
+from xmlstream.sql.statements import Statement
 
 Tables = Mapping[str, Relation]
 
@@ -223,3 +227,56 @@ class Translation:
 
     def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
         return self._text.error(what, offset(at), hint)
+
+
+def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:
+    """The query's plan without types, after all that can be known of a query without Spark has been checked.
+
+    Raises:
+        QueryError: It uses what is not supported, or names what there is not.
+    """
+    require_supported(query.tree, query.text)
+    return _translated(query, tables, Translation(query.text, NamesOnly()))
+
+
+def planned(query: Statement, tables: Mapping[str, Relation], analyst: SparkAnalyst) -> Node:
+    """The plan of a query that was checked; queries over the same tables are best planned by one analyst.
+
+    Raises:
+        QueryError: An expression has no type, or Spark takes the query for another.
+    """
+    with _placed(query):
+        types = analyst.require_faithful(query, {name: relation.schema for name, relation in tables.items()})
+        root = _translated(query, tables, Translation(query.text, analyst))
+    found = _types(root.schema)
+    if [*map(_comparable, found)] != [*map(_comparable, types)]:
+        raise query.text.error(f"the result has types {found}, to Spark it has {types}", query.start)
+    return root
+
+
+@contextmanager
+def _placed(query: Statement) -> Iterator[None]:
+    """Gives what is found while a query is planned its place, that of the query where no better one is known."""
+    try:
+        yield
+    except QueryError as error:
+        if error.where is not None:
+            raise
+        raise query.text.error(error.what, query.start, error.hint) from None
+    except ValueError as error:  # a type or a literal of Spark's that is none here
+        raise query.text.error(str(error), query.start) from None
+
+
+def _translated(query: Statement, tables: Mapping[str, Relation], translation: Translation) -> Node:
+    return translation.plan(query.tree, {name.lower(): relation for name, relation in tables.items()})
+
+
+def _comparable(type_: str) -> str:
+    """A type without what Spark does not say of fields: that they are never null."""
+    return type_.upper().replace(" NOT NULL", "")
+
+
+def _types(schema: Schema) -> list[str]:
+    """The types as Spark has them: a window is a structure."""
+    types = (Domain(type_.removesuffix(" NOT NULL")).type for _, type_ in structured(schema))
+    return list(types)

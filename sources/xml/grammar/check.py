@@ -14,13 +14,13 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import LIFESPAN, POSITION
 from punct_ns.xml_form import punctuation_from_texts
+from sources.xml.grammar.late_tuples import violating_rows
 from sources.xml.grammar.lifespans import has_closed, noticed_bounds
-from sources.xml.grammar.violations import violating_rows
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.findings import Findings
+from sources.xml.parser.item_batches import Parsed
 from sources.xml.parser.originals import original
-from sources.xml.parser.range_parser import Parsed
-from sources.xml.parser.read_through import Reading
+from sources.xml.parser.range_parser import Reading
+from sources.xml.parser.source_findings import Findings
 
 CHECK_WINDOW = 1 << 17
 """Tuples that are held against the punctuations before them at once."""

@@ -1,22 +1,61 @@
-"""The grammar filter of a range: takes out the tuples that a punctuation before them in the range matches.
+"""Grammar filter of a range: takes out the tuples that a punctuation before them in the range matches.
 
-What was said before the range is not known to the task that parses it, nor when lifespans end: the reader of the staged
-ranges looks after that.
+The task that parses a range knows neither the punctuations before the range nor when lifespans end: the reader of the
+staged ranges checks those.
+
+The check must see the attributes that a source's punctuations restrict, whatever else is read. A task knows what its
+own punctuations restrict. What earlier ones did, it finds in a file that the query writes. That only spares work: an
+attribute that the file lacks is read once more where it turns out to matter.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
-from punct_ns.slices import POSITION
+from punct_ns.slices import LIFESPAN, POSITION
+from sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, violating_rows
 from sources.xml.grammar.lifespans import without_lifespans
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at, read_punctuation_columns
-from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, violating_rows
 from sources.xml.options.arrow_text import Longs
 from sources.xml.options.source import SourceOptions
+
+pc: Any = pyarrow.compute
+
+RESTRICTED_FILE = "restricted.json"
+"""The name of that file."""
+
+
+def also_restricted(said: pa.RecordBatch | pa.Table, columns: Collection[str]) -> frozenset[str]:
+    """The attributes beside those columns that punctuations restrict; `said` has their pattern texts."""
+    if not said.num_rows:
+        return frozenset()
+    others = (name for name in said.schema.names if name not in columns and name not in (POSITION, LIFESPAN))
+    return frozenset(name for name in others if _is_restricted(said[name]))
+
+
+def _is_restricted(texts: Any) -> bool:
+    return texts.null_count < len(texts) and bool(pc.any(pc.not_equal(pc.cast(texts, pa.string()), "*")).as_py())
+
+
+def known_restricted(options: SourceOptions) -> frozenset[str]:
+    """What punctuations of a source have restricted before, as far as the file says."""
+    if options.restricted is None:
+        return frozenset()
+    try:
+        names = json.loads(Path(options.restricted).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset(names).intersection(options.schema.names) if isinstance(names, list) else frozenset()
+
 
 FILTER_WINDOW = 1 << 18
 """Tuples that are held back at once."""

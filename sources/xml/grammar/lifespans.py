@@ -24,10 +24,10 @@ from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import LIFESPAN, POSITION
+from sources.xml.grammar.late_tuples import BEFORE_ALL, LateTuple, late_rows
 from sources.xml.grammar.punctuation_columns import coalesced_punctuations, punctuations_at
-from sources.xml.grammar.violations import BEFORE_ALL, LateTuple, late_rows
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.findings import Findings
+from sources.xml.parser.source_findings import Findings
 
 pc: Any = pyarrow.compute
 

@@ -1,13 +1,16 @@
-"""The punctuations of a piece of a stream as columns, grouped by the attributes they restrict, and coalesced.
+"""Punctuations of a piece of a stream as columns, grouped by the attributes they restrict, and coalesced.
 
-A stream may say a hundred thousand things in a slice. Those that restrict one attribute alone, by whole numbers or by
-ranges from the start, and those that restrict several alike, are taken in here all at once; each different text is
-read once.
+A stream may have a hundred thousand punctuations in a slice. Those that restrict one attribute alone, by whole numbers
+or by ranges from the start, and those that restrict several alike, are taken in here all at once; each different text
+is read once.
+
+Where the tuples of one auction come by one partition, no other partition has tuples of it. So a punctuation that has
+one auction, or several, for its pattern is true of every partition as soon as its own partition has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +23,12 @@ from punct_ns.numeric_type import IntegerType
 from punct_ns.pattern import List, Pattern, Range, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
+from punct_ns.scheme import Term
 from punct_ns.slices import POSITION
 from punct_ns.temporal_type import TemporalType
 from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
 from sources.xml.options.arrow_text import Longs, Mask
-from sources.xml.parser.columns import ColumnReader
+from sources.xml.parser.typed_columns import ColumnReader
 
 pc: Any = pyarrow.compute
 
@@ -250,3 +254,30 @@ def _group_numbers(codes: Longs) -> Longs:
     """For each row a number, the same for equal rows, from 0 on without a gap."""
     group: Longs = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
     return group
+
+
+_OF_MANY = r"^(\*$|[\[(])"
+"""What the text of a wildcard or of a range begins with; that of a constant which begins so is quoted."""
+
+
+def of_own_values(said: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Those punctuations of a staged range, as pattern texts, that restrict each key to a constant or a list.
+
+    Args:
+        said: The range's punctuations.
+        keys: The attributes that the partitions are made by.
+    """
+    for key in keys:
+        of_many = pc.match_substring_regex(pc.cast(said[key], pa.string()), _OF_MANY)
+        said = said.filter(pc.invert(pc.fill_null(of_many, True)))
+    return said
+
+
+def said_of_partitions(said: Mapping[str, int], keys: Sequence[str]) -> dict[str, int]:
+    """Of the counts of punctuations by their schemes (`Findings.said`) those that may fix the keys.
+
+    >>> said_of_partitions({"auction, ts prefix": 2, "ts prefix": 9}, ["auction"])
+    {'auction, ts prefix': 2}
+    """
+    each = {str(Term(key, "each")) for key in keys}
+    return {scheme: count for scheme, count in said.items() if each <= set(scheme.split(", "))}

@@ -1,9 +1,12 @@
-"""A proposal of how to declare a source: its tuples' elements, columns and paths, and guesses of what it promises."""
+"""Proposal of how to declare a source: its tuples' elements, columns and paths, and guesses of what it promises.
+
+Guesses are keys, orders and schemes that would be true of a sample of the source.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +14,93 @@ from punct_ns.errors import InputError, UsageError
 from punct_ns.slices import quoted
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.grammar.check import check_grammar
-from sources.xml.inference.columns import MOST_COLUMNS, InferredColumn, columns, leaves, prefixes_for
-from sources.xml.inference.element_profile import Sample, sampled
-from sources.xml.inference.guesses import Guess, guesses
-from sources.xml.inference.row_tags import RowCandidate, called, candidates
-from sources.xml.options.namespace_prefixes import namespace_prefixes, with_namespace
+from sources.xml.inference.element_profile import MOST_TEXTS, ORDERED, Sample, sampled
+from sources.xml.inference.inferred_columns import (
+    MOST_COLUMNS,
+    InferredColumn,
+    RowCandidate,
+    candidates,
+    candidates_named,
+    columns,
+    leaves,
+    prefixes_for,
+)
+from sources.xml.options.leaf_paths import default_path
 from sources.xml.options.option_table import by_proper_names
-from sources.xml.options.paths import default_path
+from sources.xml.options.qualified_names import namespace_prefixes, with_namespace
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
+
+_FEW = 3
+"""Rows below which nothing is guessed."""
+
+_LONG = 64
+"""Characters of a text that is hardly a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """One option that may be true.
+
+    Attributes:
+        option: Its name.
+        value: Its text.
+        why: What was seen.
+    """
+
+    option: str
+    value: str
+    why: str
+
+
+def guesses(found: Sequence[InferredColumn], rows: int, said: Sequence[str], *, is_single: bool) -> tuple[Guess, ...]:
+    """What would be true of a sample.
+
+    Args:
+        found: Its columns.
+        rows: How many tuples it has.
+        said: What its punctuations restrict, each as a scheme.
+        is_single: Whether it is of a single document.
+    """
+    guessed = []
+    if said:
+        guessed.append(Guess("schemes", "; ".join(said), "the punctuations that it has are of these schemes"))
+    if rows < _FEW:
+        return tuple(guessed)
+    whole = [
+        column
+        for column in found
+        if not column.leaf.is_repeated
+        and not column.leaf.up
+        and column.leaf.values.count == min(rows, MOST_TEXTS)
+        and not any(text == "" for _, text in column.leaf.values.texts)
+    ]
+    unique = [column for column in whole if column.leaf.type in _KEY_TYPES and column.leaf.values.are_unique]
+    unique = [column for column in unique if column.leaf.values.length <= _LONG * column.leaf.values.count]
+    if unique and is_single:
+        likely = min(unique, key=lambda column: (not column.name.lower().endswith(_KEYS), found.index(column)))
+        others = ", ".join(column.name for column in unique if column is not likely)
+        too = f", nor one of {others}" if others else ""
+        guessed.append(Guess("uniqueIds", quoted_if(likely.name), f"a likely key: no value of it comes twice{too}"))
+    ordered = [c for kind in ORDERED for c in whole if c.leaf.type == kind and c.leaf.values.ascend]
+    if ordered and not said:
+        others = ", ".join(column.name for column in ordered[1:])
+        too = f"; so do {others}" if others else ""
+        guessed.append(Guess("punctuate", f"order of {quoted_if(ordered[0].name)}", f"its values never fall{too}"))
+    return tuple(guessed)
+
+
+def quoted_if(name: str) -> str:
+    """The name as schemes and rules have it, in back quotes if it needs them."""
+    return name if name.isidentifier() and name.isascii() else quoted(name)
+
+
+_KEY_TYPES = ("STRING", "BIGINT")
+"""What keys are inferred as."""
+
+_KEYS = ("id", "key", "guid", "uuid", "number", "ref", "code")
+"""How names of keys mostly end."""
+
 
 SAMPLE_BYTES = 4 << 20
 """Bytes that are looked at."""
@@ -95,7 +176,7 @@ def _row(
         raise UsageError(f"columns are inferred of one row tag, not of {row_tag}", hint=hint)
     prefixes = namespace_prefixes("namespaces", dict(asked.given).get("namespaces", ""))
     name = with_namespace(row_tag, prefixes, of=f"rowTag {row_tag}")
-    meant = [one for one in called(root, name) if not one.profile.tag.startswith(f"{{{namespace}}}")]
+    meant = [one for one in candidates_named(root, name) if not one.profile.tag.startswith(f"{{{namespace}}}")]
     if len(meant) == 1:
         return meant[0], [one for one in found if one.profile.tag != meant[0].profile.tag]
     if meant:

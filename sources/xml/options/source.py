@@ -1,25 +1,42 @@
-"""The options of a source, parsed: where it is, what a tuple of it looks like, how it is split.
+"""The options of a source, parsed: where it is, what a tuple of it looks like, what it promises, how it is split.
 
 One `SourceOptions` serves the data source, the planner of a query and `xmlstream check` alike. Its names are those of
 Spark's own XML source where the meaning is the same.
+
+An option of a single attribute is `path.NAME`: where its values are in a row, or how they are written. An option that
+names no attribute holds for all attributes of its type.
+
+A document promises by its structure that an id comes once, or that the end of a section closes what the section holds:
+
+    uniqueIds 'id'                        no tuple has the id of a tuple before it
+    sectionEnds 'regions/* region; regions *'
+                                          at the end of each child of `regions` its region is closed, at the end of
+                                          `regions` everything
+
+These are promises of the source, like its schemes; the tuples are checked against them as against any other
+punctuation. They are true of one document, not of several in sequence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
+from punct_ns.domain import Domain
 from punct_ns.errors import UsageError
-from punct_ns.schema import Schema
+from punct_ns.schema import Schema, flattened, windows
 from punct_ns.scheme import Scheme, implied, parse_schemes
+from punct_ns.slices import quoted
 from punct_ns.sql_type import StringType
-from punct_ns.window_attributes import flattened
-from sources.xml.options.attribute_options import formats_of, paths_of, prefixes_of, structures_of
-from sources.xml.options.local_paths import glob_of, local_path
-from sources.xml.options.namespace_prefixes import Prefixes
-from sources.xml.options.nested_domains import element_of, is_readable
+from punct_ns.temporal_type import DateType, TimestampType
+from sources.local_paths import glob_of, local_path
+from sources.xml.options.formats import date_pattern
+from sources.xml.options.leaf_paths import LeafPath, default_path
+from sources.xml.options.nested_values import Structure, element_of, is_readable
 from sources.xml.options.option_table import (
     OPTIONS,
     CleanSource,
@@ -34,10 +51,152 @@ from sources.xml.options.option_table import (
     by_proper_names,
     may_change,
 )
-from sources.xml.options.paths import LeafPath
-from sources.xml.options.row_tags import canonical_row_tag, row_tags
-from sources.xml.options.structural_promises import StructuralPromises
-from sources.xml.options.structures import Structure
+from sources.xml.options.qualified_names import Prefixes, canonical_row_tag, row_tags
+
+
+@dataclass(frozen=True, slots=True)
+class SectionEnd:
+    """What the end tag of an element closes.
+
+    Attributes:
+        element: Local names from an ancestor down to the element itself; `*` at the end is any.
+        attributes: Places of the attributes whose values there are closed; everything is if there are none.
+    """
+
+    element: tuple[str, ...]
+    attributes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralPromises:
+    """All that a source's documents close by their structure.
+
+    Attributes:
+        unique: Places of the attributes that have each value once at the most.
+        sections: The elements whose ends close something.
+    """
+
+    unique: tuple[int, ...] = ()
+    sections: tuple[SectionEnd, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.unique or self.sections)
+
+    @staticmethod
+    def parse(unique_ids: str, section_ends: str, schema: Schema, paths: Sequence[LeafPath]) -> StructuralPromises:
+        """Read the options `uniqueIds` and `sectionEnds`; UsageError with the reason.
+
+        >>> schema = Schema.parse("id INT, region STRING")
+        >>> paths = [LeafPath.parse("@id"), LeafPath.parse("name(..)")]
+        >>> StructuralPromises.parse("id", "regions/* region; regions *", schema, paths).sections
+        (SectionEnd(element=('regions', '*'), attributes=(1,)), SectionEnd(element=('regions',), attributes=()))
+        """
+        unique = tuple(schema.index(name.strip()) for name in unique_ids.split(",") if name.strip())
+        sections = tuple(_section(part, schema, paths) for part in section_ends.split(";") if part.strip())
+        return StructuralPromises(unique, sections)
+
+    def schemes(self, schema: Schema) -> tuple[Scheme, ...]:
+        """What they promise: each attribute's values, one by one.
+
+        >>> schema = Schema.parse("id INT, region STRING")
+        >>> [str(scheme) for scheme in StructuralPromises((0,), (SectionEnd(("r",), (1,)),)).schemes(schema)]
+        ['id', 'region']
+        """
+        closed = [(index,) for index in self.unique] + [end.attributes for end in self.sections if end.attributes]
+        texts = [", ".join(quoted(schema[index].name) for index in places) for places in dict.fromkeys(closed)]
+        return parse_schemes("; ".join(texts), schema)
+
+
+def _section(text: str, schema: Schema, paths: Sequence[LeafPath]) -> SectionEnd:
+    element, _, closed = text.strip().partition(" ")
+    if not _SECTION.fullmatch(element) or not closed.strip():
+        raise UsageError(f"'{text.strip()}' is no section's end", hint=_SECTION_HINT)
+    if closed.strip() == "*":
+        return SectionEnd(tuple(element.split("/")), ())
+    places = tuple(schema.index(name.strip()) for name in closed.split(","))
+    for index in places:
+        if not paths[index].up or paths[index].is_ancestors_leaf:
+            name = schema[index].name
+            raise UsageError(
+                f"the end of {element} does not know {name}: its path {paths[index]} leads to no ancestor",
+                hint=f"path.{name} '../@id' or 'name(..)' leads to one",
+            )
+    return SectionEnd(tuple(element.split("/")), places)
+
+
+_SECTION = re.compile(r"(?:[^\W\d][\w.\-·]*/)*(?:[^\W\d][\w.\-·]*|(?<=/)\*)")
+_SECTION_HINT = "an element and what its end closes, as in 'open_auction id; regions/* region; people *'"
+
+
+_FORMATS: Mapping[type, str] = {DateType: "dateFormat", TimestampType: "timestampFormat"}
+"""The option that says how the values of a type are written."""
+
+
+def prefixes_of(given: Mapping[str, str], schema: Schema) -> tuple[str, ...]:
+    """What the texts of each attribute begin with and its values do not; raises UsageError."""
+    found = [""] * len(schema)
+    for name, prefix in given.items():
+        if name.startswith("prefix."):
+            place = _place(name, schema)
+            domain = element_of(schema[place].domain) or schema[place].domain
+            if domain.opaque or isinstance(domain.sql, StringType):
+                what = f"{name} of a {schema[place].domain.type}"
+                raise UsageError(what, hint="a prefix is taken off what is no string, as in person17")
+            found[place] = prefix
+    return tuple(found)
+
+
+def formats_of(given: Mapping[str, str], schema: Schema, read: Mapping[str, str | None]) -> tuple[str | None, ...]:
+    """The pattern of the dates or timestamps of each attribute; raises UsageError."""
+    types = [type((element_of(attribute.domain) or attribute.domain).sql) for attribute in schema]
+    found = [read[_FORMATS[type_]] if type_ in _FORMATS else None for type_ in types]
+    for name, pattern in given.items():
+        option, dot, _ = name.partition(".")
+        if dot and option in _FORMATS.values():
+            place = _place(name, schema)
+            if _FORMATS.get(types[place]) != option:
+                kind = next(
+                    type_.__name__.removesuffix("Type").upper() for type_, of in _FORMATS.items() if of == option
+                )
+                raise UsageError(f"{name} of a {schema[place].domain.type}", hint=f"it is for columns of type {kind}")
+            found[place] = date_pattern(name, pattern)
+    return tuple(found)
+
+
+def _place(option: str, schema: Schema) -> int:
+    """The attribute that an option is for."""
+    column = option.partition(".")[2]
+    if column.lower() not in [known.lower() for known in schema.names]:
+        raise UsageError(f"{option} names no attribute", hint=f"the attributes are {', '.join(schema.names)}")
+    return schema.index(column)
+
+
+def paths_of(
+    given: Mapping[str, str], schema: Schema, prefixes: Prefixes, attribute_prefix: str, value_tag: str
+) -> tuple[LeafPath, ...]:
+    """The path to the leaf of each attribute; raises UsageError."""
+    said = {_place(name, schema): path for name, path in given.items() if name.startswith("path.")}
+    paths = [
+        LeafPath.parse(said[i], prefixes) if i in said else default_path(name, attribute_prefix, value_tag, prefixes)
+        for i, name in enumerate(schema.names)
+    ]
+    for i, name in windows(schema).items():
+        for place, end in ((i, "start"), (i + 1, "end")):
+            if place not in said:
+                paths[place] = LeafPath(0, (name, end))
+    return tuple(paths)
+
+
+def structures_of(schema: Schema, prefixes: Prefixes, read: Mapping[str, Any]) -> tuple[Structure | None, ...]:
+    """What is declared of the structure that each attribute is, or of those in its array."""
+
+    def path(name: str) -> LeafPath:
+        return default_path(name, read["attributePrefix"], read["valueTag"], prefixes)
+
+    def format_(domain: Domain) -> str | None:
+        return read[_FORMATS[type(domain.sql)]] if type(domain.sql) in _FORMATS else None
+
+    return tuple(Structure.of(attribute.domain, path, format_) for attribute in schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +239,8 @@ class SourceOptions:
         on_replaced: What another file does in the place of a document that is or was read: it stops the query, or is
             another document.
         document_log: Directory of the record in which order a directory's documents were found.
-        restricted: File of the names of the attributes that its punctuations have restricted so far (`restricted`).
-        clock: File of how often a clock is to tick that punctuates it; none there while nothing waits (`clocks`).
+        restricted: File of the names of the attributes that its punctuations have restricted so far (`grammar_filter`).
+        clock: File of how often a clock is to tick that punctuates it; none there while nothing waits (`query_clocks`).
         stage: Directory in which parsed slices are written; None to hand the tuples to Spark.
         source: The source's name in staged rows.
         columns: The attributes whose values are wanted; punctuations are always read whole.

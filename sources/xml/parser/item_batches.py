@@ -1,25 +1,261 @@
-"""Record batches of items: their texts become typed columns, and the punctuations they imply are added."""
+"""Record batches of items: the texts of items become typed columns, and the punctuations they imply are added.
+
+Every way of reading items ends in texts, column by column. The pattern texts of punctuations stay texts: they are
+checked, and so are the blanks that belong to a constant.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
+from punct_ns.domain import BLANKS
+from punct_ns.lifespan import Lifespan
+from punct_ns.numeric_type import IntegerType
 from punct_ns.slices import LIFESPAN, POSITION
+from punct_ns.sql_type import StringType
+from punct_ns.xml_form import pattern_from_text, punctuation_from_texts
+from sources.xml.options.arrow_text import dereferenced, has_blank_ends, reordered, repeated, slots, without_line_breaks
+from sources.xml.options.formats import PrefixRewriting
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.columns import ColumnReader
-from sources.xml.parser.item_texts import Items, ItemTexts
-from sources.xml.parser.located_text import LocatedText
-from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.parsed import Parsed
-from sources.xml.parser.patterns import PatternReader
-from sources.xml.parser.structural_punctuations import ImpliedPunctuation, ItemPositions, StructuralPunctuations
-from sources.xml.splits.split_points import ElementNames
+from sources.xml.parser.elements import UnreadableError
+from sources.xml.parser.item_reader import quoted_constant
+from sources.xml.parser.item_templates import Matches, Window
+from sources.xml.parser.malformed import LocatedText, Malformed
+from sources.xml.parser.structural_punctuations import (
+    ClosedSection,
+    ImpliedPunctuation,
+    ItemPositions,
+    StructuralPunctuations,
+)
+from sources.xml.parser.template_scan import ScannedWindow
+from sources.xml.parser.typed_columns import ColumnReader
+from sources.xml.splits.split_points import ElementNames, Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a piece of a document holds; positions grow from item to item and from one piece to the next.
+
+    Attributes:
+        tuples: The wanted attributes, typed, then `_position`.
+        punctuations: `_position`, then the pattern text of every attribute, null for a wildcard.
+        malformed: What could not be read.
+        void: How many punctuations are left out, since they restrict which leaf that the schema does not declare.
+        had: The attributes that some tuple had.
+        length: How many positions the piece takes up.
+        starts: Where in the text each of the tuples begins; below 0 where that is not known.
+        text: The text that was parsed, if any was.
+    """
+
+    tuples: pa.RecordBatch
+    punctuations: pa.RecordBatch
+    malformed: list[Malformed]
+    void: Counter[str] = field(default_factory=Counter)
+    had: tuple[str, ...] = ()
+    length: int = 0
+    starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    text: LocatedText | None = None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing of the source can follow: the document is not well-formed, or cannot be read on."""
+        return bool(self.malformed) and self.malformed[-1].kind == "document"
+
+
+pc: Any = pyarrow.compute
+
+
+class PatternReader:
+    """Looks at the pattern texts of one source's punctuations, attribute by attribute."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._schema = options.schema
+        self._trims = options.ignore_surrounding_spaces
+        self._prefixes = {place: PrefixRewriting(prefix) for place, prefix in enumerate(options.prefixes) if prefix}
+
+    def check(self, texts: Sequence[str | None]) -> None:
+        """Of one punctuation, and its lifespan; UnreadableError with the reason."""
+        try:
+            *bare, lifespan = texts
+            if lifespan is not None:
+                Lifespan.read(lifespan, self._schema)
+            for place, prefix in self._prefixes.items():
+                text = texts[place]
+                bare[place] = None if text is None else prefix.of_pattern(text)
+            punctuation_from_texts(bare, self._schema, trim=self._trims)
+        except ValueError as error:
+            raise UnreadableError(str(getattr(error, "what", error))) from None
+
+    def are_readable(self, columns: Sequence[pa.StringArray]) -> bool:
+        """Whether all the texts of many punctuations are patterns for their attributes, and the last of lifespans."""
+        *columns, lifespans = columns
+        try:
+            for text in pc.drop_null(lifespans.unique()).to_pylist():
+                Lifespan.read(text, self._schema)
+        except ValueError:
+            return False
+        for index, texts in enumerate(columns):
+            domain, prefix = self._schema[index].domain, self._prefixes.get(index)
+            try:
+                for text in self._doubtful(index, texts):
+                    pattern_from_text(prefix.of_pattern(text) if prefix else text, domain, trim=self._trims)
+            except ValueError:
+                return False
+        return True
+
+    def _doubtful(self, index: int, texts: Any) -> list[str]:
+        different = texts.unique()
+        type_ = self._schema[index].domain.sql
+        if isinstance(type_, IntegerType) and index not in self._prefixes and len(different) > 1:
+            # So few digits are a pattern, whichever they are.
+            plain = rf"^(\*|-?\d{{1,{type_.free_digits}}})$"
+            different = different.filter(pc.invert(pc.match_substring_regex(different, plain)))
+        return [text for text in different.to_pylist() if text is not None and text != "*"]
+
+    def quoted(self, columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+        """The texts with quotes around constants whose blanks count, in the notation none do outside of quotes.
+
+        Where the values have a prefix, it is taken off. The last are those of lifespans, and stay.
+        """
+        *columns, lifespans = columns
+        columns = [
+            _without(self._prefixes[place], texts) if place in self._prefixes else texts
+            for place, texts in enumerate(columns)
+        ]
+        if self._trims:
+            return [*columns, lifespans]
+        return [
+            _quoted(texts) if isinstance(attribute.domain.sql, StringType) and has_blank_ends(texts) else texts
+            for texts, attribute in zip(columns, self._schema, strict=True)
+        ] + [lifespans]
+
+
+def _without(prefix: PrefixRewriting, texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    bare = [prefix.of_pattern(text) for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(bare, pa.string()).take(distinct.indices)
+    return result
+
+
+def _quoted(texts: Any) -> pa.StringArray:
+    distinct = texts.dictionary_encode()
+    quoted = [quoted_constant(text) if _is_blank_ended(text) else text for text in distinct.dictionary.to_pylist()]
+    result: pa.StringArray = pa.array(quoted, pa.string()).take(distinct.indices)
+    return result
+
+
+def _is_blank_ended(text: str) -> bool:
+    """Whether a text is a bare constant that begins or ends with a blank."""
+    tidy = text.strip(BLANKS)
+    return tidy != text and tidy not in ("*", "null") and tidy[:1] not in ('"', "[", "(", "{")
+
+
+UNKNOWN_START = -1
+"""The start of an item that stands somewhere in a piece of XML."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTexts:
+    """Items of one kind, in order.
+
+    Attributes:
+        ordinal: Their numbers among all the items of the text.
+        start: Where they begin in it, or UNKNOWN.
+        columns: The texts of each attribute; null for a leaf that is absent.
+    """
+
+    ordinal: Offsets
+    start: Offsets
+    columns: list[pa.StringArray]
+
+    def __len__(self) -> int:
+        return len(self.ordinal)
+
+
+@dataclass(slots=True)
+class Items:
+    """The items of one text.
+
+    Attributes:
+        count: How many, whatever became of them.
+        tuples: The texts of the attributes that are looked at.
+        punctuations: The pattern texts of all attributes, and those of lifespans.
+        malformed: What could not be read; positions are ordinals, offsets those of the text.
+        void: How many punctuations say nothing, since they restrict which leaf that is not declared.
+        ended: The sections that end among them.
+    """
+
+    count: int
+    tuples: ItemTexts
+    punctuations: ItemTexts
+    malformed: list[Malformed] = field(default_factory=list)
+    void: Counter[str] = field(default_factory=Counter)
+    ended: list[ClosedSection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TextRows:
+    """Items of one kind as rows, as they are read one by one."""
+
+    ordinal: list[int] = field(default_factory=list)
+    start: list[int] = field(default_factory=list)
+    texts: list[list[str | None]] = field(default_factory=list)
+
+    def add(self, ordinal: int, start: int, texts: list[str | None]) -> None:
+        """Add one item."""
+        self.ordinal.append(ordinal)
+        self.start.append(start)
+        self.texts.append(texts)
+
+    def columns(self, wanted: Sequence[int]) -> ItemTexts:
+        """Of these attributes."""
+        columns = [pa.array([row[index] for row in self.texts], pa.string()) for index in wanted]
+        return ItemTexts(np.array(self.ordinal, np.int64), np.array(self.start, np.int64), columns)
+
+
+def template_texts(
+    scanned: ScannedWindow, stream: int, wanted: Sequence[int], *, punctuations: bool
+) -> list[ItemTexts]:
+    """The regular items of one kind of a source, template by template."""
+    return [
+        ItemTexts(
+            group.ordinal, group.matches.start, [_column(scanned.window, group.matches, index) for index in wanted]
+        )
+        for group in scanned.groups
+        if group.matches.template.stream == stream and group.matches.template.is_punctuation == punctuations
+    ]
+
+
+def merged_texts(parts: list[ItemTexts], columns: int) -> ItemTexts:
+    """Items of one kind in their order."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return ItemTexts(nothing, nothing, [pa.array([], pa.string()) for _ in range(columns)])
+    ordinal = np.concatenate([part.ordinal for part in parts])
+    order = np.argsort(ordinal, kind="stable")
+    merged = [reordered(pa.concat_arrays([part.columns[at] for part in parts]), order) for at in range(columns)]
+    return ItemTexts(ordinal[order], np.concatenate([part.start for part in parts])[order], merged)
+
+
+def _column(window: Window, matches: Matches, index: int) -> pa.StringArray:
+    source = matches.template.sources[index]
+    if not isinstance(source, int):
+        return repeated(source, len(matches))
+    texts = slots(window.text, *matches.slot(source))
+    texts = without_line_breaks(texts) if matches.template.quoted[source] else texts
+    return dereferenced(texts) if window.has_references else texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The parser of one source's items: from a text of a document to tuples, punctuations, and what was malformed.
 
-The regular items of a text are matched against templates (`templates`); where that cannot be done, or nothing is
+The regular items of a text are matched against templates (`template_scan`); where that cannot be done, or nothing is
 regular, they are taken from libxml2's tree; and where that finds something malformed, item by item, so that a bad item
 takes no other with it and is named with its line. All three read alike.
 """
@@ -14,17 +14,21 @@ from dataclasses import replace
 from lxml import etree
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.elements import StrayElementError
-from sources.xml.parser.item_batches import ItemBatches
+from sources.xml.parser.elements import StrayElementError, UnreadableError
+from sources.xml.parser.item_batches import (
+    UNKNOWN_START,
+    ItemBatches,
+    Items,
+    Parsed,
+    PatternReader,
+    TextRows,
+    merged_texts,
+    template_texts,
+)
 from sources.xml.parser.item_reader import ItemReader, VoidPunctuationError
-from sources.xml.parser.item_texts import UNKNOWN_START, Items, TextRows, merged_texts, template_texts
-from sources.xml.parser.leaf_text import UnreadableError
-from sources.xml.parser.located_text import LocatedText
-from sources.xml.parser.malformed import Malformed, MalformedKind
-from sources.xml.parser.parsed import Parsed
-from sources.xml.parser.patterns import PatternReader
-from sources.xml.parser.sections import ClosedSection, SectionWalk
-from sources.xml.parser.templates.template_scan import ScannedWindow
+from sources.xml.parser.malformed import LocatedText, Malformed, MalformedKind
+from sources.xml.parser.structural_punctuations import ClosedSection, SectionWalk
+from sources.xml.parser.template_scan import ScannedWindow
 from sources.xml.splits.split_points import Fragment, fragments
 from sources.xml.splits.tags import is_too_deep, is_well_formed, parse_content, parse_reason, tag_name
 

@@ -1,24 +1,223 @@
-"""The reader of one item's element: the leaf texts of a tuple, or the pattern texts of a punctuation.
+"""Reader of one item's element: the leaf texts of a tuple, or the pattern texts of a punctuation.
 
-This is the reference reading of an item, from a parsed element; whatever reads items faster has to agree with it.
+This is the reference reading of an item, from a parsed element; whatever reads items faster has to agree with it. There
+is one leaf text for each attribute of a tuple, and for each field of a structure within it.
+
+All rows in an ancestor share the leaves of its other children, such as `../title`. Such a leaf may stand before the row
+or behind it. So the ancestor lies within a unit (`unitTag`), which is never split: a task that reads a row has all of
+its unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lxml import etree
 
 from punct_ns.domain import BLANKS
 from punct_ns.xml_form import LIFESPAN
-from sources.xml.options.leaf_tree import LeafTree, declared_below, flat_leaves, local_tag
-from sources.xml.options.paths import LeafPath
+from sources.xml.options.arrow_text import LACKING, SEPARATOR, keep_places
+from sources.xml.options.leaf_paths import (
+    LeafPath,
+    LeafTree,
+    declared_below,
+    flat_leaves,
+    leaf_tree,
+    local_tag,
+    mark_arrays,
+)
+from sources.xml.options.nested_values import Structure, element_of, structure_text
 from sources.xml.options.source import SourceOptions
-from sources.xml.options.structures import Structure
-from sources.xml.parser.ancestor_leaves import AncestorLeaves
-from sources.xml.parser.elements import NO_ELEMENT, ItemElements
-from sources.xml.parser.leaf_text import XSI, UnreadableError, ancestor_text, element_text, own_text
-from sources.xml.parser.leaf_texts import LeafTexts
+from sources.xml.parser.elements import (
+    NO_ELEMENT,
+    XSI,
+    ItemElements,
+    UnreadableError,
+    ancestor_text,
+    attribute_text,
+    element_text,
+    is_nil,
+    own_text,
+    subtree_text,
+)
+
+
+class LeafTexts:
+    """Reads them from elements of one kind.
+
+    Attributes:
+        names: Of the attributes, or the fields.
+        tree: Where their leaves are.
+        arrays: Which of them are arrays, and may have any number of leaves.
+        structures: Which are structures, or arrays of some, and the readers of those.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        paths: tuple[LeafPath, ...],
+        arrays: Collection[int],
+        structures: Sequence[Structure | None],
+        idle: frozenset[int] = frozenset(),
+    ) -> None:
+        """Of the attributes `idle` nobody wants the text; they may be there but once all the same."""
+        self.names, self.arrays, self._idle = names, frozenset(arrays), idle
+        self.structures = {
+            index: LeafTexts.of_structure(names[index], structure)
+            for index, structure in enumerate(structures)
+            if structure is not None
+        }
+        self.tree = leaf_tree(paths, range(len(names)), self.structures)
+        mark_arrays(self.tree, self.arrays)
+
+    @staticmethod
+    def of_source(options: SourceOptions, idle: frozenset[int]) -> LeafTexts:
+        """Of the tuples of a source."""
+        arrays = [index for index, each in enumerate(options.schema) if element_of(each.domain)]
+        return LeafTexts(options.schema.names, options.paths, arrays, options.structures, idle)
+
+    @staticmethod
+    def of_structure(name: str, structure: Structure) -> LeafTexts:
+        """Of the structures that an attribute of this name is, or has."""
+        arrays = [index for index, field in enumerate(structure.fields) if element_of(field.domain)]
+        names = [f"{name}.{field}" for field in structure.fields.names]
+        return LeafTexts(names, structure.paths, arrays, structure.structures)
+
+    def read(self, element: etree._Element, texts: list[str | None]) -> None:
+        """Put the texts of an element's leaves in their places; what is absent or nil is not touched.
+
+        Raises:
+            UnreadableError: A leaf is there twice.
+        """
+        had: dict[tuple[int, ...], list[list[int]]] = {}
+        self._read(element, self.tree, texts, set(), had)
+        for sibling_arrays, leaves in had.items():
+            keep_places(texts, sibling_arrays, leaves)
+
+    def see(self, columns: Sequence[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+        """Put a leaf in its places, where none has been seen yet.
+
+        Raises:
+            UnreadableError: One has.
+        """
+        for index in columns:
+            if index in seen:
+                raise UnreadableError(f"{self.names[index]} is there twice")
+            seen.add(index)
+            texts[index] = text
+
+    def _read(
+        self,
+        element: etree._Element,
+        node: LeafTree,
+        texts: list[str | None],
+        seen: set[int],
+        had: dict[tuple[int, ...], list[list[int]]],
+    ) -> None:
+        before = [_length(texts[index]) for index in node.sibling_arrays] if node.sibling_arrays else None
+        if node.columns:
+            text = None
+            if not self._idle.issuperset(node.columns):
+                text = own_text(element) if node is self.tree else element_text(element)
+            self._take(node.columns, text, texts, seen)
+        if node.subtrees:
+            is_idle = self._idle.issuperset(node.subtrees)
+            self._take(node.subtrees, None if is_idle else subtree_text(element), texts, seen)
+        for index in node.structures:
+            self._take([index], self._structure(element, index), texts, seen)
+        for name, columns in node.attributes.items():
+            value = attribute_text(element, name)
+            if value is not None:
+                self._take(columns, value, texts, seen)
+        if node.children:
+            for child in element:
+                if not isinstance(child, NO_ELEMENT):
+                    for place in declared_below(node, str(child.tag)):
+                        self._read(child, place, texts, seen, had)
+        if before is not None:
+            after = [_length(texts[index]) for index in node.sibling_arrays]
+            had.setdefault(node.sibling_arrays, []).append([b - a for a, b in zip(before, after, strict=True)])
+
+    def _structure(self, element: etree._Element, index: int) -> str | None:
+        """The text of a structure; None if it is nil, or nobody wants it."""
+        if is_nil(element) or index in self._idle:
+            return None
+        of = self.structures[index]
+        fields: list[str | None] = [None] * len(of.names)
+        of.read(element, fields)
+        return structure_text(fields)
+
+    def _take(self, columns: list[int], text: str | None, texts: list[str | None], seen: set[int]) -> None:
+        """See a leaf of a tuple; what is an array may be there any number of times."""
+        again = [index for index in columns if index in self.arrays and index in seen]
+        for index in again:
+            texts[index] = f"{texts[index]}{SEPARATOR}{LACKING if text is None else text}"
+        self.see([index for index in columns if index not in again] if again else columns, text, texts, seen)
+        if text is None:
+            for index in self.arrays.difference(again).intersection(columns):
+                texts[index] = LACKING
+
+
+def _length(array: str | None) -> int:
+    return 0 if array is None else array.count(SEPARATOR) + 1
+
+
+class AncestorLeaves:
+    """Reads them, once for all the rows of one parent."""
+
+    def __init__(self, paths: Mapping[int, LeafPath], arrays: Collection[int], names: Sequence[str], unit: str) -> None:
+        """Read the attributes that `paths` are of; `arrays` are those that may have several leaves."""
+        self._paths, self._arrays, self._names, self._unit = paths, arrays, names, unit
+        self._root: etree._Element | None = None
+        self._known: dict[etree._Element, dict[int, str | None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def texts(self, row: etree._Element) -> Mapping[int, str | None]:
+        """The texts of a row; None for a leaf that is absent or nil.
+
+        Raises:
+            UnreadableError: A leaf is there twice, or the ancestor is in no unit.
+        """
+        parent = row.getparent()
+        if parent is None:
+            raise UnreadableError(f"{self._names[next(iter(self._paths))]}: the document's root has nothing around it")
+        known = self._known.get(parent)
+        if known is None:
+            if (root := parent.getroottree().getroot()) is not self._root:
+                self._root, self._known = root, {}
+            known = {index: self._text(parent, index, path) for index, path in self._paths.items()}
+            self._known[parent] = known
+        return known
+
+    def _text(self, parent: etree._Element, index: int, path: LeafPath) -> str | None:
+        ancestor: etree._Element | None = parent
+        for _ in range(path.up - 1):
+            ancestor = ancestor.getparent() if ancestor is not None else None
+        if ancestor is None or not self._is_in_unit(ancestor):
+            raise UnreadableError(f"{self._names[index]}, at {path}, is known inside of {self._unit} only")
+        found: list[etree._Element] = [ancestor]
+        for step in path.steps:
+            found = [child for element in found for child in element.iterchildren("*") if _has_name(child, step)]
+        texts = [element_text(element) for element in found]
+        if path.attribute is not None:
+            values = [attribute_text(element, path.attribute) for element in found]
+            texts = [value for value in values if value is not None]
+        if index in self._arrays:
+            return SEPARATOR.join(LACKING if text is None else text for text in texts) if texts else None
+        if len(texts) > 1:
+            raise UnreadableError(f"{self._names[index]}, at {path}, is there twice")
+        return texts[0] if texts else None
+
+    def _is_in_unit(self, element: etree._Element) -> bool:
+        return any(local_tag(str(each.tag)) == self._unit for each in (element, *element.iterancestors()))
+
+
+def _has_name(element: etree._Element, step: str) -> bool:
+    tag = str(element.tag)
+    return step == "*" or step in (local_tag(tag), tag if "}" in tag else "{}" + tag)
+
 
 _FOREIGN = (XSI, "{http://www.w3.org/XML/1998/namespace}")
 _STRING = etree.XPath("string()")

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_batches import Parsed
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import locate
-from sources.xml.parser.parsed import Parsed
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.part import Part
+from sources.xml.splits.byte_ranges import Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ from punct_ns.pattern import Wildcard
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.sql_type import StringType
+from sources.parquet_table import PUNCTUATIONS, SCHEMA, partition_texts
 from sources.xml.options.source import SourceOptions
-from sources.xml.splits.charset import FlawError
-from sources.xml.splits.parquet_footer import PUNCTUATIONS, SCHEMA
-from sources.xml.splits.partitions import partition_texts
+from sources.xml.splits.prolog import FlawError
 
 _ROWS = 1 << 18
 """Rows that are handed on at once."""

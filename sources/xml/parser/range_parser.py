@@ -1,26 +1,69 @@
-"""The parser of a byte range of a document, into record batches of one source or of several that share the scan.
+"""Parser of byte ranges of a document, into record batches of one source or of several that share the scan.
 
 A range is read chunk by chunk, and each chunk by `item_parser`, as fast as it allows; a document of Parquet as it is.
+Two readings use it without staging anything: a source from its beginning to its end in this process, without Spark and
+slices; and the items of ranges as rows, tuples and punctuations in one stream, in their order.
+
+Memory: windows of the parser take and leave megabytes at a time; with glibc's defaults every window pays for its pages
+anew, a fifth of the whole parsing time. So freed heap is kept. And after each task a worker of Spark looks for garbage
+among all that it has imported, so the imports are frozen out of garbage collection.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
+import pyarrow as pa
+
+from punct_ns.lifespan import Lifespan
+from punct_ns.slices import LIFESPAN, POSITION, POSITION_SHOWN, PUNCTUATION_SHOWN
+from punct_ns.xml_form import punctuation_from_texts
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
+from sources.xml.parser.item_batches import Items, Parsed
 from sources.xml.parser.item_parser import ItemParser
-from sources.xml.parser.item_texts import Items
-from sources.xml.parser.located_text import LocatedText
-from sources.xml.parser.malformed import Malformed
-from sources.xml.parser.memory_tuning import keep_freed_memory
+from sources.xml.parser.malformed import LocatedText, Malformed, malformed_error
 from sources.xml.parser.parquet_documents import parquet_batches, parquet_pieces
-from sources.xml.parser.parsed import Parsed
-from sources.xml.parser.templates.template_scan import TemplateScanner
+from sources.xml.parser.source_findings import Findings
+from sources.xml.parser.template_scan import TemplateScanner
 from sources.xml.splits.byte_ranges import ByteRange, ChunkReader
-from sources.xml.splits.charset import FlawError
-from sources.xml.splits.documents import open_document
+from sources.xml.splits.documents import Documents, open_document
+from sources.xml.splits.prolog import FlawError
+from sources.xml.splits.slice_planner import Offset, Planner
 
-__all__ = ["Parsed", "RangeParser"]
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+
+MOST_FREED_BYTES = 64 << 20
+"""Bytes of freed memory that a process keeps at the most."""
+
+LARGEST_HEAP_BLOCK = 32 << 20
+"""Bytes of a block from which on it comes from the system directly, and goes back there; glibc allows no more."""
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Set it once for this process; whether this C library can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return bool(
+        mallopt and mallopt(_M_MMAP_THRESHOLD, LARGEST_HEAP_BLOCK) and mallopt(_M_TRIM_THRESHOLD, MOST_FREED_BYTES)
+    )
+
+
+@cache
+def freeze_imports() -> None:
+    """Takes all that there is now, once for this process, out of every later search for garbage.
+
+    For workers of Spark alone: what a process of the user's has may be garbage one day.
+    """
+    gc.freeze()
 
 
 class RangeParser:
@@ -117,3 +160,90 @@ class RangeParser:
         found = [parser.template_items(scanned, stream) for stream, parser in enumerate(self.streams)]
         whole = [items for items in found if items is not None]
         return whole if len(whole) == len(found) else None
+
+
+def read_through(options: SourceOptions) -> Iterator[Parsed]:
+    """The parsed pieces of a source, in order.
+
+    Raises:
+        MalformedInput: An item cannot be read, and the source's mode is FAILFAST; or a document is not well-formed.
+        InputError: There is no such source.
+    """
+    yield from Reading(options).pieces()
+
+
+class Reading:
+    """A source that is read through, and what is noticed on the way."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options.replace(follow="false", columns=None)
+        self._parser = RangeParser(self._options)
+        planner = Planner(self._options, Documents(self._options, log=False))
+        _, self._ranges = planner.advance(Offset(), planner.sizes(Offset()), None)
+        self._findings = FindingsCollector(self._options, self._parser.streams[0])
+        self._said: Counter[str] = Counter()
+        self._malformed = 0
+
+    def pieces(self) -> Iterator[Parsed]:
+        """The parsed pieces; `read_through` says what is raised."""
+        stops = self._options.mode == "FAILFAST"
+        for range_ in self._ranges:
+            for parsed in self._parser.parse(range_):
+                if parsed.malformed and (stops or parsed.is_last):
+                    raise malformed_error(parsed.malformed[0 if stops else -1], self._options.encoding)
+                self._malformed += len(parsed.malformed)
+                self._findings.add(parsed)
+                self._said += restriction_counts(pa.Table.from_batches([parsed.punctuations]), self._options.schema)
+                yield parsed
+
+    def findings(self) -> Findings:
+        """What was noticed up to now."""
+        found = self._findings.findings(self._ranges, self._said)
+        return found + Findings(aside=Counter(malformed=self._malformed))
+
+
+def item_rows(ranges: tuple[ByteRange, ...], options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The items of ranges, in batches of a schema that names any of the attributes, `_position` and `_punctuation`.
+
+    Without `_punctuation` in the schema there are tuples only.
+
+    Raises:
+        MalformedInput: A document that is not well-formed, or not accepted; what else cannot be read if the mode is
+            FAILFAST; in other modes that is left out.
+    """
+    columns = tuple(name for name in schema.names if name not in (POSITION_SHOWN, PUNCTUATION_SHOWN))
+    parser = RangeParser(options, columns)
+    for range_ in ranges:
+        for parsed in parser.parse(range_):
+            if parsed.malformed and (options.mode == "FAILFAST" or parsed.is_last):
+                raise malformed_error(parsed.malformed[0 if options.mode == "FAILFAST" else -1], options.encoding)
+            table = _table(parsed, options, schema)
+            if table.num_rows:
+                yield from table.combine_chunks().to_batches()
+
+
+def _table(parsed: Parsed, options: SourceOptions, schema: pa.Schema) -> pa.Table:
+    tuples = pa.Table.from_batches([parsed.tuples])
+    tuples = tuples.rename_columns([POSITION_SHOWN if n == POSITION else n for n in tuples.column_names])
+    if PUNCTUATION_SHOWN not in schema.names:
+        return tuples.select(schema.names).cast(schema)
+    tuples = tuples.append_column(PUNCTUATION_SHOWN, pa.nulls(len(tuples), pa.string()))
+    said = parsed.punctuations
+    texts = zip(*(said[name].to_pylist() for name in options.schema.names), strict=True)
+    lifespans = said[LIFESPAN].to_pylist() if LIFESPAN in said.schema.names else [None] * said.num_rows
+    notations = [
+        str(punctuation_from_texts(text, options.schema).lasting(lifespan and Lifespan.read(lifespan, options.schema)))
+        for text, lifespan in zip(texts, lifespans, strict=True)
+    ]
+    known = {POSITION_SHOWN: said[POSITION], PUNCTUATION_SHOWN: pa.array(notations, pa.string())}
+    punctuations = pa.table(
+        [known.get(field.name, pa.nulls(len(notations), field.type)) for field in schema], names=schema.names
+    )
+    both = [tuples.select(schema.names).cast(schema), punctuations.cast(schema)]
+    table = pa.concat_tables(both)
+    if not len(punctuations):
+        return table
+    if POSITION_SHOWN in schema.names:
+        return table.sort_by(POSITION_SHOWN)
+    order = pa.concat_arrays([parsed.tuples[POSITION], said[POSITION]])
+    return table.take(pa.compute.sort_indices(order))

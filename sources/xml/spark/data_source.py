@@ -20,7 +20,7 @@ from punct_ns.slices import POSITION_SHOWN, PUNCTUATION_SHOWN, quoted
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.micro_batches import FIRST_SLICE, MicroBatches, ReadTask
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ class _Reading:
         # What parses is imported where it parses: the process that plans does without, and starts the sooner.
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from sources.xml.spark.item_rows import item_rows
+        from sources.xml.parser.range_parser import item_rows
 
         assert isinstance(partition, ReadTask)
         yield from item_rows(partition.ranges, self.options, to_arrow_schema(self.schema, timezone="UTC"))

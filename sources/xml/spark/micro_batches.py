@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import GONE, Offset, Planner
+from sources.xml.splits.slice_planner import GONE, Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 FIRST_SLICE = 64 << 20

@@ -1,36 +1,134 @@
 """The data source `punctuated_xml_sources` of Spark: all sources of a query, staged by one streaming reader.
 
-    spark.readStream.format("punctuated_xml_sources").options(**side_by_side(sources)).load()
+    spark.readStream.format("punctuated_xml_sources").options(**multi_source_options(sources)).load()
 
-Spark starts a process that plans for every streaming reader, one after the other and each for about a second, and asks
+Spark starts a process that plans for every streaming reader, one after the other and each for about a second, and calls
 it once a slice. So the sources of a query share one. Its offset is theirs by their names; each advances by its own
 limits, and one with nothing new adds nothing to a slice. The rows are staged ranges (`sources.xml.spark.staged_rows`).
+
+Shared scans: sources over the same documents are read in one pass, where their elements differ. Documents that were
+read to their end are removed or archived behind the query, as Spark's option `cleanSource` has it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from punct_ns.errors import StateError, UsageError
+from punct_ns.errors import InputError, StateError, UsageError
+from sources.local_paths import local_path
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.clean_source import SourceCleaner
 from sources.xml.spark.error_transport import transported
 from sources.xml.spark.micro_batches import FIRST_SLICE, MicroBatches, ReadTask, SliceGrowth
 from sources.xml.spark.staged_rows import STAGED
-from sources.xml.splits.planner import Offset
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.slice_planner import Offset
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+class SourceCleaner:
+    """Cleans the directories of sources, as far as their slices are committed; it remembers only what spares work."""
+
+    def __init__(self, sources: Sequence[SourceOptions]) -> None:
+        self._sources = sources
+        self._cleaned = [0] * len(sources)
+
+    def clean(self, documents: Sequence[Documents], ends: Sequence[Offset]) -> None:
+        """Removes or archives what was read.
+
+        Args:
+            documents: Of each source.
+            ends: How far each was read, and its slices committed.
+
+        Raises:
+            InputError: A document cannot be removed or moved.
+        """
+        if all(source.clean_source == "off" for source in self._sources):
+            return
+        # What two sources read is there until both have.
+        pairs = list(zip(documents, ends, strict=True))
+        wanted = {os.path.realpath(path) for found, end in pairs for path in found.paths[end.document :]}
+        for number, (source, (found, end)) in enumerate(zip(self._sources, pairs, strict=True)):
+            if source.clean_source == "off" or found.single:
+                continue
+            left = [
+                path for path in found.paths[self._cleaned[number] : end.document] if os.path.realpath(path) in wanted
+            ]
+            for path in found.paths[self._cleaned[number] : end.document]:
+                if path not in left:
+                    _clean(Path(path), source)
+            if not left:
+                self._cleaned[number] = end.document
+
+
+def _clean(path: Path, source: SourceOptions) -> None:
+    try:
+        # It may be gone: Spark says twice how far was read, and so do two sources of one directory.
+        with contextlib.suppress(FileNotFoundError):
+            if source.clean_source == "delete":
+                path.unlink()
+            else:
+                archive = Path(local_path(source.source_archive_dir))
+                archive.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, _free(archive / path.name))
+    except OSError as error:
+        what = "removed" if source.clean_source == "delete" else f"moved to {source.source_archive_dir}"
+        raise InputError(f"{path} cannot be {what}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _free(path: Path) -> Path:
+    """The path, or one beside it that is not taken: documents of two directories may bear one name."""
+    number, free = 2, path
+    while free.exists():
+        number, free = number + 1, path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free
+
+
+def shared_scans(sources: Sequence[SourceOptions]) -> list[SourceOptions]:
+    """The readers that it takes to read all of these, in their order; those that one reads along are beside it.
+
+    Only what a query's plan fixes decides who is read along with whom: limits may change from run to run, and those of
+    a reader are the strictest of its sources'. Sources of the same elements alone stay apart; a pass for each finds
+    them faster than a common one.
+    """
+    groups: dict[tuple[str, str | None], list[SourceOptions]] = {}
+    for source in sources:
+        groups.setdefault((source.path, source.encoding), []).append(source)
+    readers: list[SourceOptions] = []
+    for group in groups.values():
+        if len({source.row_tag for source in group}) == 1:
+            readers += group
+        else:
+            readers.append(_together(group))
+    return readers
+
+
+def _together(group: Sequence[SourceOptions]) -> SourceOptions:
+    first, *others = group
+    slices = [source.max_bytes_per_slice for source in group if source.max_bytes_per_slice is not None]
+    files = [source.max_files_per_slice for source in group if source.max_files_per_slice is not None]
+    return first.replace(
+        beside=json.dumps([dict(other.given) for other in others]),
+        maxBytesPerSlice=str(min(slices)) if slices else None,
+        maxBytesPerPartition=str(min(source.max_bytes_per_partition for source in group)),
+        maxFilesPerSlice=str(min(files)) if files else None,
+        maxItemBytes=str(max(source.max_item_bytes for source in group)),
+        clock=next((source.clock for source in group if source.clock is not None), None),
+    )
 
 
 def register_multi_source(spark: SparkSession) -> None:
@@ -130,7 +228,7 @@ class MultiSourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from sources.xml.parser.memory_tuning import freeze_imports
+        from sources.xml.parser.range_parser import freeze_imports
         from sources.xml.spark.stage_writer import stage
 
         assert isinstance(partition, ReadTask)

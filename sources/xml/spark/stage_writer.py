@@ -1,4 +1,8 @@
-"""The writer of staged ranges, within a task of Spark: it parses ranges and writes their tuples to a Parquet file."""
+"""Writer of staged ranges, within a task of Spark: it parses ranges and writes their tuples to a Parquet file.
+
+Dead letters, tuples that were set aside, are read again from the ranges: each gets its element as it stands in its
+document.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,17 @@ import pyarrow.parquet as pq
 
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
-from sources.xml.grammar.grammar_filter import GrammarFilter
-from sources.xml.grammar.restricted import also_restricted, known_restricted
-from sources.xml.grammar.violations import late_tuple_rows
+from sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
+from sources.xml.grammar.late_tuples import late_tuple_rows
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.findings_collector import FindingsCollector, restriction_counts
-from sources.xml.parser.item_batches import concatenated
+from sources.xml.parser.item_batches import Parsed, concatenated
 from sources.xml.parser.item_parser import ItemParser
 from sources.xml.parser.malformed import MALFORMED, Malformed, malformed_table
-from sources.xml.parser.parsed import Parsed
+from sources.xml.parser.originals import Original, originals
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.spark.staged_rows import StagedRange, to_ipc
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.part import Part
+from sources.xml.splits.byte_ranges import ByteRange, Part
 
 
 def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str, Any]]:
@@ -177,3 +179,26 @@ class _TupleFile:
         path = self._directory / f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
         self._hidden.replace(path)
         return str(path)
+
+
+def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:
+    """Dead letters of a source's tuples, by their positions, each with its element in place of its values.
+
+    Args:
+        dead_letters: Each has a `_position`, and values as its `raw`.
+        ranges: Where the tuples came from.
+    """
+    found: dict[int, Original] = {}
+    for range_ in ranges:
+        if range_.first_position is not None and range_.last_position is not None:
+            inside = range(range_.first_position, range_.last_position + 1)
+            positions = [letter["_position"] for letter in dead_letters if letter["_position"] in inside]
+            found |= originals(range_.part, positions) if positions else {}
+    return [_with_element(letter, found.get(letter["_position"])) for letter in dead_letters]
+
+
+def _with_element(letter: dict[str, Any], original: Original | None) -> dict[str, Any]:
+    if original is None:
+        return letter
+    where = {"document": original.document, "line": original.line, "column": original.column}
+    return {**letter, **where, "raw": original.raw, "within": original.within}

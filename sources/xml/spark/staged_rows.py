@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sources.xml.parser.findings import Findings
-from sources.xml.splits.part import Part
+from sources.xml.parser.source_findings import Findings
+from sources.xml.splits.byte_ranges import Part
 
 STAGED = (
     "source STRING, path STRING, tuples BIGINT, bytes BIGINT, first_position BIGINT, last_position BIGINT, "
@@ -24,8 +24,8 @@ STAGED = (
 
 `path` is the Parquet file (the attributes asked for, then `_position`), null without tuples; `bytes` is what of the
 source was read; `first_position` and `last_position` enclose all items and are null without any; `part` is JSON
-that says what was read, and how (`sources.xml.splits.part`);
-`findings` is JSON of what was noticed (`sources.xml.parser.findings`);
+that says what was read, and how (`sources.xml.splits.byte_ranges`);
+`findings` is JSON of what was noticed (`sources.xml.parser.source_findings`);
 `punctuations` and `malformed` are Arrow IPC streams, null without any.
 """
 

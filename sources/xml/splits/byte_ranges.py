@@ -1,16 +1,21 @@
-"""Byte ranges of a document, each parsed by one task, and the reader that hands out their text chunk by chunk."""
+"""Byte ranges of a document, each parsed by one task, and the reader that hands out their text chunk by chunk.
+
+A part is what one task reads: ranges of a source, together with the options, so that it can be read again.
+"""
 
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+import json
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from sources.xml.options.option_table import WhenDoctype
-from sources.xml.splits.charset import Charset, FlawError
-from sources.xml.splits.compression import RATIO, WHOLE
-from sources.xml.splits.prolog import prolog_of
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.documents import RATIO, WHOLE
+from sources.xml.splits.prolog import Charset, FlawError, prolog_of
 from sources.xml.splits.split_points import ElementNames, SplitPoint, last_item_end, last_split_point
 from sources.xml.splits.tags import tag_name
 
@@ -243,3 +248,51 @@ class _Bytes:
         raw = self._file.read(min(length, self._left))
         self._left = self._left - len(raw) if raw else 0
         return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task read of a source.
+
+    Read again by as fresh a parser, items have the same positions.
+
+    Attributes:
+        options: Of the reader: a source, and those beside it.
+        stream: Which of these is meant; 0 is the first.
+        ranges: What was read, in order.
+    """
+
+    options: SourceOptions
+    stream: int
+    ranges: tuple[ByteRange, ...]
+
+    @property
+    def source(self) -> SourceOptions:
+        """The source that is meant."""
+        return (self.options, *self.options.beside)[self.stream]
+
+    def with_columns(self, names: Collection[str]) -> Part:
+        """The same, with these attributes of the source read, too."""
+        return replace(self, options=with_columns(self.options, self.stream, names))
+
+    def text(self) -> str:
+        """As the text of a staged row."""
+        ranges = [asdict(range_) for range_ in self.ranges]
+        return json.dumps({"options": dict(self.options.given), "stream": self.stream, "ranges": ranges})
+
+    @staticmethod
+    def of(text: str) -> Part:
+        """What `text` gave."""
+        known = json.loads(text)
+        ranges = (ByteRange(**{**range_, "open": tuple(range_["open"])}) for range_ in known["ranges"])
+        return Part(SourceOptions.parse(known["options"]), known["stream"], tuple(ranges))
+
+
+def with_columns(options: SourceOptions, stream: int, names: Collection[str]) -> SourceOptions:
+    """A reader's options, with attributes of one of its sources read beside those that are."""
+    if stream == 0:
+        columns = tuple(name for name in options.schema.names if name in options.columns or name in names)
+        return replace(options, columns=columns)
+    beside = list(options.beside)
+    beside[stream - 1] = with_columns(beside[stream - 1], 0, names)
+    return replace(options, beside=tuple(beside))

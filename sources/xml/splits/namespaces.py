@@ -12,7 +12,7 @@ import numpy as np
 from lxml import etree
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.splits.charset import Charset, FlawError
+from sources.xml.splits.prolog import Charset, FlawError
 from sources.xml.splits.split_points import SplitPoint, Tags
 from sources.xml.splits.tags import parse_content
 

@@ -1,20 +1,132 @@
-"""Documents that were read to their ends, as they were then: a file that has taken the place of one differs from it.
+"""Documents that were read, as they were then: a file that has taken the place of one differs from it.
 
-A log beside that of a source's documents has the size of each, the time at which it was written, and a fingerprint. The
-listing that looks for new documents sees size, time and inode anyway, so a poll opens only those where one of them has
-changed. A document that has grown since, or was copied to its place again, is the one that was read.
+A stream only grows. The fingerprint of a document is its first and the last kilobytes that were read: they distinguish
+another file from one that has grown, whatever its length. An inode alone proves nothing: a file may be copied to its
+place again, with more behind what was read.
+
+A log beside that of a source's documents has the size of each document that was read to its end, the time at which it
+was written, and its fingerprint. The listing that looks for new documents returns size, time and inode in any case, so
+a poll opens only those documents where one of them has changed.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
-from punct_ns.errors import InputError
-from sources.xml.splits.fingerprint import fingerprint, inode_of, replacement
-from sources.xml.splits.json_lines import append, logged, no_log
+from punct_ns.errors import InputError, StateError
+
+
+def logged(log: Path) -> list[Mapping[str, Any]]:
+    """The lines of a log; none where there is no log. A line that was cut short is removed.
+
+    Raises:
+        StateError: A line is no object of JSON.
+    """
+    if not log.exists():
+        return []
+    text = log.read_bytes()
+    whole, _, broken = text.rpartition(b"\n")
+    if broken:
+        # The process ended while it wrote; that line does not count yet.
+        with log.open("r+b") as file:
+            file.truncate(len(text) - len(broken))
+    try:
+        lines = [json.loads(line) for line in whole.splitlines()]
+    except ValueError:
+        raise no_log(log) from None
+    if not all(isinstance(line, dict) for line in lines):
+        raise no_log(log)
+    return cast("list[Mapping[str, Any]]", lines)
+
+
+def append(log: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Adds lines, to stay."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def no_log(log: Path) -> StateError:
+    """That a log has other lines than it should."""
+    return StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint")
+
+
+_BYTES = 1 << 10
+"""How much of the beginning, and of the end of what was read, is compared."""
+
+_HINT = (
+    "a stream only grows: put the file back, or read the new one as another document with the option onReplaced 'new'"
+)
+
+
+class Fingerprints:
+    """Compares documents with what was read of them."""
+
+    def __init__(self) -> None:
+        self._sound: tuple[str, str | None, tuple[int, ...]] | None = None
+
+    def replaced(self, path: str, byte: int, before: str | None) -> InputError | None:
+        """What is wrong where a document is not the one that was read up to a byte any more.
+
+        Without a fingerprint of then, only that it has shrunk.
+        """
+        status = Path(path).stat()
+        now = path, before, (status.st_ino, status.st_size, status.st_mtime_ns)
+        if status.st_size >= byte and (not before or now == self._sound):
+            return None
+        if (found := replacement(path, byte, before)) is None:
+            self._sound = now
+        return found
+
+
+def replacement(path: str, byte: int, before: str | None) -> InputError | None:
+    """What is wrong where a document has not the fingerprint any more that it had up to a byte."""
+    size = Path(path).stat().st_size
+    if size < byte:
+        return InputError(f"{path} has shrunk to {size} bytes; {byte} were read", hint=_HINT)
+    if not before:
+        return None
+    inode, head, tail = before.split("-")
+    found = fingerprint(path, byte).split("-")
+    changed = [
+        what
+        for what, is_same in (
+            ("its beginning", found[1] == head),
+            (f"what stands before byte {byte}", found[2] == tail),
+        )
+        if not is_same
+    ]
+    if not changed:
+        return None
+    how = "in its place" if found[0] == inode else "by another file, in its place"
+    return InputError(
+        f"{path} was replaced {how}: {' and '.join(changed)} is not what was read of it",
+        where=f"{byte} bytes of it were read",
+        hint=_HINT,
+    )
+
+
+def inode_of(print_: str) -> int:
+    """The inode that a document had when its fingerprint was taken."""
+    return int(print_.partition("-")[0])
+
+
+def fingerprint(path: str, byte: int) -> str:
+    """That of a document up to a byte: its inode, and checksums of the first and the last that was read."""
+    with Path(path).open("rb") as file:
+        head = file.read(min(byte, _BYTES))
+        file.seek(max(0, byte - _BYTES))
+        tail = file.read(min(byte, _BYTES))
+        return f"{os.fstat(file.fileno()).st_ino}-{zlib.crc32(head):08x}-{zlib.crc32(tail):08x}"
+
 
 READ_LOG = "read.jsonl"
 

@@ -10,14 +10,12 @@ from typing import BinaryIO, Literal
 from lxml import etree
 
 from punct_ns.errors import InputError
+from sources.parquet_table import parquet_footer
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.charset import Charset, FlawError
-from sources.xml.splits.compression import WHOLE, is_compressed
-from sources.xml.splits.documents import open_document
+from sources.xml.splits.documents import WHOLE, is_compressed, open_document
 from sources.xml.splits.namespaces import TupleNamespaces
-from sources.xml.splits.parquet_footer import parquet_footer
-from sources.xml.splits.prolog import Prolog, prolog_of
+from sources.xml.splits.prolog import Charset, FlawError, Prolog, prolog_of
 from sources.xml.splits.split_points import SplitPoint, last_split_point
 from sources.xml.splits.tags import is_too_deep, safe_parser
 

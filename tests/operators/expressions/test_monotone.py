@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.expressions.dependence import Monotone
-from operators.expressions.monotone import monotone
+from operators.expressions.monotone import Monotone, monotone
 from punct_ns.schema import Schema
 
 if TYPE_CHECKING:

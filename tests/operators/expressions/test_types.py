@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 import operators
-from operators.expressions.types import compared_digits, fit_one_decimal, kind, result_kind
+from operators.expressions.type_rules import compared_digits, fit_one_decimal, kind, result_kind
 from punct_ns.domain import TYPES, sql_type
 
 HOUSE = Path(operators.__file__).parents[1]

@@ -9,9 +9,8 @@ from lxml import etree
 
 from punct_ns.errors import InputError, UsageError
 from sources.generators.sensors import publish_sensors, write_sensors
-from sources.receivers.addresses import Feed, receiver_of
 from sources.receivers.message import MessageReader
-from sources.receivers.receiving import Receiving
+from sources.receivers.receiving import Feed, Receiving, receiver_of
 from sources.receivers.spool import Spool
 from tests.harness.feeds import HOST, broker, free_port, until_acknowledged
 

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from punct_ns.errors import InputError, UsageError, XmlStreamError
-from sources.receivers import http, tcp
-from sources.receivers.addresses import Feed, receiver_of
+from sources.receivers import byte_streams, http
 from sources.receivers.message import MessageReader
-from sources.receivers.receiving import Receiving
+from sources.receivers.receiving import Feed, Receiving, receiver_of
 from sources.receivers.spool import Spool
 from tests.harness.feeds import (
     HOST,
@@ -237,7 +236,7 @@ def test_half_requests_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.Monke
 def test_tcp_refuses_more_connections_than_it_can_take_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tcp, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(byte_streams, "MOST_CONNECTIONS", 2)
     with receiving(f"tcp://{HOST}:0", tmp_path) as begun, _half(begun, b"<a"), _half(begun, b"<a") as second:
         with _half(begun, b"") as third:
             assert third.recv(100) == b"ERROR too many connections\n"

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from punct_ns.errors import StateError, UsageError
-from sources.receivers import journal, open_document, spool
+from sources.receivers import journal, open_documents, spool
 from sources.receivers.journal import Journal, Noted
 from sources.receivers.message import Message, MessageReader
-from sources.receivers.open_document import OpenDocument
-from sources.receivers.open_documents import Rotation
+from sources.receivers.open_documents import OpenDocument, Rotation
 from sources.receivers.spool import Spool
 
 
@@ -211,7 +210,7 @@ def test_what_is_durable_and_finds_no_room_in_the_document_is_written_later(
 ) -> None:
     receiver = _spool(tmp_path)
     receiver.append([_message(1)])
-    real: Callable[[OpenDocument], None] = open_document.OpenDocument.flush
+    real: Callable[[OpenDocument], None] = open_documents.OpenDocument.flush
 
     def full(document: OpenDocument) -> None:
         raise OSError(28, "No space left on device")

@@ -13,10 +13,10 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.errors import InputError, UsageError
 from sources.xml.inference.proposal import Proposal, proposal
-from sources.xml.parser.read_through import Reading
+from sources.xml.parser.range_parser import Reading
 from tests.documentation.pages import ROOT, section
 from xmlstream.sql import script
-from xmlstream.sql.create_table import create_table
+from xmlstream.sql.tables.create_table import create_table
 
 FEEDS = sorted((ROOT / "tests" / "samples" / "feeds").glob("*.xml"))
 DATA = sorted((ROOT / "data").glob("*.xml"))

@@ -10,20 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.state.constant_runs import ConstantRuns
-from operators.state.passing_punctuations import recorded
-from operators.state.segments import SegmentStore
+from operators.state.expiring_set import recorded
+from operators.storage.constant_runs import ConstantRuns
+from operators.storage.segments import SegmentStore
 from punct_ns.domain import Domain
 from punct_ns.lifespan import Lifespan
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.value_set import ValueSet
 from xmlstream.monitor import closed_map as closed_map_module
-from xmlstream.monitor import many_values
-from xmlstream.monitor.axes import axes
+from xmlstream.monitor import interval_bars
 from xmlstream.monitor.closed_map import ClosedMap
-from xmlstream.monitor.few_values import MOST_BARS
-from xmlstream.monitor.frontier import frontier
+from xmlstream.monitor.interval_bars import MOST_BARS, axes, frontier
 from xmlstream.monitor.run_view import closed_map
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node
@@ -99,7 +97,7 @@ def test_of_many_strings_the_same_is_said_as_of_few(drawn: list[list[str]]) -> N
     found = of_strings(**{f"s{i}": values for i, values in enumerate(drawn)})
     (few,) = found.json()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many_values, "MANY", -1)
+        patch.setattr(interval_bars, "MANY", -1)
         (many,) = found.json()
     for row, other in zip(few["rows"], many["rows"], strict=True):
         assert {name: row[name] for name in ("closed", "lacks", "missing")} == {

@@ -20,9 +20,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.requests import Request
 
 from punct_ns.errors import UsageError
-from xmlstream.monitor.history import MOST_EVENTS, History
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.routes import MOST_READERS, Routes
+from xmlstream.monitor.run_view import MOST_EVENTS, History
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, names
 from xmlstream.runtime.watching import Watched
@@ -205,7 +205,7 @@ def test_every_answer_forbids_what_it_does_not_need(tmp_path: Path) -> None:
 
 def test_where_others_reach_it_it_asks_for_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XMLSTREAM_MONITOR_TOKEN", "open sesame")
-    monkeypatch.setattr("xmlstream.monitor.address.Address.is_loopback", False)
+    monkeypatch.setattr("xmlstream.monitor.monitor.Address.is_loopback", False)
     with served(tmp_path) as monitor:
         assert monitor.where.endswith("/?token=open sesame")
         assert asked(monitor, "/healthz")[0] == 401

@@ -15,9 +15,9 @@ from punct_ns.errors import StateError, UsageError
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
 from xmlstream.monitor.recorded import keep_reading, recorded
-from xmlstream.plan.plan_json import PLAN_FILE, encoded
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.sealed_json import seal
+from xmlstream.plan.written_plan import PLAN_FILE, encoded
+from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.sealed_files import seal
 
 
 def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -> None:

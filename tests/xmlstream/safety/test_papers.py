@@ -8,8 +8,8 @@ from operators.join import Join
 from operators.multiway_join import MultiwayJoin
 from xmlstream.plan.nodes import Node
 from xmlstream.safety.verdicts import judged
-from xmlstream.sql.declaration import scan
 from xmlstream.sql.script import read
+from xmlstream.sql.tables.declaration import scan
 
 S1, S2, S3 = "a1 INT, b1 INT", "b2 INT, c2 INT", "c3 INT, a3 INT"
 B, C, A = ((0, "b1"), (1, "b2")), ((1, "c2"), (2, "c3")), ((2, "a3"), (0, "a1"))

@@ -15,11 +15,9 @@ from operators.multiway_join import MultiwayJoin
 from sources.xml.options.source import SourceOptions
 from tests.harness.browser import overlapping_texts, texts_beside_their_cards
 from xmlstream.cli.commands import app
-from xmlstream.drawing.canvas import Box
-from xmlstream.drawing.text_width import width
+from xmlstream.drawing.canvas import Box, width
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.leaves import source
-from xmlstream.plan.nodes import Node, names
+from xmlstream.plan.nodes import Node, names, source
 from xmlstream.safety.explanation import explained
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read

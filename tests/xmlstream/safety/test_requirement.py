@@ -13,7 +13,7 @@ from punct_ns.errors import UnsafeQuery
 from xmlstream.cli import run_command
 from xmlstream.cli.commands import app
 from xmlstream.safety.explanation import explained
-from xmlstream.safety.requirement import unsafe
+from xmlstream.safety.words import unsafe
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from tests.samples.rings import ring
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import topological
-from xmlstream.safety import promises as promises_module
 from xmlstream.safety import remedies as remedies_module
+from xmlstream.safety import verdicts as promises_module
 from xmlstream.safety.remedies import remedies
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from punct_ns.errors import UsageError
-from xmlstream.secret.binary import join_reports, predict_join, two_streams
+from tests.oracles.secret_joins import join_reports, predict_join, two_streams
 from xmlstream.secret.profile import CORAL8, STREAMBASE, Windows
 
 ROWS = two_streams([

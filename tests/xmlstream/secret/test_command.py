@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from punct_ns.errors import UsageError
 from xmlstream.cli.commands import app
+from xmlstream.secret.model import stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, Windows
-from xmlstream.secret.stream import stream
 from xmlstream.secret.trace import comparison, trace
 
 

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 import xmlstream as xs
 from punct_ns.errors import QueryError
 from xmlstream.cli.commands import app
-from xmlstream.secret.prediction import predict
+from xmlstream.secret.model import predict, stream
 from xmlstream.secret.profile import PROFILES, Windows
-from xmlstream.secret.stream import stream
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

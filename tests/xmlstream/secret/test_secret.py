@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
-from xmlstream.secret.model import Report, Secret
-from xmlstream.secret.prediction import predict
+from xmlstream.secret.model import Element, Report, Secret, predict, stream
 from xmlstream.secret.profile import CORAL8, PROFILES, STREAM, STREAMBASE, XMLSTREAM, Profile, Reporting, Tick, Windows
-from xmlstream.secret.stream import Element, stream
 
 SECOND = stream([(10, 30), (20, 31), (30, 36), (40, 37)])
 """Example 2, and one tuple more: with it the window that ends at 36 is closed."""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from operators.state.constant_runs import ConstantRuns
-from operators.state.segments import SegmentStore
+from operators.storage.constant_runs import ConstantRuns
+from operators.storage.segments import SegmentStore
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from xmlstream.waiting.closed_on_disk import ClosedOnDisk
+from xmlstream.diagnosis.kept_rows import ClosedOnDisk
 
 SCHEMA = Schema.parse("sid STRING, n INT")
 

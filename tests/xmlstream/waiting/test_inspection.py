@@ -17,13 +17,12 @@ from punct_ns.errors import StateError, UsageError
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
 from punct_ns.xml_form import PUNCT_NS
+from xmlstream.diagnosis.inspection import inspect
+from xmlstream.diagnosis.report import WaitingReport, in_words
 from xmlstream.monitor.run_view import closed_map
-from xmlstream.plan.plan_json import PLAN_FILE, decoded
-from xmlstream.runtime.commit_log import CommitLog
-from xmlstream.runtime.sealed_json import unseal
-from xmlstream.waiting.inspection import inspect
-from xmlstream.waiting.report import WaitingReport
-from xmlstream.waiting.words import in_words
+from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.runtime.checkpoint import CommitLog
+from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

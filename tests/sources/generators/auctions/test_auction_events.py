@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from punct_ns.errors import UsageError
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
+from sources.generators import auction_documents
+from sources.generators.auction_house import House
 from tests.harness.clock import Clock
 from tests.samples.auction_items import BRISK, START, Item, streams, tuples
 
@@ -110,26 +110,30 @@ def lines(path: Path) -> list[bytes]:
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     house = House(seed=9, out_of_order=3, **BRISK)
-    first = [path.read_bytes() for path in generator.write_auctions(tmp_path / "a", 30_000, house)[:3]]
-    assert [path.read_bytes() for path in generator.write_auctions(tmp_path / "b", 30_000, house)[:3]] == first
+    first = [path.read_bytes() for path in auction_documents.write_auctions(tmp_path / "a", 30_000, house)[:3]]
+    assert [path.read_bytes() for path in auction_documents.write_auctions(tmp_path / "b", 30_000, house)[:3]] == first
     other = House(seed=10, out_of_order=3, **BRISK)
     assert all(
         path.read_bytes() != text
-        for path, text in zip(generator.write_auctions(tmp_path / "c", 30_000, other)[:3], first, strict=True)
+        for path, text in zip(auction_documents.write_auctions(tmp_path / "c", 30_000, other)[:3], first, strict=True)
     )
 
 
 def test_fewer_events_are_the_beginning_of_more(tmp_path: Path) -> None:
     house = House(seed=11, bid_streams=2, **BRISK)
-    more = [path.read_bytes() for path in generator.write_auctions(tmp_path / "more", 50_000, house)[:4]]
+    more = [path.read_bytes() for path in auction_documents.write_auctions(tmp_path / "more", 50_000, house)[:4]]
     for events in (25_000, 20_000, 777):
-        for path, text in zip(generator.write_auctions(tmp_path / str(events), events, house)[:4], more, strict=True):
+        for path, text in zip(
+            auction_documents.write_auctions(tmp_path / str(events), events, house)[:4], more, strict=True
+        ):
             assert text.startswith(path.read_bytes().rpartition(b"</")[0])
 
 
 def test_what_is_told_moves_no_tuple(tmp_path: Path) -> None:
-    plain = generator.write_auctions(tmp_path / "plain", 5000, House(seed=12, schemes="none", **BRISK))
-    told = generator.write_auctions(tmp_path / "told", 5000, House(seed=12, bid_streams=3, out_of_order=9, **BRISK))
+    plain = auction_documents.write_auctions(tmp_path / "plain", 5000, House(seed=12, schemes="none", **BRISK))
+    told = auction_documents.write_auctions(
+        tmp_path / "told", 5000, House(seed=12, bid_streams=3, out_of_order=9, **BRISK)
+    )
     person, auction, *bids = (lines(path) for path in told[:5])
     spread = sorted(line for bid in bids for line in bid)
     assert [sorted(person), sorted(auction), spread] == [sorted(lines(path)) for path in plain[:3]]
@@ -152,11 +156,11 @@ def test_a_tenth_of_the_tuples_is_late_and_none_by_more_than_was_said(tmp_path: 
 def test_a_live_auction_keeps_its_rate_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House(seed=14, out_of_order=2, **BRISK)
     clock = Clock()
-    clock.governs(generator, monkeypatch)
-    live = generator.write_auctions(tmp_path / "live", 600, house, rate=1000)
+    clock.governs(auction_documents, monkeypatch)
+    live = auction_documents.write_auctions(tmp_path / "live", 600, house, rate=1000)
     # What is late at the end comes after the last event, by as much of its time: 2 seconds are 20 events.
     assert 0.6 < clock.now < 0.7
-    at_once = generator.write_auctions(tmp_path / "once", 600, house)
+    at_once = auction_documents.write_auctions(tmp_path / "once", 600, house)
     assert [path.read_bytes() for path in live[:3]] == [path.read_bytes() for path in at_once[:3]]
 
 
@@ -174,8 +178,8 @@ def test_the_streams_of_a_live_auction_are_written_side_by_side(
         clock.now += seconds
 
     monkeypatch.setattr(clock, "sleep", look)
-    clock.governs(generator, monkeypatch)
-    generator.write_auctions(tmp_path, 1000, House(schemes="none"), rate=2000)
+    clock.governs(auction_documents, monkeypatch)
+    auction_documents.write_auctions(tmp_path, 1000, House(schemes="none"), rate=2000)
     assert len(seen) >= 5
     for person, auction, bid in seen:
         number = person + auction + bid
@@ -198,4 +202,4 @@ def test_a_house_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("events", "rate"), [(-1, None), (1, 0.0)])
 def test_numbers_that_mean_nothing_are_refused(tmp_path: Path, events: int, rate: float | None) -> None:
     with pytest.raises(UsageError):
-        generator.write_auctions(tmp_path, events, rate=rate)
+        auction_documents.write_auctions(tmp_path, events, rate=rate)

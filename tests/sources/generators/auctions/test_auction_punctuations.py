@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from punct_ns.errors import UsageError
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import SCHEMES, House
-from sources.generators.auctions.streams import Form, documents
+from sources.generators import auction_documents
+from sources.generators.auction_house import SCHEMES, Form, House, documents
 from sources.xml.grammar.check import check_grammar
 from sources.xml.options.source import SourceOptions
 from tests.samples.auction_items import BRISK, START, Item, said, streams, tuples
@@ -54,7 +53,7 @@ def test_no_tuple_comes_after_a_punctuation_that_matches_it(tmp_path: Path, hous
 @pytest.mark.parametrize("late", [0, 4.5])
 def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: float) -> None:
     house = House(seed=7, form=form, out_of_order=late, bid_streams=2, **BRISK)
-    generator.write_auctions(tmp_path, 4000, house)
+    auction_documents.write_auctions(tmp_path, 4000, house)
     for name, stream in documents(2):
         options = stream.options(form, tmp_path / f"{name}.xml", house.promised(stream.name))
         assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None
@@ -65,7 +64,7 @@ def test_the_grammar_check_finds_no_violation(tmp_path: Path, form: Form, late: 
 def test_ids_are_used_again_once_what_is_said_of_them_has_ended(tmp_path: Path, form: Form, late: float) -> None:
     houses = [House(seed=7, form=form, out_of_order=late, lifespan=lasts, **BRISK) for lasts in ("", "PT20S")]
     for house in houses:
-        generator.write_auctions(tmp_path / house.lifespan, 12_000, house)
+        auction_documents.write_auctions(tmp_path / house.lifespan, 12_000, house)
     for name, stream in documents(1):
         options = stream.options(form, tmp_path / "PT20S" / f"{name}.xml", houses[1].promised(stream.name))
         assert check_grammar(SourceOptions.parse(options, stream.schema)).violation is None

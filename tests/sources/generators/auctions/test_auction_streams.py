@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from punct_ns.slices import POSITION
-from sources.generators.auctions import generator
-from sources.generators.auctions.house import House
-from sources.generators.auctions.streams import AUCTION_STREAMS, Form, Stream, documents
+from sources.generators import auction_documents
+from sources.generators.auction_house import AUCTION_STREAMS, Form, House, Stream, documents
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
@@ -35,7 +34,7 @@ def parsed(path: Path, stream: Stream, form: Form) -> tuple[list[Row], list[Row]
 def test_both_forms_are_read_alike_and_as_lxml_reads_the_flat_one(tmp_path: Path, stream: Stream) -> None:
     forms: tuple[Form, Form] = ("flat", "nested")
     for form in forms:
-        generator.write_auctions(tmp_path / form, 3000, House(seed=16, form=form, **BRISK))
+        auction_documents.write_auctions(tmp_path / form, 3000, House(seed=16, form=form, **BRISK))
     path = tmp_path / "flat" / f"{stream.name}.xml"
     flat = parsed(path, stream, "flat")
     assert parsed(tmp_path / "nested" / f"{stream.name}.xml", stream, "nested") == flat
@@ -53,7 +52,7 @@ def test_both_forms_are_read_alike_and_as_lxml_reads_the_flat_one(tmp_path: Path
 
 
 def test_nested_documents_are_in_the_manner_of_xmark(tmp_path: Path) -> None:
-    generator.write_auctions(tmp_path, 100, House(form="nested", schemes="all", pace=1))
+    auction_documents.write_auctions(tmp_path, 100, House(form="nested", schemes="all", pace=1))
     lots = (tmp_path / "auction.xml").read_text().splitlines()
     assert lots[2].startswith('<auction id="1000"><itemName>')
     assert '<seller person="1000"/>' in lots[2]

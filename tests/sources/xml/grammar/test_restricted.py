@@ -19,13 +19,13 @@ from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.micro_batches import ReadTask
-from sources.xml.spark.shared_scan import shared_scans
+from sources.xml.spark.multi_source_reader import shared_scans
 from sources.xml.spark.stage_writer import stage
 from sources.xml.spark.staged_rows import StagedRange
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits import split_scan as scan_module
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from xmlstream.plan.nodes import Scan
 from xmlstream.runtime.source_input import SourceInput
 

@@ -11,7 +11,7 @@ from punct_ns.grammar import GrammarCheck
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
-from sources.xml.grammar.violations import violating_rows
+from sources.xml.grammar.late_tuples import violating_rows
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from punct_ns.errors import UsageError
-from sources.xml.options.local_paths import absolute, split_glob
+from sources.local_paths import absolute, split_glob
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.documents import Documents
 

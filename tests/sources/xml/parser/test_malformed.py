@@ -9,8 +9,9 @@ from lxml import etree
 
 from punct_ns.slices import LIFESPAN
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_batches import Parsed
 from sources.xml.parser.malformed import Malformed, locate, malformed_table
-from sources.xml.parser.range_parser import Parsed, RangeParser
+from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.tags import safe_parser, safe_pull_parser
 

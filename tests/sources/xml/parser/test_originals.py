@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.dead_letters import with_elements
-from sources.xml.spark.stage_writer import stage
+from sources.xml.spark.stage_writer import stage, with_elements
 from sources.xml.spark.staged_rows import StagedRange
 from sources.xml.splits.byte_ranges import ByteRange
 

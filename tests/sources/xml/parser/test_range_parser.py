@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sources.xml.options.source import SourceOptions
+from sources.xml.parser.item_templates import ItemTemplate, Matches, Window
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.parser.templates.item_template import ItemTemplate
-from sources.xml.parser.templates.window import Matches, Window
 from sources.xml.splits.byte_ranges import ByteRange
 from tests.harness.xml_reading import END, FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
 from tests.oracles.xml_oracle import Item, items, well_formed

@@ -14,8 +14,7 @@ from punct_ns.errors import UsageError
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.originals import originals
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.splits.byte_ranges import ByteRange
-from sources.xml.splits.part import Part
+from sources.xml.splits.byte_ranges import ByteRange, Part
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut, readable, source
 from tests.oracles.xml_oracle import PUNCT, Item, items, well_formed
 from tests.samples.xml_documents import COLUMNS, OPTIONS, PATHS, Writer, encoded

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from sources.xml.options.source import SourceOptions
-from sources.xml.parser.read_through import read_through
+from sources.xml.parser.range_parser import read_through
 from tests.harness.xml_reading import FINE, WHOLE, Cuts, any_cuts, read_cut
 from tests.oracles.xml_oracle import PUNCT, Item
 

@@ -10,9 +10,9 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import UsageError
 from sources.xml.options.source import SourceOptions
-from sources.xml.spark.clean_source import SourceCleaner
+from sources.xml.spark.multi_source_reader import SourceCleaner
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset
+from sources.xml.splits.slice_planner import Offset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,10 +16,10 @@ from punct_ns.slices import POSITION
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser import item_parser
 from sources.xml.parser.range_parser import RangeParser
-from sources.xml.spark.shared_scan import shared_scans
+from sources.xml.spark.multi_source_reader import shared_scans
 from sources.xml.splits import byte_ranges as ranges_module
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from tests.oracles.xml_oracle import well_formed
 from tests.samples.xml_documents import COLUMNS, OPTIONS, Writer
 

@@ -14,7 +14,7 @@ from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import DOCUMENT_LOG, Documents
-from sources.xml.splits.planner import Offset, Planner
+from sources.xml.splits.slice_planner import Offset, Planner
 from sources.xml.splits.split_scan import SMALLEST_WINDOW
 
 ROOT = b"<r xmlns:p='http://www.cse.ogi.edu/dot/niagara/punct'>"

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sources.xml.splits.charset import FlawError
-from sources.xml.splits.prolog import read_prolog
+from sources.xml.splits.prolog import FlawError, read_prolog
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from punct_ns.errors import InputError, StateError
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import RangeParser
 from sources.xml.splits.documents import Documents
-from sources.xml.splits.fingerprint import replacement
-from sources.xml.splits.planner import Offset, Planner
-from sources.xml.splits.read_documents import READ_LOG
+from sources.xml.splits.read_documents import READ_LOG, replacement
+from sources.xml.splits.slice_planner import Offset, Planner
 
 
 def document(first: int, count: int = 3) -> bytes:

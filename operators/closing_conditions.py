@@ -1,0 +1,233 @@
+"""Closing conditions and state models: which promises of its inputs an operator waits for.
+
+An operator answers for a group, or forgets it, when punctuations cover the group. Whether they ever do follows from the
+schemes of its inputs, before any tuple comes: the group must be *compact* relative to a scheme (`punct_ns.scheme`). An
+operator declares these groupings of interest as conditions, in its own module beside `schema` and `schemes`. Conditions
+are positive: a promise more never makes one false.
+
+Source: Tucker et al. 2007, §3.1, Table 2 (preimages) and Table 3 (state models), Theorems 2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from punct_ns.domain import Domain
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term, completed_by, implies, is_compact, is_covered
+from punct_ns.sql_type import BooleanType
+
+Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
+"""Of each input its attributes and schemes."""
+
+
+class Condition(Protocol):
+    """What the schemes of an operator's inputs must promise."""
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether they do."""
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """What it waits for: where it holds, that by which it does; else what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Each group of an input by these attributes is closed in the end, by finitely many punctuations.
+
+    `null` says that null is a group: of what joins it is not. `sole` says that no other punctuations of the input are
+    of any use, neither to the operator nor to those above it.
+
+    >>> bids = Schema.parse("bidder INT, hour INT")
+    >>> Grouping(0, ("hour",)).holds([(bids, (Scheme(()),))]), Grouping(0, ("hour",)).holds([(bids, ())])
+    (True, False)
+    """
+
+    input: int
+    attributes: tuple[str, ...]
+    null: bool = True
+    sole: bool = False
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one scheme of the input makes the grouping compact; several together never do where none does."""
+        schema, schemes = promises[self.input]
+        return any(is_compact(self.attributes, scheme, schema, null=self.null) for scheme in schemes)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Ever longer prefixes of an input's order by this attribute are closed, by finitely many punctuations each.
+
+    With `groups`, of the order within each group by these attributes.
+    """
+
+    input: int
+    attribute: str
+    descending: bool
+    groups: tuple[str, ...] = ()
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether a scheme speaks of the attribute, by ranges from the start of the order or by finitely many.
+
+        It speaks of nothing else but groups, each of which finitely many of its terms cover.
+        """
+        schema, schemes = promises[self.input]
+        name = schema.attribute(self.attribute).name
+        domain = schema.attribute(name).domain
+        names = {each.lower(): each for each in (name, *(schema.attribute(group).name for group in self.groups))}
+        alone = [renamed for scheme in schemes if (renamed := scheme.renamed(names)) is not None]
+        return any(
+            all(is_covered(t, domain) or self._is_along(t, domain) for t in scheme.terms if t.attribute == name)
+            and is_compact(self.groups, Scheme(tuple(t for t in scheme.terms if t.attribute != name)), schema)
+            for scheme in alone
+        )
+
+    def _is_along(self, term: Term, domain: Domain) -> bool:
+        """Whether the term's patterns are prefixes of the order; null stands in front of all, or behind them."""
+        return term.kind == "prefix" and not self.descending and (term.null or not domain.nullable)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Its groups' and its attribute's."""
+        yield Grouping(self.input, (*self.groups, self.attribute))
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Each group of an input, within ends of some attributes, is closed in the end, by finitely many punctuations.
+
+    `intervals` are these attributes, each bounded from above, and whether it is so from below, too: for bids of one
+    auction until it expires, and of one auction while it is open. Null is neither a group nor within ends.
+
+    >>> bids = Schema.parse("auction INT, dateTime TIMESTAMP NOT NULL")
+    >>> until_it_expires = Within(0, ("auction",), (("dateTime", False),))
+    >>> until_it_expires.holds([(bids, (Scheme((Term("dateTime", "prefix"),)),))])
+    True
+    """
+
+    input: int
+    attributes: tuple[str, ...]
+    intervals: tuple[tuple[str, bool], ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one scheme of the input makes it so."""
+        schema, schemes = promises[self.input]
+        terms = [Term(name, null=False) for name in self.attributes]
+        terms += [Term(name, "tiles" if both else "prefix", null=False) for name, both in self.intervals]
+        return any(implies(scheme, Scheme(tuple(terms)), schema) for scheme in schemes)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """That by all of the attributes."""
+        yield Grouping(self.input, (*self.attributes, *(name for name, _ in self.intervals)), null=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of the conditions; without any it always holds."""
+
+    conditions: tuple[Condition, ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether each of them does."""
+        return all(condition.holds(promises) for condition in self.conditions)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Of each that decides."""
+        held = self.holds(promises)
+        for condition in self.conditions:
+            if held or not condition.holds(promises):
+                yield from condition.groupings(promises)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of the conditions."""
+
+    conditions: tuple[Condition, ...]
+
+    def holds(self, promises: Promises) -> bool:
+        """Whether one of them does."""
+        return any(condition.holds(promises) for condition in self.conditions)
+
+    def groupings(self, promises: Promises) -> Iterator[Grouping]:
+        """Of the first that holds; of all, where none does."""
+        first = next((condition for condition in self.conditions if condition.holds(promises)), None)
+        for condition in self.conditions if first is None else [first]:
+            yield from condition.groupings(promises)
+
+
+ALWAYS = Every(())
+"""Waits for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateModel:
+    """One log of tuples that an operator keeps.
+
+    Attributes:
+        tuples: What they are, in a few words: `groups`, `tuples of the left side`.
+        input: Whose tuples they are, or are made of.
+        until: When each of them is forgotten.
+        per: The attributes for each of whose values there is one at the most; None where there may be any number.
+        domains: The schema that has these attributes.
+        is_fixed: There are so many for each value of `per`, however long the stream: only new values make them more.
+    """
+
+    tuples: str
+    input: int
+    until: Condition
+    per: tuple[str, ...] | None = None
+    domains: Schema | None = None
+    is_fixed: bool = False
+
+    @property
+    def most(self) -> int | None:
+        """How many there can be, since their values are finitely many; None where nobody knows."""
+        if self.per is None or self.domains is None:
+            return None
+        most = 1
+        for name in self.per:
+            domain = self.domains.attribute(name).domain
+            bounded = isinstance(domain.sql, BooleanType) or None not in (domain.low, domain.high)
+            if not bounded or (size := domain.size) is None:
+                return None
+            most *= size + domain.nullable
+        return most
+
+
+class Benefits(Protocol):
+    """What an operator promises and waits for; `inputs` are their schemas. By default it neither blocks nor keeps."""
+
+    __slots__ = ()
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The attributes of the output tuples. Pure."""
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """What the output promises when the inputs promise this. Pure."""
+
+    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """What it says of its output by itself, from the beginning on."""
+        return ()
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
+        return ALWAYS
+
+    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
+        """What it keeps, and until when: what cleanses it (Tucker et al. 2007, §5)."""
+        return ()
+
+
+def promised(operator: Benefits, inputs: Promises) -> tuple[Scheme, ...]:
+    """What the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
+    schemas = [schema for schema, _ in inputs]
+    schemes = operator.schemes(*(schemes for _, schemes in inputs))
+    said = operator.says(*schemas)
+    return completed_by(schemes, said, operator.schema(*schemas)) if said else schemes

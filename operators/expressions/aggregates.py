@@ -1,0 +1,246 @@
+"""Aggregates: their decomposition into partial ones that merge without loss, and functions over rows (SQL's OVER).
+
+The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
+anything but decimals decompose; whatever else there is, and every DISTINCT, is computed by Spark over the group's
+kept tuples. A function over rows declares which rows it sees, and how it grows from one row to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp
+
+from operators.expressions.dialect import attributes_in, expression, render
+from operators.expressions.type_rules import kind
+from punct_ns.numeric_type import FloatType
+from punct_ns.schema import Attribute
+from punct_ns.slices import own
+from punct_ns.sql_type import StringType
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of a group: Spark SQL, one aggregate function over the input's attributes."""
+
+    attribute: Attribute
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """An aggregate as columns that merge: `first` makes them from tuples, `merge` from themselves, `last` the value."""
+
+    first: tuple[str, ...]
+    merge: tuple[str, ...]
+    last: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What its columns are called."""
+        return tuple(text.rpartition(" AS ")[2] for text in self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """An aggregate taken apart: its function, in lower case, its arguments, if DISTINCT, and its FILTER's condition."""
+
+    function: str
+    arguments: tuple[exp.Expr, ...]
+    distinct: bool
+    where: exp.Expr | None
+
+
+@lru_cache
+def partial(aggregate: Aggregate, number: int) -> Partial | None:
+    """The aggregate's decomposition, its columns named after `number`; None where it has none.
+
+    >>> from punct_ns.domain import Domain
+    >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
+    'coalesce(__xs_a0, 0L)'
+    """
+    parts = _parts(aggregate.expression)
+    if parts.distinct:
+        return None
+    column, tally = own(f"a{number}"), own(f"n{number}")
+    first = f"{aggregate.expression} AS {column}"
+    match parts.function:
+        case "count":
+            return Partial((first,), (f"sum({column}) AS {column}",), f"coalesce({column}, 0L)")
+        case "sum":
+            merged = f"CAST(sum({column}) AS {aggregate.attribute.domain.type}) AS {column}"
+            return Partial((first,), (merged,), column)
+        case "min" | "max":
+            return Partial((first,), (f"{parts.function}({column}) AS {column}",), column)
+        case "avg" | "mean" if kind(aggregate.attribute.domain.sql) == "double":
+            argument = render(parts.arguments[0])
+            where = "" if parts.where is None else f" FILTER (WHERE {render(parts.where)})"
+            firsts = (f"sum(CAST({argument} AS DOUBLE)){where} AS {column}", f"count({argument}){where} AS {tally}")
+            merges = (f"sum({column}) AS {column}", f"sum({tally}) AS {tally}")
+            return Partial(firsts, merges, f"if({tally} = 0, NULL, {column} / {tally})")
+    return None
+
+
+@lru_cache
+def attributes_of(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
+    """The attributes that the aggregates are computed from, in order, each once."""
+    names: dict[str, str] = {}
+    for aggregate in aggregates:
+        for name in attributes_in(aggregate.expression):
+            names.setdefault(name.lower(), name)
+    return tuple(names.values())
+
+
+def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
+    """What an aggregate is computed from: its arguments, and its FILTER's condition."""
+    parts = _parts(aggregate.expression)
+    return parts.arguments if parts.where is None else (*parts.arguments, parts.where)
+
+
+def ignores_duplicates(aggregate: Aggregate) -> bool:
+    """Whether a tuple that comes twice counts once, so that one of them need not be kept."""
+    parts = _parts(aggregate.expression)
+    return parts.distinct or parts.function in ("min", "max")
+
+
+@lru_cache
+def _parts(text: str) -> _Parts:
+    tree = expression(text)
+    call, where = (tree.this, tree.expression.this) if isinstance(tree, exp.Filter) else (tree, None)
+    arguments = call.expressions
+    if distinct := len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        arguments = arguments[0].expressions
+    return _Parts(str(call.this).lower(), tuple(arguments), distinct, where)
+
+
+NUMBER = own("number")
+"""BIGINT: which row of its group a tuple is, from 1 on."""
+
+_BY_PLACE = ("first", "first_value", "last", "last_value", "nth_value")
+"""Functions that are told by a row's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """One function over rows: Spark SQL, an aggregate, `lag(…)`, `lead(…)` or a rank, and which rows it sees.
+
+    Attributes:
+        attribute: What the output calls it.
+        expression: The function, over the input's attributes.
+        first: So many rows before the tuple its rows begin, behind it if below zero; None for the group's first row.
+        last: So many rows before the tuple they end, behind it if below zero.
+        peers: They end with the last tuple that has the tuple's keys; only from the group's first row on.
+        distance: They begin with the first tuple whose key is no further before the tuple's than this, Spark SQL, and
+            end with the tuple's peers, whatever `first` says.
+    """
+
+    attribute: Attribute
+    expression: str
+    first: int | None = None
+    last: int = 0
+    peers: bool = False
+    distance: str | None = None
+
+    @property
+    def function(self) -> str:
+        """The function's name."""
+        return self.expression.partition("(")[0].strip().lower()
+
+    @property
+    def ahead(self) -> int:
+        """How many rows behind the tuple it sees."""
+        return max(0, -self.last)
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether it is told by the number of rows alone."""
+        return self.function in ("row_number", "rank", "dense_rank")
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether it sees the last rows alone, be it so many, or those within a distance."""
+        return self.first is not None or self.distance is not None
+
+    @property
+    def grows(self) -> bool:
+        """Whether it can be computed of all rows so far from what it was before; a type not known yet may do.
+
+        >>> from punct_ns.domain import Domain
+        >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
+        [True, False]
+        """
+        is_average = self.function in ("avg", "mean")
+        is_double = isinstance(self.attribute.domain.sql, FloatType | StringType)
+        grows = self.function in ("count", "sum", "min", "max", *_BY_PLACE)
+        return self.is_rank or grows or (is_average and is_double)
+
+    def merging(self, number: int) -> Partial | None:
+        """How it grows with the group, for a function of the group's rows so far; None where it cannot."""
+        if self.function in _BY_PLACE:
+            return self._placed(own(f"a{number}"))
+        return partial(Aggregate(self.attribute, self.expression), number)
+
+    def _placed(self, column: str) -> Partial:
+        """The value of the group's first row so far, its last, or its n-th, found by the row's number."""
+        value, *others = (render(tree) for tree in expression(self.expression).expressions)
+        row = f"named_struct('number', nullif({NUMBER}, 0), 'value', {value})"
+        if self.function == "nth_value":
+            row = f"IF({NUMBER} = {others[0]}, {row}, NULL)"
+        elif others and others[0].lower() == "true":
+            row = f"IF({value} IS NULL, NULL, {row})"
+        found = "max" if self.function.startswith("last") else "min"
+        return Partial((f"{found}({row}) AS {column}",), (f"{found}({column}) AS {column}",), f"{column}.value")
+
+    def partials(self, number: int) -> list[tuple[str, str]]:
+        """Of a function that grows the columns of its partial aggregates, and how each is made of tuples."""
+        return [_named(text) for text in self._grown(number).first]
+
+    def merged_over(self, number: int, rows: str) -> list[tuple[str, str]]:
+        """The same columns, merged over rows, which are what stands behind OVER.
+
+        >>> from punct_ns.domain import Domain
+        >>> Over(Attribute("a", Domain("BIGINT")), "sum(`v`)").merged_over(0, "ORDER BY `t`")
+        [('__xs_a0', 'CAST(sum(`__xs_a0`) OVER (ORDER BY `t`) AS BIGINT)')]
+        """
+        return [(name, _over(text, rows)) for name, text in map(_named, self._grown(number).merge)]
+
+    def _grown(self, number: int) -> Partial:
+        merging = self.merging(number)
+        assert merging is not None
+        return merging
+
+    @property
+    def frame(self) -> str:
+        """The frame that follows its order, as Spark SQL; none of `lag` and `lead`."""
+        if self.function in ("lag", "lead"):
+            return ""
+        if self.distance is not None:
+            return f" RANGE BETWEEN {self.distance} PRECEDING AND CURRENT ROW"
+        begin = "UNBOUNDED PRECEDING" if self.first is None else _end(self.first)
+        return f" ROWS BETWEEN {begin} AND {_end(self.last)}"
+
+    def __str__(self) -> str:
+        if self.is_rank or self.function in ("lag", "lead"):
+            return self.expression
+        return f"{self.expression}{self.frame.replace(' ROWS', ' RANGE') if self.peers else self.frame}"
+
+
+def _end(before: int) -> str:
+    """An end of a frame, so many rows before the tuple."""
+    return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"
+
+
+def _named(column: str) -> tuple[str, str]:
+    """The name of a column, and what it is."""
+    text, _, name = column.rpartition(" AS ")
+    return name, text
+
+
+def _over(merge: str, rows: str) -> str:
+    """What merges partial aggregates, with its one aggregate over rows."""
+    tree = expression(merge)
+    call = tree.find(exp.Anonymous)
+    assert call is not None
+    over = expression(f"{render(call)} OVER ({rows})")
+    return render(over if call is tree else call.replace(over).root())

@@ -1,0 +1,256 @@
+"""Type rules of Spark SQL: what arithmetic yields, as what numbers are compared, which casts lose nothing; literals.
+
+`punct_ns` describes a type itself: its class, digits, order. This module describes what an expression makes of it, and
+which number a constant of SQL is, of which type, and as which DECIMAL it is compared. What is known of an attribute is
+known of its copy of a wider type, to which it is cast without loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+
+from operators.expressions.dialect import type_text
+from punct_ns.domain import TYPES, Domain, sql_type
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.sql_type import BooleanType, SqlType, StringType
+from punct_ns.temporal_type import DateType, TimestampType
+
+TypeKind: TypeAlias = Literal[
+    "integer", "decimal", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "boolean", "other"
+]
+"""What operators and functions tell types apart by; of integers and decimals they take any."""
+
+FLOATING: frozenset[TypeKind] = frozenset(("float", "double"))
+NUMERIC: frozenset[TypeKind] = FLOATING | {"integer", "decimal"}
+MOMENTS: frozenset[TypeKind] = frozenset(("timestamp", "timestamp_ntz"))
+TEMPORAL: frozenset[TypeKind] = MOMENTS | {"date"}
+
+BOOLEAN, STRING, DOUBLE, INT, BIGINT = map(sql_type, ("BOOLEAN", "STRING", "DOUBLE", "INT", "BIGINT"))
+VOID = sql_type("VOID")
+"""The type of NULL."""
+
+WIDEST = 38
+"""Digits that a DECIMAL has at the most; beyond them Spark compares what is left after rounding, or fails."""
+
+_COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Digits of the DECIMAL as which Spark compares an integer with a DECIMAL, by its bits."""
+
+
+def kind(type_: SqlType) -> TypeKind:
+    """The kind of a type.
+
+    >>> from punct_ns.domain import sql_type
+    >>> [kind(sql_type(name)) for name in ("TINYINT", "DECIMAL(5,2)", "FLOAT", "TIMESTAMP", "ARRAY<INT>")]
+    ['integer', 'decimal', 'float', 'timestamp', 'other']
+    """
+    match type_:
+        case FloatType(bits=bits):
+            return "double" if bits == 64 else "float"
+        case TimestampType(zoned=zoned):
+            return "timestamp" if zoned else "timestamp_ntz"
+    return _KINDS.get(type(type_), "other")
+
+
+_KINDS: dict[type[SqlType], TypeKind] = {
+    IntegerType: "integer",
+    DecimalType: "decimal",
+    DateType: "date",
+    StringType: "string",
+    BooleanType: "boolean",
+}
+
+
+def type_name(type_: SqlType) -> str:
+    """Spark SQL's name of a type that has an order.
+
+    >>> type_name(sql_type("DECIMAL(5,2)")), type_name(sql_type("TIMESTAMP"))
+    ('DECIMAL(5,2)', 'TIMESTAMP')
+    """
+    if isinstance(type_, DecimalType):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    return next(name for name, known in TYPES.items() if known == type_)
+
+
+def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:
+    """The kind of what arithmetic makes of two numbers; integers divided by each other are a DOUBLE.
+
+    >>> result_kind(exp.Add, "integer", "decimal"), result_kind(exp.Div, "integer", "integer")
+    ('decimal', 'double')
+    """
+    both = {left, right}
+    if operation is exp.IntDiv:
+        return "integer"
+    if both & FLOATING or (operation is exp.Div and both == {"integer"}):
+        return "double"
+    return "decimal" if "decimal" in both else "integer"
+
+
+def compared_digits(type_: SqlType) -> tuple[int, int] | None:
+    """The digits before and after the point of the DECIMAL as which Spark compares an exact number; None of no such.
+
+    >>> from punct_ns.domain import sql_type
+    >>> compared_digits(sql_type("BIGINT")), compared_digits(sql_type("DECIMAL(5,2)")), compared_digits(DOUBLE)
+    ((20, 0), (3, 2), None)
+    """
+    match type_:
+        case IntegerType(bits=bits):
+            return _COMPARED_DIGITS[bits], 0
+        case DecimalType(precision, scale):
+            return precision - scale, scale
+    return None
+
+
+def fit_one_decimal(digits: Iterable[tuple[int, int]]) -> bool:
+    """Whether a DECIMAL has so many digits before the point, and after it, as any of these: so nothing is rounded."""
+    pairs = list(digits)
+    return max(before for before, _ in pairs) + max(after for _, after in pairs) <= WIDEST
+
+
+def cast(tree: exp.Expr | None) -> tuple[exp.Expr, Domain] | None:
+    """What a CAST casts, and the type to which; None for anything else, TRY_CAST among it."""
+    if not isinstance(tree, exp.Cast) or tree.args.get("safe") or tree.args.get("format"):
+        return None
+    try:
+        return tree.this.unnest(), Domain(type_text(tree.to))
+    except ValueError:
+        return None
+
+
+def lossless_cast(domain: Domain, wider: str) -> Domain | None:
+    """The domain of the attribute once it is cast to the wider type; None where the cast may change a value.
+
+    Numbers only: what a date is as a timestamp depends on the time zone, and texts compare otherwise than numbers.
+
+    >>> lossless_cast(Domain("INT", low=0), "BIGINT")
+    Domain(type='BIGINT', nullable=True, low=0, high=None)
+    >>> lossless_cast(Domain("BIGINT"), "DOUBLE") is None
+    True
+    """
+    target = Domain(wider, domain.nullable)
+    if not loses_nothing(domain.sql, target.sql):
+        return None
+    low, high = (None if end is None else target.normal(end) for end in (domain.low, domain.high))
+    return Domain(target.type, domain.nullable, low, high)
+
+
+def loses_nothing(type_: SqlType, wider: SqlType) -> bool:
+    """Whether a cast from one type to the other keeps every value.
+
+    >>> from punct_ns.domain import sql_type
+    >>> loses_nothing(sql_type("SMALLINT"), sql_type("FLOAT")), loses_nothing(sql_type("INT"), sql_type("DECIMAL(9,0)"))
+    (True, False)
+    """
+    if type_ == wider:
+        return True
+    match type_, wider:
+        case (IntegerType(bits=bits), IntegerType(bits=more)) | (FloatType(bits=bits), FloatType(bits=more)):
+            return bits < more
+        case IntegerType(bits=bits), FloatType(significand=exact):
+            return bits <= exact
+        case IntegerType(digits=digits), DecimalType(precision, scale):
+            return digits <= precision - scale
+        case DecimalType(digits, after_point), DecimalType(precision, scale):
+            return digits - after_point <= precision - scale and after_point <= scale
+    return False
+
+
+_WHOLE = re.compile(r"\d+")
+_DECIMAL = re.compile(r"(?:\d+\.\d*|\.\d+)")
+_DOUBLE = re.compile(r"(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class NumericLiteral:
+    """A numeric constant.
+
+    Attributes:
+        value: The number.
+        type: Its type to Spark.
+        digits: Before and after the point, of the DECIMAL as which it is compared with an exact number; of a literal
+            that is written out those that it has, of a cast one its type's; None of a DOUBLE.
+    """
+
+    value: int | Decimal | float
+    type: SqlType
+    digits: tuple[int, int] | None = None
+
+    @property
+    def is_double(self) -> bool:
+        """Whether it is compared as a DOUBLE."""
+        return isinstance(self.type, FloatType)
+
+
+def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
+    """The number that a literal stands for, signed or cast without loss; None for anything else, FLOAT among it.
+
+    >>> from operators.expressions.dialect import parsed
+    >>> numeric_literal(parsed("-2.50"))
+    NumericLiteral(value=Decimal('-2.50'), type=DecimalType(precision=3, scale=2), digits=(1, 2))
+    >>> numeric_literal(parsed("CAST('17' AS BIGINT)")).digits, numeric_literal(parsed("1 + 1"))
+    ((20, 0), None)
+    """
+    tree = tree.unnest() if tree is not None else None
+    if isinstance(tree, exp.Neg):
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return _literal(f"-{tree.this.this}")
+        return _negative(numeric_literal(tree.this))
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        return _literal(str(tree.this))
+    found = cast(tree)
+    if found is None or kind(found[1].sql) not in ("integer", "decimal", "double"):
+        return None
+    inner, domain = found
+    text = (
+        str(inner.this) if isinstance(inner, exp.Literal) and inner.is_string else _literal_text(numeric_literal(inner))
+    )
+    try:
+        value = domain.read(text) if text is not None else None
+    except ValueError:
+        return None
+    if not isinstance(value, int | Decimal | float):
+        return None
+    return NumericLiteral(value, domain.sql, compared_digits(domain.sql))
+
+
+def whole_number(tree: exp.Expr) -> int | None:
+    """The whole number that is written out, without a sign; None for anything else."""
+    is_whole = isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit()
+    return int(tree.this) if is_whole else None
+
+
+def _literal(text: str) -> NumericLiteral | None:
+    """The number that is written so; None where Spark has none, of more digits than a DECIMAL."""
+    bare = text.removeprefix("-")
+    if _DOUBLE.fullmatch(bare):
+        return NumericLiteral(float(text), DOUBLE)
+    if not _WHOLE.fullmatch(bare) and not _DECIMAL.fullmatch(bare):
+        return None
+    value = Decimal(text)
+    scale = max(0, -int(value.as_tuple().exponent))
+    precision = max(len(value.as_tuple().digits), scale)
+    try:
+        type_: SqlType = DecimalType(precision, scale)
+    except ValueError:
+        return None
+    number: int | Decimal = value
+    if _WHOLE.fullmatch(bare):
+        narrow = [of for of in (INT, BIGINT) if isinstance(of, IntegerType) and of.low <= value <= of.high]
+        number, type_ = (int(value), narrow[0]) if narrow else (value, type_)
+    return NumericLiteral(number, type_, (precision - scale, scale))
+
+
+def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
+    """What minus makes of it, which is no literal any more; None where there is no such number."""
+    if of is None or (isinstance(of.type, IntegerType) and of.value == of.type.low):
+        return None
+    return NumericLiteral(-of.value, of.type, compared_digits(of.type))
+
+
+def _literal_text(of: NumericLiteral | None) -> str | None:
+    return None if of is None else format(of.value, "f") if isinstance(of.value, Decimal) else str(of.value)

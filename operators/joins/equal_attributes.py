@@ -1,0 +1,115 @@
+"""Equal attributes of a join: what punctuations, promises and predicates mean for an attribute, and for its equal.
+
+A pattern on one join attribute also holds for its equal: a join on `id = auctionid` that is punctuated on `id` will put
+out no more tuples of that id, nor any of that `auctionid`. The pattern stands at one of them alone, with a wildcard at
+the other, since at both it would describe neither.
+
+Predicates pass to both inputs: with x.id = y.auction, x.id > 5 means y.auction > 5, too, and a tuple that no pair is
+wanted of need not wait for a partner. Equal attributes have one type, to which both sides were cast if need be, and are
+never null where tuples are partners; so a part that is never an error holds of one what it holds of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+from operators.behaviour import Terms, own_terms
+from punct_ns.domain import Domain
+from punct_ns.pattern import EMPTY, NOT_NULL, Pattern, matches, meet
+from punct_ns.punctuation import Punctuation
+from punct_ns.recast import asked_pattern, recast_patterns
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, Term
+from punct_ns.slices import quoted
+
+ALL_CHOICES = 8
+"""Ways to place a punctuation's patterns up to which all are taken; beyond it each attribute moves by itself."""
+
+
+def rewritten(p: Punctuation, output: Schema, places: Sequence[Sequence[int]]) -> Iterator[Punctuation]:
+    """The punctuation over the output, once for each way to place its patterns.
+
+    Args:
+        p: Over an input.
+        output: The output's schema.
+        places: For each attribute of the input, where its value stands in the output: first itself, then what is equal
+            to it whenever it is not null.
+    """
+    options: list[list[tuple[int, Pattern]]] = []
+    for i in p.restricted:
+        old, pattern = p.schema[i].domain, p.patterns[i]
+        own, *others = places[i]
+        found = [(own, part) for part in recast_patterns(pattern, old, output[own].domain)]
+        for other in others:
+            domain = output[other].domain
+            parts = recast_patterns(pattern, old, domain)
+            moved = (meet(part, NOT_NULL, domain) if domain.nullable else part for part in parts)
+            found += [(other, part) for part in moved if part != EMPTY]
+        options.append(found)
+    for choice in _choices(options):
+        yield Punctuation.at(output, dict(choice), p.lifespan)
+
+
+def narrower(own: Pattern, other: Pattern, domain: Domain, others: Domain) -> Pattern:
+    """What is to be said of an attribute, that patterns on it and on one that is equal to it hold: of one of them.
+
+    Moved to the other place it does not speak of null.
+    """
+    if matches(other, None):
+        return own
+    moved = asked_pattern(other, others, domain)
+    return moved if moved is not None and meet(own, moved, domain) == moved else own
+
+
+def _choices(options: list[list[tuple[int, Pattern]]]) -> Iterator[tuple[tuple[int, Pattern], ...]]:
+    size = 1
+    for found in options:
+        size *= len(found)
+    own = tuple(found[0] for found in options)
+    if size <= ALL_CHOICES:
+        chosen = list(product(*options))
+    else:
+        chosen = [own, *((*own[:i], other, *own[i + 1 :]) for i, found in enumerate(options) for other in found[1:])]
+    # Two patterns at one place would have to hold together: only one stays, and that would say too much.
+    yield from (choice for choice in chosen if len({place for place, _ in choice}) == len(choice))
+
+
+def rewritten_schemes(schemes: Sequence[Scheme], equal: Mapping[str, Sequence[str]]) -> list[Scheme]:
+    """The promises, and what moving makes of them; `equal` gives, in lower case, the names that are equal to one."""
+    found: list[Scheme] = []
+    for scheme in schemes:
+        options = [
+            [term, *(_named(term, name) for name in equal.get(term.attribute.lower(), ()))] for term in scheme.terms
+        ]
+        chosen = [choice for choice in product(*options) if len({term.attribute for term in choice}) == len(choice)]
+        found += map(Scheme, chosen)
+    return list(dict.fromkeys(found))
+
+
+def _named(term: Term, name: str) -> Term:
+    return term.renamed(name)
+
+
+def equal_terms(schemas: Sequence[Schema], classes: Iterable[Mapping[int, str]]) -> list[Terms]:
+    """For each input its own attributes, and those of others that must be equal to one of them, as that one.
+
+    A class names equal attributes, at most one of an input, by the inputs' numbers.
+    """
+    found: list[dict[str, str]] = [{} for _ in schemas]
+    for names in classes:
+        domains = {i: schemas[i].attribute(name).domain for i, name in names.items()}
+        for i, own in names.items():
+            for j, name in names.items():
+                if domains[j].type == domains[i].type:
+                    found[i][name.lower()] = quoted(schemas[i].attribute(own).name)
+    return [{**terms, **own_terms(schema)} for terms, schema in zip(found, schemas, strict=True)]
+
+
+def equal_terms_of_two(schemas: Sequence[Schema], on: Sequence[Sequence[str]]) -> list[Terms]:
+    """The same for two inputs with pairwise equal attributes.
+
+    >>> equal_terms_of_two([Schema.of(a="INT", b="INT"), Schema.of(c="INT")], [["a"], ["c"]])
+    [{'a': '`a`', 'c': '`a`', 'b': '`b`'}, {'a': '`c`', 'c': '`c`'}]
+    """
+    return equal_terms(schemas, [dict(enumerate(pair)) for pair in zip(*on, strict=True)])

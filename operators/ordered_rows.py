@@ -1,0 +1,172 @@
+"""Ordered rows: what operators share that answer for each tuple by the rows around it in the order of its group.
+
+Tuples are kept until the order is closed up to them: init(A, K, P) is, in each group by A, the largest covered prefix
+of the order of the keys K. So `(sid, ts prefix)` closes the rows of each sid by themselves. Tuples with equal keys are
+told apart by their remaining attributes, ascending, null first, as in sort, so that the answer does not depend on how
+tuples come.
+
+Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from operators.behaviour import Operator, Terms
+from operators.closing_conditions import Condition, Grouping, Prefix
+from operators.expressions.aggregates import Over
+from operators.required_punctuations import Held, Row, Way
+from operators.sort_order import SortKey, keys_line, once
+from operators.state.completion import closed_so_far, completed, completion_sets
+from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Tuples
+from operators.state.state_schema import LogSchema, StateSchema
+from punct_ns.errors import QueryError
+from punct_ns.pattern import Constant, Pattern
+from punct_ns.prefix import covered_prefixes, prefix_until
+from punct_ns.punctuation import Punctuation
+from punct_ns.recast import project
+from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme
+from punct_ns.slices import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(slots=True)
+class Begun:
+    """Of the slice in hand: the prefixes that newly are covered, and the punctuations on groups that are over."""
+
+    prefixes: list[Punctuation] = field(default_factory=list)
+    groups: list[Punctuation] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows(Operator):
+    """The tuples, each with these functions over rows of its group by `groups`, in the order of `keys`."""
+
+    functions: tuple[Over, ...]
+    keys: tuple[SortKey, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", once(self.keys))
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The input's, and the functions.
+
+        Raises:
+            QueryError: The input has no such attribute as a key or a group names, or a key has no order.
+        """
+        for name in self.groups:
+            inputs[0].attribute(name)
+        for key in self.keys:
+            if (attribute := inputs[0].attribute(key.attribute)).domain.opaque:
+                what = f"nothing is ordered by {attribute.name}: {attribute.domain.type} is not ordered here"
+                raise QueryError(what)
+        return Schema((*inputs[0].attributes, *(over.attribute for over in self.functions)))
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """Ever longer prefixes of the order in each group."""
+        if not self.own_keys:
+            return Grouping(0, self.groups)
+        first = self.own_keys[0]
+        return Prefix(0, first.attribute, first.descending, self.groups)
+
+    def parameters(self, output: Schema) -> str:
+        """The functions, the groups and the order."""
+        answers = (f"{over} AS `{over.attribute.name}`" for over in self.functions)
+        return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
+
+    def pruned(self, needed: AbstractSet[str]) -> Self:
+        """With the functions that are needed; all attributes of the input may decide its order."""
+        return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
+
+    def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """The groups: what looks at them alone selects whole ones."""
+        return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
+
+    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """That what is before it in its group does not come, nor its like; of last rows, that their group is closed."""
+        ending = self.own_keys[:1] if log == "tuples" else ()
+        said = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
+        return [self.prefixes_up_to(said, ending, inputs[0])]
+
+    @property
+    def own_keys(self) -> tuple[SortKey, ...]:
+        """The keys that tell tuples of a group apart."""
+        groups = {name.lower() for name in self.groups}
+        return tuple(key for key in self.keys if key.attribute.lower() not in groups)
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The attributes that prefixes are of: the groups, and the keys."""
+        return (*self.groups, *(key.attribute for key in self.own_keys))
+
+    def promised(self, firsts: Sequence[SortKey], *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The schemes on groups, perhaps with ranges of these keys from their beginnings, or with their tiles."""
+        names = {name.lower(): name for name in (*self.groups, *(key.attribute for key in firsts))}
+        found = [s for scheme in inputs[0] if (s := scheme.renamed(names)) is not None]
+        kinds = {key.attribute: {"tiles"} if key.descending else {"tiles", "prefix"} for key in firsts}
+        return tuple(
+            dict.fromkeys(s for s in found if all(t.kind in kinds.get(t.attribute, {t.kind}) for t in s.terms))
+        )
+
+    def said_of(self, p: Punctuation) -> dict[str, Pattern]:
+        """What a punctuation of the output says of the groups and the keys."""
+        said = {name.lower(): pattern for name, pattern in zip(p.schema.names, p.patterns, strict=True)}
+        return {name: said[name.lower()] for name in self.over}
+
+    def prefixes_up_to(self, said: Mapping[str, Pattern], ending: Sequence[SortKey], schema: Schema) -> Way:
+        """The prefixes of groups that end with what is said of a key; whole groups without."""
+        group = {name: said[name] for name in self.groups}
+        found: list[Punctuation] = [] if ending else [Punctuation.of(schema, group)]
+        for key in ending:
+            domain = schema.attribute(key.attribute).domain
+            prefix = prefix_until(said[key.attribute], domain, key.direction)
+            found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
+        return tuple((0, p) for p in found)
+
+    def states_of(self, given: Schema, last: Callable[[DataFrame], DataFrame]) -> StateSchema:
+        """The tuples that are not closed, the last rows of each group, what is said of both, and the prefixes."""
+        over = Schema(tuple(map(given.attribute, self.over)))
+        sets = {**completion_sets(given, over), "begun": over}
+        return StateSchema({"tuples": LogSchema(over), "rows": self.rows_of(given, last)}, sets)
+
+    def rows_of(self, given: Schema, last: Callable[[DataFrame], DataFrame]) -> LogSchema:
+        """The last rows of each group: they wait for no punctuation, and are not too many, so that they have no age."""
+        groups = Schema(tuple(map(given.attribute, self.groups)))
+        return LogSchema(groups, lambda frame, _ages: last(frame), of=None)
+
+    def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
+        """Keeps the new tuples, until the order is closed up to them."""
+        if new is not None:
+            names = [quoted(name) for name in state.inputs[0].names]
+            state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
+
+    def begin(self, punctuations: Sequence[Punctuation], state: OperatorState) -> Begun:
+        """Finds the parts of the largest covered prefixes that were not in them before, and the groups that are over.
+
+        Each prefix holds for as long as what it was found from; of a group that is over, rows go for good.
+        """
+        hand = state.scratch(Begun)
+        new = completed(punctuations, self.over, state)
+        closed, begun = closed_so_far(state), state.punctuations("begun")
+        directions = [key.direction for key in self.own_keys]
+        found = covered_prefixes(closed.set, new, len(self.groups), directions)
+        hand.prefixes = begun.absorb(closed.for_its_time(found))
+        if hand.prefixes:
+            groups = Schema(tuple(map(state.inputs[0].attribute, self.groups)))
+            newly = [p.lasting(None) for p in hand.prefixes]
+            hand.groups = project(begun.set, self.groups, groups, new=newly)
+        return hand
+
+    def handed_on(self, prefixes: Sequence[Punctuation], given: Schema) -> list[Punctuation]:
+        """Prefixes, in the output's terms."""
+        output = self.schema(given)
+        places = [output.index(name) for name in self.over]
+        return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in prefixes]

@@ -1,0 +1,124 @@
+"""Sort order of rows: the keys that rows are sorted by, and the numbers of rows in the order of their groups.
+
+A sort key is an attribute, a direction, and the side on which null stands. Rows that newly are in the order of their
+groups go on counting behind the last ones before them: of each group the last rows are kept, with their numbers, which
+is all that those behind them need to know of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operators.expressions.aggregates import NUMBER
+from punct_ns.prefix import Direction
+from punct_ns.schema import Schema
+from punct_ns.slices import own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """An attribute to sort by; without `nulls_first`, null comes first when ascending and last when descending."""
+
+    attribute: str
+    descending: bool = False
+    nulls_first: bool | None = None
+
+    @property
+    def direction(self) -> Direction:
+        """The order of its values."""
+        return Direction(self.descending, not self.descending if self.nulls_first is None else self.nulls_first)
+
+    @property
+    def column(self) -> Column:
+        """The key as Spark's."""
+        from pyspark.sql import functions as F
+
+        column, direction = F.col(quoted(self.attribute)), self.direction
+        if direction.descending:
+            return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
+        return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
+
+
+def keys_line(keys: Sequence[SortKey]) -> str:
+    """The keys in a line.
+
+    >>> keys_line([SortKey("hour"), SortKey("min", descending=True)])
+    'hour, min DESC'
+    """
+    return ", ".join(f"{key.attribute}{' DESC' if key.descending else ''}" for key in keys)
+
+
+def once(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
+    """The keys without those of an attribute that is a key already: they decide nothing.
+
+    >>> [key.descending for key in once([SortKey("hour"), SortKey("Hour", descending=True)])]
+    [False]
+    """
+    each: dict[str, SortKey] = {}
+    for key in keys:
+        each.setdefault(key.attribute.lower(), key)
+    return tuple(each.values())
+
+
+def total(keys: Sequence[SortKey], schema: Schema, decided: Collection[str] = ()) -> list[Column]:
+    """The keys, and after them, for ties, the remaining attributes, ascending and null first, as Spark's columns.
+
+    Attributes without an order cannot decide, nor need those that are `decided`, being the same in all tuples compared.
+    """
+    named = {key.attribute.lower() for key in keys} | {name.lower() for name in decided}
+    others = [SortKey(a.name) for a in schema if a.name.lower() not in named and not a.domain.opaque]
+    return [key.column for key in (*keys, *others)]
+
+
+NEW, BEFORE = own("new"), own("before")
+"""BOOLEAN: not among the rows that were there before. BIGINT: the last number of the group among these, 0 for none."""
+
+LATEST = own("latest")
+"""BIGINT: the greatest number of the group."""
+
+
+def numbered(new: DataFrame, earlier: Sequence[DataFrame], groups: Sequence[str], order: Sequence[Column]) -> DataFrame:
+    """All these rows, each with its number in its group, whether it is `NEW`, and the last number `BEFORE`.
+
+    Args:
+        new: The rows that follow in each group, in this order; they have no numbers.
+        earlier: The last rows before them, with numbers one after the other, and perhaps what else is known of them.
+        groups: What groups are by.
+        order: Spark's columns, which tell all new rows of a group apart.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    none, one = (F.lit(n).cast("BIGINT") for n in (0, 1))
+    frame = new.withColumn(NEW, F.lit(True)).withColumn(NUMBER, F.lit(None).cast("BIGINT"))
+    for before in earlier:
+        frame = frame.unionByName(before.withColumn(NEW, F.lit(False)), allowMissingColumns=True)
+    group = Window.partitionBy(*map(quoted, groups))
+    # The rows before come first.
+    row = F.row_number().over(group.orderBy(F.col(NUMBER).asc_nulls_last(), *order))
+    counted = frame.withColumn(BEFORE, F.coalesce(F.max(NUMBER).over(group), none))
+    return counted.withColumn(NUMBER, row + F.coalesce(F.min(NUMBER).over(group), one) - 1)
+
+
+def last_rows(rows: DataFrame, groups: Sequence[str], number: int) -> DataFrame:
+    """Of each group so many of its last rows; those of several parts of the rows are among those of each."""
+    return with_latest(rows, groups).where(f"{NUMBER} > {LATEST} - {number}").drop(LATEST)
+
+
+def with_latest(rows: DataFrame, groups: Sequence[str]) -> DataFrame:
+    """Numbered rows, each with the greatest number of its group."""
+    return rows.selectExpr("*", f"max({NUMBER}) OVER ({partition(groups)}) AS {LATEST}")
+
+
+def partition(names: Sequence[str]) -> str:
+    """What stands behind OVER for rows that agree on these attributes.
+
+    >>> partition(["sid"]), partition([])
+    ('PARTITION BY `sid`', '')
+    """
+    return f"PARTITION BY {', '.join(map(quoted, names))}" if names else ""

@@ -1,0 +1,355 @@
+"""Expiring set: the punctuations of a set that have a lifespan, by when they end, beside those that hold for ever.
+
+What is asserted of a set as a whole is asserted of everything in it that holds now; algebra needs no more. How long
+something holds that follows from the set is the lifespan of the longest-living ones from which it follows: those that
+end later are tried before those that end sooner. So what is derived has the shortest lifespan of all it came from, and
+something is absorbed only by what ends no sooner.
+
+A session that is closed for an hour has an end of its own; of a thousand sessions there are a thousand ends. So what
+restricts attributes by constants alone is not stored by when it ends, as ranges are, but found by its constants, and
+for each of them by its longest lifespans (`ExpiringPoints`). Which ones have ended is checked once for each end.
+
+A lifespan ends as a slice begins, for a source and all operators at once, before anything of the slice is looked at:
+when its moment is not after the slice's recorded time, or its stream has closed its bound. From then on the key is
+new. What a punctuation has done in its time stays done. Tuples that it purged stay dead, because a log of tuples
+(`operators.state.tuple_log`) notes for each segment what has purged it, independently of all sets: a segment that comes
+later, with tuples of the key's next life, is not touched by it, and no earlier one comes back. Groups that it completed
+have left. What it promised the operators above has the same end there.
+
+Source: Li et al. 2006, §5.1, lifespans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from math import prod
+
+from punct_ns.domain import Value
+from punct_ns.lifespan import Lifespan, lives_as_long, shortest
+from punct_ns.pattern import Constant
+from punct_ns.punctuation import Punctuation, listed
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+
+Point = tuple[tuple[int, Value | None], ...]
+"""The places of attributes, in order, and the constants that a punctuation has there."""
+
+_MOST = 100_000
+
+
+class ExpiringPoints:
+    """Points, each with the lifespans none of which lives as long as another."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._lifespans: dict[Point, list[Lifespan]] = {}
+        self._points: dict[Lifespan, dict[Point, None]] = {}
+        self._shapes: dict[tuple[int, ...], int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lifespans)
+
+    @property
+    def lifespans(self) -> Iterable[Lifespan]:
+        """Those of any point."""
+        return self._points
+
+    @property
+    def restrict_several(self) -> bool:
+        """Whether any point restricts several attributes."""
+        return any(len(shape) > 1 for shape in self._shapes)
+
+    def of(self, lifespan: Lifespan) -> list[Punctuation]:
+        """What holds for so long, minimal and without the lifespan."""
+        return together(self._points.get(lifespan, ()), self._schema)
+
+    def add(self, point: Point, lifespan: Lifespan) -> bool:
+        """Takes it in; False where it was there for as long."""
+        known = self._lifespans.setdefault(point, [])
+        if not known:
+            shape = tuple(place for place, _ in point)
+            self._shapes[shape] = self._shapes.get(shape, 0) + 1
+        if any(lives_as_long(other, lifespan) for other in known):
+            return False
+        for other in [other for other in known if lives_as_long(lifespan, other)]:
+            known.remove(other)
+            self._drop(point, other)
+        known.append(lifespan)
+        self._points.setdefault(lifespan, {})[point] = None
+        return True
+
+    def covering(self, point: Point) -> list[Lifespan]:
+        """How long it is covered by a point: by itself, or by one of fewer attributes."""
+        if len(self._shapes) == 1 and len(point) == 1:
+            return self._lifespans.get(point, [])
+        given = dict(point)
+        found: list[Lifespan] = []
+        for shape in self._shapes:
+            if given.keys() >= set(shape):
+                found += self._lifespans.get(tuple((place, given[place]) for place in shape), ())
+        return found
+
+    def meeting(self, p: Punctuation) -> Iterator[tuple[Lifespan, list[Punctuation]]]:
+        """What of a punctuation is covered by points, by how long; all of them are looked through."""
+        for lifespan, points in self._points.items():
+            meets = (punctuation(point, self._schema).meet(p.lasting(None)) for point in points)
+            if met := [each for each in meets if each is not None]:
+                yield lifespan, met
+
+    def forget(self, gone: Sequence[Punctuation]) -> None:
+        """Takes out those that one of these punctuations covers, which are of constants and lists."""
+        for p in gone:
+            points = points_of(p) or ()
+            width = len(p.restricted)
+            if any(len(shape) > width for shape in self._shapes):
+                points = [point for point in self._lifespans if p.covers(punctuation(point, self._schema))]
+            for point in points:
+                for lifespan in self._lifespans.get(point, ()):
+                    self._drop(point, lifespan)
+                self._remove(point)
+
+    def end(self, is_over: Callable[[Lifespan], bool]) -> list[Punctuation]:
+        """Takes out what has ended, and gives what does not hold any longer."""
+        ended: list[Point] = []
+        for lifespan in [lifespan for lifespan in self._points if is_over(lifespan)]:
+            for point in self._points.pop(lifespan):
+                self._lifespans[point].remove(lifespan)
+                if not self._lifespans[point]:
+                    self._remove(point)
+                    ended.append(point)
+        return [punctuation(point, self._schema) for point in ended]
+
+    def _drop(self, point: Point, lifespan: Lifespan) -> None:
+        points = self._points[lifespan]
+        del points[point]
+        if not points:
+            del self._points[lifespan]
+
+    def _remove(self, point: Point) -> None:
+        if self._lifespans.pop(point, None) is not None:
+            shape = tuple(place for place, _ in point)
+            self._shapes[shape] -= 1
+            if not self._shapes[shape]:
+                del self._shapes[shape]
+
+
+def points_of(p: Punctuation) -> list[Point] | None:
+    """The points that a punctuation is made of; None where it is not of constants and short lists alone."""
+    restricted = p.restricted
+    each = [listed(p.patterns[i]) for i in restricted]
+    if not each or not 0 < prod(map(len, each)) <= _MOST:
+        return None
+    return [tuple(zip(restricted, values, strict=True)) for values in product(*each)]
+
+
+def punctuation(point: Point, schema: Schema) -> Punctuation:
+    """The punctuation of a point."""
+    return Punctuation.at(schema, {place: Constant(value) for place, value in point})
+
+
+def together(points: Iterable[Point], schema: Schema) -> list[Punctuation]:
+    """Points as few punctuations."""
+    found = [punctuation(point, schema) for point in points]
+    return found if len(found) < 2 else list(PunctuationSet(schema, found))
+
+
+IsOver = Callable[[Lifespan], bool]
+"""Whether a lifespan has ended."""
+
+Entry = str | list[object]
+"""A punctuation as JSON has it: its notation; with a lifespan, that and what `Lifespan.record` gives."""
+
+
+class ExpiringSet:
+    """The part of a set that passes; `lasting` is the other one."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.lasting = PunctuationSet(schema)
+        self._points = ExpiringPoints(schema)
+        self._classes: dict[Lifespan, PunctuationSet] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._classes or self._points)
+
+    def __iter__(self) -> Iterator[Punctuation]:
+        for lifespan in self._points.lifespans:
+            for p in self._points.of(lifespan):
+                yield p.lasting(lifespan)
+        for lifespan, closed in self._classes.items():
+            for p in closed:
+                yield p.lasting(lifespan)
+
+    @property
+    def restricts_several(self) -> bool:
+        """Whether any punctuation, lasting or passing, restricts several attributes."""
+        entries = self.lasting.entries or any(closed.entries for closed in self._classes.values())
+        return bool(entries) or self._points.restrict_several
+
+    def absorb(self, punctuations: Sequence[Punctuation]) -> list[Punctuation]:
+        """Adds them, in place; returns, for each lifespan minimal, those that hold newly, or longer than before."""
+        by_lifespan: dict[Lifespan | None, list[Punctuation]] = {}
+        for p in punctuations:
+            by_lifespan.setdefault(p.lifespan, []).append(p.lasting(None))
+        new = self.lasting.add_all(by_lifespan.pop(None, ()))
+        for lifespan in sorted((each for each in by_lifespan if each is not None), key=_end, reverse=True):
+            new += (p.lasting(lifespan) for p in self._absorbed(by_lifespan[lifespan], lifespan))
+        return new
+
+    def _absorbed(self, given: Sequence[Punctuation], lifespan: Lifespan) -> list[Punctuation]:
+        longer = [closed for other, closed in self._classes.items() if lives_as_long(other, lifespan)]
+        fresh: list[Point] = []
+        wide: list[Punctuation] = []
+        for p in given:
+            if p.is_empty or self.lasting.covers(p):
+                continue
+            points = points_of(p)
+            if points is None:
+                wide += () if self._is_covered(p, longer) else (p,)
+                continue
+            for point in points:
+                whole = p if len(points) == 1 else punctuation(point, self._schema)
+                if len(points) > 1 and self.lasting.covers(whole):
+                    continue
+                known = any(lives_as_long(other, lifespan) for other in self._points.covering(point))
+                if not known and not (longer and self._is_covered(whole, longer)) and self._points.add(point, lifespan):
+                    fresh.append(point)
+        said = together(fresh, self._schema)
+        if wide:
+            said += self._classes.setdefault(lifespan, PunctuationSet(self._schema)).add_all(wide)
+        return said
+
+    def lifespan(self, p: Punctuation) -> Lifespan | None:
+        """How long it holds that nothing comes that p matches, which the set covers; None for ever."""
+        if not self or self.lasting.covers(p):
+            return None
+        return shortest(part.lifespan for part in self._longest(p))
+
+    def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
+        """Parts of a punctuation, which are all of it, each with the longest lifespan for which it holds."""
+        points = points_of(p)
+        for each in [p] if points is None else points:
+            part = each if isinstance(each, Punctuation) else punctuation(each, self._schema)
+            known = [] if isinstance(each, Punctuation) else self._points.covering(each)
+            known = [*known, *(lifespan for lifespan, closed in self._classes.items() if closed.covers(part))]
+            if part is not p and self.lasting.covers(part):
+                yield part
+            elif known:
+                yield part.lasting(max(known, key=_end))
+            else:
+                yield part.lasting(self._by_several(part))
+
+    def _by_several(self, p: Punctuation) -> Lifespan | None:
+        """How long it is covered by punctuations of several lifespans together, those that end last before others."""
+        near = PunctuationSet(self._schema, self.lasting.meets([p]))
+        used: list[Lifespan] = []
+        for lifespan, met in self._meeting(p):
+            near.add_all(met)
+            used.append(lifespan)
+            if near.covers(p):
+                return shortest(used)
+        return shortest(used or [*self._points.lifespans, *self._classes])
+
+    def _meeting(self, p: Punctuation) -> list[tuple[Lifespan, list[Punctuation]]]:
+        """What of a punctuation holds how long, those first that end last."""
+        of_points: dict[Lifespan, list[Punctuation]] = dict(self._points.meeting(p))
+        found = []
+        for lifespan in sorted({**of_points, **self._classes}, key=_end, reverse=True):
+            met = list(of_points.get(lifespan, ()))
+            if lifespan in self._classes:
+                met += self._classes[lifespan].meets([p])
+            if met:
+                found.append((lifespan, met))
+        return found
+
+    def parted(self, p: Punctuation) -> list[Punctuation]:
+        """Parts of a punctuation that the set covers, each for as long as it holds; the first ones longest."""
+        if p.is_empty or self.lasting.covers(p):
+            return [p]
+        points = points_of(p)
+        if points is None:
+            return self._parted(p)
+        parts: dict[Lifespan | None, list[Point]] = {}
+        found: list[Punctuation] = []
+        for point in points:
+            whole = p if len(points) == 1 else punctuation(point, self._schema)
+            if len(points) > 1 and self.lasting.covers(whole):
+                parts.setdefault(None, []).append(point)
+                continue
+            known = [
+                *self._points.covering(point),
+                *(lifespan for lifespan, closed in self._classes.items() if closed.covers(whole)),
+            ]
+            for lifespan in dict.fromkeys(known):
+                parts.setdefault(lifespan, []).append(point)
+            found += self._parted(whole) if not known else ()
+        for lasts, alike in parts.items():
+            found += (part.lasting(lasts) for part in together(alike, self._schema))
+        return found
+
+    def _parted(self, p: Punctuation) -> list[Punctuation]:
+        parts = self.lasting.meets([p])
+        for lifespan, met in self._meeting(p):
+            parts += (part.lasting(lifespan) for part in met)
+        if not PunctuationSet(self._schema, (part.lasting(None) for part in parts)).covers(p):
+            parts.append(p.lasting(self._by_several(p)))
+        return parts
+
+    def forget(self, gone: Sequence[Punctuation]) -> None:
+        """Takes out isolated punctuations, and what they cover."""
+        self.lasting.forget(gone)
+        self._points.forget(gone)
+        for lifespan, closed in list(self._classes.items()):
+            closed.forget(gone)
+            if not closed:
+                del self._classes[lifespan]
+
+    def end(self, is_over: IsOver) -> list[Punctuation]:
+        """Forgets what has ended, and gives it, but for what something else covers that does not end."""
+        ended = self._points.end(is_over)
+        for lifespan in [lifespan for lifespan in self._classes if is_over(lifespan)]:
+            ended += self._classes.pop(lifespan)
+        return ended
+
+    def holds(self, p: Punctuation) -> bool:
+        """Whether one punctuation, or those of one lifespan, cover it."""
+        points = points_of(p)
+        return (
+            self.lasting.covers(p)
+            or (points is not None and all(map(self._points.covering, points)))
+            or any(closed.covers(p) for closed in self._classes.values())
+        )
+
+    def whole(self) -> PunctuationSet:
+        """All that holds now."""
+        whole = self.lasting.copy()
+        whole.add_all(p.lasting(None) for p in self)
+        return whole
+
+    def _is_covered(self, p: Punctuation, classes: Sequence[PunctuationSet]) -> bool:
+        if any(closed.covers(p) for closed in classes):
+            return True
+        parts = [met for closed in classes for met in closed.meets([p])]
+        return len(parts) > 1 and PunctuationSet(self._schema, [*parts, *self.lasting.meets([p])]).covers(p)
+
+
+def recorded(p: Punctuation) -> Entry:
+    """A punctuation for a commit."""
+    return str(p) if p.lifespan is None else [str(p.lasting(None)), p.lifespan.record()]
+
+
+def restored(entry: Entry, schema: Schema) -> Punctuation:
+    """What `recorded` gave."""
+    if isinstance(entry, str):
+        return Punctuation.parse(entry, schema)
+    text, lifespan = entry
+    assert isinstance(text, str)
+    assert isinstance(lifespan, list)
+    return Punctuation.parse(text, schema).lasting(Lifespan.restore(lifespan))
+
+
+def _end(lifespan: Lifespan) -> tuple[bool, float, int]:
+    """An order in which what lives as long as another comes no sooner, as far as moments tell."""
+    until = lifespan.until
+    return until is None, 0.0 if until is None else until.timestamp(), -len(lifespan.bounds)

@@ -1,0 +1,128 @@
+"""Tuples of a slice in Spark: bag unions, null-safe semi- and anti-joins, joins on a condition, and what Spark counts.
+
+Spark reports an observation's result by an event, after the computation. Where the DataFrame was never computed, or the
+event is lost on a machine with too much to do, no event comes: the wait for it is long, but not for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from punct_ns.errors import XmlStreamError
+from punct_ns.punctuation import Punctuation
+from punct_ns.slices import own, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+
+HASHED = 500_000
+"""Rows up to which one side of a join is broadcast to the other; beyond it both are shuffled."""
+
+_MANY = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Tuples:
+    """Tuples of one slice: a lazy frame, one column per attribute, and how many there are at the most.
+
+    `exact` says that `at_most` is the number itself, `computed` that reading the frame twice computes nothing twice,
+    `of_each` how many there are for each tuple that the operator's inputs brought, where it makes as many of each.
+    """
+
+    frame: DataFrame
+    at_most: int
+    exact: bool = True
+    computed: bool = False
+    of_each: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One slice of a punctuated stream: the tuples first, then the punctuations that came with them."""
+
+    tuples: Tuples | None
+    punctuations: tuple[Punctuation, ...] = ()
+
+
+def anti_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+    """The rows that agree with none of the others, of which there are `at_most`, on these attributes."""
+    return _joined(rows, others, names, at_most, "left_anti")
+
+
+def semi_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
+    """The rows that agree with one of the others, of which there are `at_most`, on these attributes."""
+    return _joined(rows, others, names, at_most, "left_semi")
+
+
+def theta_join(left: Tuples, right: Tuples, on: str, how: str = "inner") -> Tuples:
+    """The join on a condition in Spark SQL: `inner`, with the smaller side broadcast, `left_semi` or `left_anti`."""
+    from pyspark.sql import functions as F
+
+    frame, other = left.frame, right.frame
+    if right.at_most <= HASHED and (how != "inner" or right.at_most <= left.at_most):
+        other = F.broadcast(other)
+    elif how == "inner" and left.at_most <= HASHED:
+        frame = F.broadcast(frame)
+    at_most = min(left.at_most * right.at_most, _MANY) if how == "inner" else left.at_most
+    return Tuples(frame.join(other, F.expr(on), how), at_most, exact=False)
+
+
+def _joined(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int, how: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    renamed = others.select(*(F.col(quoted(name)).alias(own(f"kept{i}")) for i, name in enumerate(names)))
+    same = " AND ".join(f"{quoted(name)} <=> {own(f'kept{i}')}" for i, name in enumerate(names))
+    return rows.join(F.broadcast(renamed) if at_most <= HASHED else renamed, F.expr(same or "true"), how)
+
+
+PATIENCE_SECONDS = 120.0
+"""How long an event may take that usually takes milliseconds."""
+
+
+def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
+    """The metrics by their names; none where Spark saw that there would be no tuples.
+
+    Raises:
+        XmlStreamError: Spark does not tell.
+    """
+    # The wait is Java's; this ends it from another thread, and costs nothing where it need not.
+    timer = threading.Timer(patience, _give_up, [observation])
+    timer.daemon = True
+    timer.start()
+    try:
+        return dict(observation.get)
+    except Exception as error:
+        if _GIVEN_UP not in str(error):
+            # A plan that Spark folds to no row has nothing observed in it, and a row without columns has no schema.
+            if observation._jo is not None and observation._jo.getRow().length() == 0:
+                return {}
+            raise
+        hint = "the machine may have too much to do; a run with the same checkpoint does the slice again"
+        raise XmlStreamError(f"Spark did not tell in {patience:.0f} s what it had counted", hint=hint) from None
+    finally:
+        timer.cancel()
+
+
+_GIVEN_UP = "nobody tells what was observed"
+
+
+def _give_up(observation: Any) -> None:
+    jvm = observation._jvm
+    observation._jo.setMetricsAndNotify(jvm.scala.util.Failure(jvm.java.util.concurrent.TimeoutException(_GIVEN_UP)))
+
+
+def bag_union(parts: Sequence[Tuples]) -> Tuples | None:
+    """The bag union of frames with equal columns; None for none."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    frame = parts[0].frame
+    for part in parts[1:]:
+        frame = frame.unionAll(part.frame)
+    exact, computed = all(part.exact for part in parts), all(part.computed for part in parts)
+    return Tuples(frame, sum(part.at_most for part in parts), exact, computed)

@@ -1,0 +1,256 @@
+"""Segments: computed rows, in memory while they are few, as Parquet where they must outlive the process or are many.
+
+What fits is collected as Arrow, because a write by Spark costs more; it is read again from memory while it is few rows,
+and beyond that from a Parquet file that the driver writes, since Spark reads a million rows from a file sooner than
+from a plan that holds them. What is larger still is written by Spark and never passes the driver.
+
+Spark takes a path with `*`, `?`, brackets, braces or a backslash in it for a glob, though it may be the name of the
+directory that a user has chosen for the checkpoint. So Parquet files are read at just the paths that are named.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from operators.storage.durable import checksum, damaged, data_files
+from punct_ns.slices import own
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+LITERAL = {"__globPaths__": "false"}
+"""The options of a reader of files that say: a path is the name of a file."""
+
+
+def parquet_files(spark: SparkSession, schema: StructType | str, *paths: str) -> DataFrame:
+    """The rows of files or directories of Parquet, whatever characters their paths have; at least one."""
+    return spark.read.schema(schema).options(**LITERAL).parquet(*paths)
+
+
+COLLECTED = 64 << 20
+"""Bytes, about, up to which a segment is collected by the driver rather than written by Spark."""
+
+HELD = 10_000
+"""Rows up to which a segment is read from the driver's memory rather than from a file."""
+
+_WIDTH = {"string": 48, "binary": 48}
+"""Bytes of a value, about, where they are not eight."""
+
+_ROW_GROUP = 1 << 16
+
+_WRITTEN = {"compression": "none", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+"""How Spark writes a segment: without the empty file that tells others of success, which costs it two processes."""
+
+_LEAVING = own("leaving")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Computed rows: where they lie below the store's directory, how many, and their Spark schema as JSON.
+
+    Those that are `leaving` lie among others, and are marked; none of that kind outlives its slice.
+    """
+
+    name: str
+    rows: int
+    struct: str
+    leaving: bool = False
+
+
+class SegmentStore:
+    """The segments of one operator, in a directory that driver and executors share."""
+
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._tables: dict[str, pa.Table] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._checksums: dict[str, str] = {}
+        self._unsynced: list[str] = []
+        self._mapped: dict[str, pa.RecordBatch] = {}
+        self._sums: dict[str, str] = {}
+        self._drafts: set[str] = set()
+        self._prefix = ""
+        self._count = 0
+        # No segment has the name of another, whoever wrote it: what an earlier try of a slice left is never taken.
+        self._mark = uuid.uuid4().hex[:8]
+
+    def begin(self, slice_id: int) -> None:
+        """From here on segments belong to that slice."""
+        self._prefix, self._count = f"{slice_id:09d}-{self._mark}", 0
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"{self._prefix}-{self._count}.parquet"
+
+    @staticmethod
+    def collects(frame: DataFrame, at_most: int) -> bool:
+        """Whether so many rows pass the driver when they are computed."""
+        return at_most * sum(_WIDTH.get(field.dataType.typeName(), 8) for field in frame.schema) <= COLLECTED
+
+    def write(self, frame: DataFrame, at_most: int) -> Segment:
+        """Computes the frame's rows, of which there are `at_most`."""
+        if self.collects(frame, at_most):
+            return self._hold(frame.toArrow(), frame)
+        name = self._name()
+        path = self._directory / name
+        frame.write.mode("overwrite").options(**_WRITTEN).parquet(str(path))
+        rows = sum(pq.read_metadata(part).num_rows for part in path.glob("part-*.parquet"))
+        return Segment(name, rows, frame.schema.json())
+
+    def draft(self) -> str:
+        """A name for a run that another thread will `put`, at its leisure; nobody removes the file before that."""
+        name = f"{self._prefix}-{uuid.uuid4().hex[:8]}.arrow"
+        self._drafts.add(name)
+        return name
+
+    def put(self, rows: pa.RecordBatch, draft: str | None = None) -> Segment:
+        """Writes rows that are never read by Spark but `mapped`."""
+        name = draft or self._name().removesuffix(".parquet") + ".arrow"
+        path = self._directory / name
+        if draft is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        hidden = path.with_suffix(".tmp")
+        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_batch(rows)
+        hidden.rename(path)
+        # Read once, where there is time for it.
+        self._sums[name] = checksum(path)
+        return Segment(name, len(rows), "")
+
+    def mapped(self, segment: Segment) -> pa.RecordBatch:
+        """What was `put`, mapped into memory rather than read."""
+        if segment.name not in self._mapped:
+            with pa.ipc.open_file(pa.memory_map(str(self._directory / segment.name))) as file:
+                self._mapped[segment.name] = file.get_batch(0)
+        return self._mapped[segment.name]
+
+    def nothing(self, ddl: str) -> DataFrame:
+        """No rows, with these columns."""
+        return self._spark.createDataFrame([], ddl)
+
+    def split(self, frame: DataFrame, condition: str, at_most: int) -> tuple[Segment, Segment]:
+        """Computes the rows that satisfy a two-valued condition, and the others, once."""
+        from pyspark.sql import functions as F
+
+        marked = frame.withColumn(_LEAVING, F.expr(condition))
+        if self.collects(frame, at_most):
+            table = marked.toArrow()
+            leaves = table[_LEAVING]
+            table = table.drop_columns([_LEAVING])
+            return self._hold(table.filter(leaves), frame), self._hold(table.filter(pc.invert(leaves)), frame)
+        whole = self.write(marked, at_most)
+        leaving = sum(pc.sum(batch[_LEAVING]).as_py() for batch in self.batches(whole, [_LEAVING]))
+        # They are read once, where they lie; what stays is read by later slices.
+        staying = Segment("", 0, frame.schema.json())
+        if whole.rows > leaving:
+            rest = self.frame(whole).where(f"NOT {_LEAVING}").drop(_LEAVING)
+            staying = self.write(rest, whole.rows - leaving)
+        return replace(whole, rows=leaving, leaving=True), staying
+
+    def _hold(self, table: pa.Table, frame: DataFrame) -> Segment:
+        segment = Segment(self._name(), table.num_rows, frame.schema.json())
+        self._tables[segment.name] = table
+        return segment
+
+    def frame(self, segment: Segment) -> DataFrame:
+        """The segment's rows."""
+        if segment.leaving:
+            return self.frame(replace(segment, leaving=False)).where(_LEAVING).drop(_LEAVING)
+        if segment.name not in self._frames:
+            from pyspark.sql.types import StructType
+
+            struct = StructType.fromJson(_json(segment.struct))
+            if segment.name in self._tables and segment.rows <= HELD:
+                frame = self._spark.createDataFrame(self._tables[segment.name], struct)
+            else:
+                self._persist(segment)
+                frame = parquet_files(self._spark, struct, str(self._directory / segment.name))
+            self._frames[segment.name] = frame
+        return self._frames[segment.name]
+
+    def batches(self, segment: Segment, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The segment's rows, or these columns of them, a part at a time."""
+        if (table := self._tables.get(segment.name)) is not None:
+            yield from (table.select(columns) if columns is not None else table).to_batches()
+            return
+        for part in data_files(self._directory / segment.name) if segment.rows else ():
+            with pq.ParquetFile(part) as file:
+                read = file.iter_batches(columns=None if columns is None else list(columns))
+                yield from (_leaving(batch) for batch in read) if segment.leaving else read
+
+    def record(self, segment: Segment) -> dict[str, Any]:
+        """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
+        if (known := self._checksums.get(segment.name)) is None:
+            self._persist(segment)
+            known = self._sums.pop(segment.name, None) or checksum(self._directory / segment.name)
+            self._checksums[segment.name] = known
+            self._drafts.discard(segment.name)
+            self._unsynced.append(segment.name)
+        return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
+
+    def unsynced(self) -> list[Path]:
+        """What was recorded since this was asked last, and a loss of power would take away."""
+        names, self._unsynced = self._unsynced, []
+        files = [part for name in names for path in [self._directory / name] for part in (*data_files(path), path)]
+        return [*files, self._directory] if files else []
+
+    def _persist(self, segment: Segment) -> None:
+        path = self._directory / segment.name
+        if segment.name in self._tables and not path.exists():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            table, hidden = self._tables[segment.name], path.with_suffix(".tmp")
+            pq.write_table(table, hidden, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
+            hidden.rename(path)
+            if segment.rows > HELD:
+                del self._tables[segment.name]
+
+    def restore(self, record: dict[str, Any]) -> Segment:
+        """The segment of an earlier process."""
+        self._checksums[record["name"]] = record["checksum"]
+        return Segment(record["name"], record["rows"], record["struct"])
+
+    def require_sound(self, checksums: Mapping[str, str]) -> None:
+        """Makes sure that segments, by name, are as they were recorded.
+
+        Raises:
+            StateError: One is gone or damaged.
+        """
+        for name, recorded in checksums.items():
+            path = self._directory / name
+            if not path.exists() or checksum(path) != recorded:
+                raise damaged(path)
+
+    def retain(self, names: Iterable[str]) -> None:
+        """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
+        names = set(names)
+        held: tuple[dict[str, Any], ...] = (self._tables, self._frames, self._checksums, self._mapped)
+        for kind in held:
+            for name in [n for n in kind if n not in names]:
+                del kind[name]
+        drafts = {Path(name).stem for name in self._drafts}
+        for path in self._directory.glob("*"):
+            if path.name not in names and path.stem not in drafts:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(batch[_LEAVING]).drop_columns([_LEAVING])
+
+
+def _json(text: str) -> dict[str, Any]:
+    import json
+
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded

@@ -1,1 +1,0 @@
-"""The rows of windows, in Spark: functions over the rows of groups, and contents that other engines report."""

@@ -1,0 +1,461 @@
+"""Closed intervals: which intervals of an attribute are closed, by what the other attributes are.
+
+*Runs*: the intervals of one attribute that are closed without a gap. A session lies in one run of closed moments, or
+may still grow. Several punctuations make one run where their values of the attribute meet: `<1, (,9]>` and
+`<*, [10,20]>` close all up to 20 where the first attribute is 1.
+
+*Consensus*: the widest intervals of several attributes that punctuations close together. Several punctuations may close
+an interval together, each for some values of the other attributes: their consensus is an interval that is the union of
+theirs, where the other attributes match both. Found by consensus again and again, with absorption, the widest boxes are
+all there are (the prime implicants of W. V. Quine, 1955, for values that are ordered).
+
+*Containment*: what closed intervals of an attribute x close for tuples elsewhere that wait for intervals of x. A tuple
+of the other side of a join waits for values of x between ends of its own, `f(x) >= low` and `f(x) <= high`. It waits in
+vain once all of them are closed. So each closed interval of x becomes a punctuation on the ends: `[10,29]` closes
+`low >= 10` with `high <= 29`, and `(,29]` closes `high <= 29` alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, TypeAlias
+
+from punct_ns.cover import ENOUGH, EXACT_PUNCTUATIONS, Budget, TooHardError
+from punct_ns.domain import Cut, Domain, Value
+from punct_ns.image import Function, neighbours
+from punct_ns.pattern import EMPTY, WILDCARD, Pattern, meet, pattern_of, patterns, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from punct_ns.sql_type import DiscreteType
+from punct_ns.value_set import ValueSet
+
+MOST = 64
+"""Boxes of the other attributes that are looked at beside those of new punctuations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Where the other attributes match `there`, by their places, all values from one cut to another are closed."""
+
+    there: Mapping[int, Pattern]
+    low: Cut
+    high: Cut
+
+
+def closed_runs(said: PunctuationSet, place: int, new: Iterable[Punctuation]) -> list[Run]:
+    """The runs of the attribute that new punctuations made, or made longer; as long as they are, each by itself.
+
+    `said` holds the new ones and all before them. Each of its boxes is looked at, and where two of them meet, up to a
+    number; what several boxes only together cover of the other attributes is left out: less may be closed, never more.
+
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.parse("k INT, t INT")
+    >>> said = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<1, (,9]>", "<*, [10,20]>")])
+    >>> [(run.there, run.low, run.high) for run in closed_runs(said, 1, [Punctuation.parse("<*, [10,20]>", schema)])]
+    [({}, 10, 21), ({0: Constant(value=1)}, -2147483648, 21)]
+    """
+    domain = said.schema[place].domain
+    if said.is_all:
+        return [Run({}, domain.bottom, domain.top)]
+    found: dict[tuple[tuple[tuple[int, Pattern], ...], Cut, Cut], Run] = {}
+    for there, closing in _boxes(said, place, new).items():
+        for low, high in _closed(said, place, dict(there)).intervals():
+            if any(low < end and begin < high for begin, end in closing.intervals()):
+                found[there, low, high] = Run(dict(there), low, high)
+    return list(found.values())
+
+
+def _boxes(
+    said: PunctuationSet, place: int, new: Iterable[Punctuation]
+) -> dict[tuple[tuple[int, Pattern], ...], ValueSet]:
+    """What the other attributes are where new values were closed, and these values."""
+    domain = said.schema[place].domain
+    found: dict[tuple[tuple[int, Pattern], ...], ValueSet] = {}
+    for p in new:
+        closing = values(p.patterns[place], domain)
+        there = {i: p.patterns[i] for i in p.restricted if i != place}
+        for box in (there, *_met(said, place, there)):
+            key = tuple(sorted(box.items()))
+            found[key] = found[key].union(closing) if key in found else closing
+    return found
+
+
+def _met(said: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> Iterator[dict[int, Pattern]]:
+    """Where what is said elsewhere meets a box, in any number of its boxes, if that is not too often."""
+    near = said.several(dict(there))
+    found = [dict(there)]
+    for entry in near if len(near) <= MOST else ():
+        for known in found[:]:
+            box = dict(known)
+            for i in entry.restricted:
+                if i != place:
+                    box[i] = meet(box.get(i, WILDCARD), entry.punctuation.patterns[i], said.schema[i].domain)
+            if EMPTY not in box.values() and box not in found and len(found) < MOST:
+                found.append(box)
+    yield from found[1:]
+
+
+def _closed(said: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> ValueSet:
+    """The values that are closed all over a box of the other attributes."""
+    domain = said.schema[place].domain
+    box = {i: values(pattern, said.schema[i].domain) for i, pattern in there.items()}
+    closed = ValueSet(domain, (), False)
+    for i, single in said.singles.items():
+        if i == place:
+            closed = closed.union(single.value_set())
+        elif i in box and single.value_set().covers(box[i]):
+            return ValueSet.everything(domain)
+    for entry in said.several(there):
+        if all(i == place or (i in box and held.covers(box[i])) for i, held in entry.box.items()):
+            closed = closed.union(entry.box[place]) if place in entry.box else ValueSet.everything(domain)
+    return closed
+
+
+Span: TypeAlias = tuple[Cut, Cut]
+"""The cuts where an interval begins and ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What is closed: for values of attributes that stay, intervals of those of which intervals are waited for.
+
+    Both are by the attributes' places, in order; what is not there is unrestricted.
+    """
+
+    there: tuple[tuple[int, ValueSet], ...]
+    spans: tuple[tuple[int, Span], ...]
+
+    def covers(self, other: Box) -> bool:
+        """Whether all is closed here that is closed there."""
+        theirs, spans = dict(other.there), dict(other.spans)
+        return all(i in theirs and held.covers(theirs[i]) for i, held in self.there) and all(
+            i in spans and low <= spans[i][0] and spans[i][1] <= high for i, (low, high) in self.spans
+        )
+
+    def consensus(self, other: Box, x: int, domain: Domain) -> Box | None:
+        """The box whose interval of one attribute is the union of theirs; None if there is none, or it is no wider."""
+        mine, theirs = dict(self.spans), dict(other.spans)
+        if x not in mine or x not in theirs:
+            return None
+        (low, high), (least, most) = mine.pop(x), theirs.pop(x)
+        if least > high or low > most or (low <= least and most <= high) or (least <= low and high <= most):
+            return None
+        there = dict(self.there)
+        for i, held in other.there:
+            there[i] = met = there[i].intersection(held) if i in there else held
+            if met.is_empty:
+                return None
+        for i, (first, last) in theirs.items():
+            before = mine.get(i, (first, last))
+            mine[i] = met_span = max(first, before[0]), min(last, before[1])
+            if not met_span[0] < met_span[1]:
+                return None
+        union = min(low, least), max(high, most)
+        if union != (domain.bottom, domain.top):
+            mine[x] = union
+        return Box(tuple(sorted(there.items(), key=_place)), tuple(sorted(mine.items(), key=_place)))
+
+
+def _place(pair: tuple[int, object]) -> int:
+    return pair[0]
+
+
+def widest_boxes(said: PunctuationSet, waited: Collection[int], new: Iterable[Punctuation]) -> list[Box]:
+    """The boxes of what is said that new punctuations are in, or make with others, as wide as can be.
+
+    Args:
+        said: All punctuations, the new ones among them.
+        waited: The places of the attributes of which intervals are waited for.
+        new: Those that are new.
+
+    Exact where few punctuations are near each new one; boxes may be narrower, never wider.
+
+    >>> from punct_ns.schema import Schema
+    >>> schema = Schema.of(sid="INT", t="INT")
+    >>> closed = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<*, (,9]>", "<7, [10,19]>")])
+    >>> on_seven = widest_boxes(closed, {1}, closed)[-1]
+    >>> [held.cuts for _, held in on_seven.there], on_seven.spans
+    ([(7, 8)], ((1, (-2147483648, 20)),))
+    """
+    search = _Search(said, waited)
+    return list(dict.fromkeys(box for p in new for box in search.around(p)))
+
+
+class _Search:
+    """The boxes of what is said that are as wide as can be."""
+
+    def __init__(self, said: PunctuationSet, waited: Collection[int]) -> None:
+        self._said, self._waited = said, frozenset(waited)
+        self._budget = Budget(ENOUGH)
+
+    def around(self, p: Punctuation) -> Iterator[Box]:
+        """Those that a new punctuation is in, or makes with others."""
+        domains = self._said.schema
+        start = list(self._boxes({i: values(p.patterns[i], domains[i].domain) for i in p.restricted}))
+        if not self._waited.intersection(p.restricted):
+            yield from start
+            return
+        there = {i: p.patterns[i] for i in p.restricted if i not in self._waited}
+        yield from self._whole(there)
+        try:
+            yield from self._widest(start, self._near(there, start))
+        except TooHardError:
+            yield from start
+
+    def _boxes(self, box: Mapping[int, ValueSet]) -> Iterator[Box]:
+        there = tuple((i, held) for i, held in sorted(box.items()) if i not in self._waited)
+        spans = [[(i, span) for span in held.intervals()] for i, held in sorted(box.items()) if i in self._waited]
+        for chosen in product(*spans):
+            domain = self._said.schema
+            yield Box(there, tuple((i, s) for i, s in chosen if s != (domain[i].domain.bottom, domain[i].domain.top)))
+
+    def _whole(self, there: Mapping[int, Pattern]) -> Iterator[Box]:
+        """What is said where the attributes that stay match these patterns, whatever the others are.
+
+        A new punctuation and an old one may have coalesced into one that restricts no others.
+        """
+        if not there:
+            return
+        for i, pattern in there.items():
+            if i in self._said.singles:
+                held = values(pattern, self._said.schema[i].domain)
+                closed = held.difference(self._said.open_part(i, pattern))
+                if not closed.is_empty:
+                    yield from self._boxes({i: closed})
+        for entry in self._said.several(there):
+            if self._waited.isdisjoint(entry.restricted):
+                yield from self._boxes(entry.box)
+
+    def _near(self, there: Mapping[int, Pattern], beside: Sequence[Box]) -> list[Box]:
+        """What is said of attributes of which intervals are waited for, where the others match these patterns.
+
+        Of what is said of one such attribute alone, and of much, only what touches the boxes.
+        """
+        found = [
+            box
+            for entry in self._said.several(there)
+            if not self._waited.isdisjoint(entry.restricted)
+            for box in self._boxes(entry.box)
+        ]
+        for x in self._waited.intersection(self._said.singles):
+            said = self._said.singles[x].value_set()
+            if len(said.cuts) > EXACT_PUNCTUATIONS:
+                spans = [span for box in beside for i, span in box.spans if i == x]
+                said = _touched(said, spans)
+            found += self._boxes({x: said})
+        return found
+
+    def _widest(self, start: list[Box], near: list[Box]) -> Iterator[Box]:
+        if len(near) <= EXACT_PUNCTUATIONS:
+            yield from self._closure([*start, *near])
+            return
+        for box in start:
+            widest, narrower = self._extended(box, near)
+            yield widest
+            for other in narrower:
+                nearer = self._near({i: p for i, held in other.there if (p := pattern_of(held))}, [other])
+                yield from self._closure([other, *nearer]) if len(nearer) <= EXACT_PUNCTUATIONS else (other,)
+
+    def _extended(self, box: Box, near: Sequence[Box]) -> tuple[Box, list[Box]]:
+        """The box, as wide as the others make it where it is, and what it makes with them elsewhere."""
+        grown = True
+        while grown:
+            grown, narrower = False, []
+            self._budget.spend(len(near))
+            for other in near:
+                for x in self._waited:
+                    made = box.consensus(other, x, self._said.schema[x].domain)
+                    if made is not None and made.covers(box):
+                        box, grown = made, True
+                    elif made is not None:
+                        narrower.append(made)
+        return box, narrower
+
+    def _closure(self, boxes: Iterable[Box]) -> list[Box]:
+        """All boxes that consensus makes of these, without those that others cover."""
+        pool: list[Box] = []
+        work = list(dict.fromkeys(boxes))
+        while work:
+            box = work.pop()
+            self._budget.spend(1 + len(pool))
+            if any(other.covers(box) for other in pool):
+                continue
+            pool = [other for other in pool if not box.covers(other)]
+            for other in pool:
+                for x in self._waited:
+                    made = box.consensus(other, x, self._said.schema[x].domain)
+                    if made is not None:
+                        work.append(made)
+            pool.append(box)
+        return pool
+
+
+def _touched(said: ValueSet, spans: Sequence[Span]) -> ValueSet:
+    """The intervals that overlap or touch one of the spans."""
+    intervals = list(said.intervals())
+    at = {
+        i
+        for low, high in spans
+        for i in range(bisect_left(said.cuts, low) // 2, -(-bisect_right(said.cuts, high) // 2))
+    }
+    return ValueSet.of_intervals(said.domain, [intervals[i] for i in at])
+
+
+Relation: TypeAlias = Literal["<", "<=", ">", ">="]
+"""How a value of x, or f of it, must stand to an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of the values of x that are waited for: those with `f(x) relation y`, for y of the attribute at a place.
+
+    Without `f` it is x itself. f gives null for null alone, and never falls as x rises, or never rises if it is
+    `falling`; NaN is no value of x then.
+    """
+
+    place: int
+    relation: Relation
+    f: Function | None = None
+    falling: bool = False
+
+    @property
+    def upper(self) -> bool:
+        """Whether it is above the values of x that are waited for.
+
+        >>> End(0, "<=").upper, End(0, "<=", falling=True).upper
+        (True, False)
+        """
+        return (self.relation in ("<", "<=")) != self.falling
+
+
+def contained(
+    said: PunctuationSet,
+    places: Mapping[int, int],
+    ends: Mapping[int, Sequence[End]],
+    schema: Schema,
+    new: Iterable[Punctuation],
+) -> list[Punctuation]:
+    """The punctuations on ends that hold because of new ones; not minimal, and perhaps some that held before.
+
+    Args:
+        said: All punctuations, the new ones among them. None restricts attributes but those of the next two.
+        places: For the attributes that stay, by their places, where they stand in `schema`.
+        ends: For each attribute of whose values intervals are waited for, by its place, their ends, which are
+            attributes of `schema`. Values that are null are never waited for.
+        schema: What the result is over.
+        new: Those that are new; what follows from others is left out.
+
+    Exact where few punctuations are near each new one; it may close less, never more.
+
+    >>> reports, waiting = Schema.of(sid="INT", t="INT"), Schema.of(id="INT", low="INT", high="INT")
+    >>> closed = PunctuationSet(reports, [Punctuation.parse(text, reports) for text in ("<*, (,9]>", "<7, [10,19]>")])
+    >>> found = contained(closed, {0: 0}, {1: (End(1, ">="), End(2, "<="))}, waiting, closed)
+    >>> [str(p) for p in found]
+    ['<*, *, (,9]>', '<7, *, (,19]>']
+    """
+    if said.is_all:
+        return [Punctuation.all(schema)]
+    boxes = widest_boxes(said, ends, new)
+    writer = _Writer(said.schema, places, ends, schema, boxes)
+    found = PunctuationSet(schema)
+    for box in boxes:
+        for p in writer.written(box):
+            found.add(p)
+    return list(found)
+
+
+def beyond(ends: Sequence[End], schema: Schema, x: Domain) -> list[Punctuation]:
+    """The punctuations on ends that hold before anything is said: beyond them x has no values.
+
+    Of a function of x as far as its domain is declared.
+
+    >>> minute, waiting = Schema.of(min="INT").bounded("min 0..59")["min"].domain, Schema.of(low="INT", high="INT")
+    >>> [str(p) for p in beyond((End(0, ">"), End(1, "<=")), waiting, minute)]
+    ['<[59,), *>', '<*, (,-1]>']
+    """
+    found = []
+    for end in ends:
+        y = schema[end.place].domain
+        if end.f is None:
+            held = _within(end, x.bottom if end.upper else x.top, x, y)
+        else:
+            last = x.low if end.upper else x.high
+            of = None if last is None else end.f([last]).get(last)
+            held = ValueSet(y) if of is None else _failing(end, of, y)
+        found += [Punctuation.at(schema, {end.place: pattern}) for pattern in patterns(held)]
+    return [p for p in found if not p.is_empty]
+
+
+class _Writer:
+    """Boxes as punctuations on ends; what functions of x make of the values around them is asked all at once."""
+
+    def __init__(
+        self,
+        given: Schema,
+        places: Mapping[int, int],
+        ends: Mapping[int, Sequence[End]],
+        schema: Schema,
+        boxes: Sequence[Box],
+    ) -> None:
+        self._given, self._places, self._ends, self._schema = given, places, ends, schema
+        self._known = {}
+        for x, several in ends.items():
+            domain = given[x].domain
+            for end in several:
+                if end.f is not None:
+                    cuts = {span[end.upper] for box in boxes for i, span in box.spans if i == x}
+                    asked = [self._outside(end, cut, domain) for cut in cuts if domain.bottom < cut < domain.top]
+                    self._known[end] = end.f(asked) if asked else {}
+
+    def written(self, box: Box) -> Iterator[Punctuation]:
+        """The box, once for each way to say it by the ends of its intervals."""
+        there = {self._places[i]: held for i, held in box.there}
+        choices: list[list[tuple[tuple[int, ValueSet], ...]]] = []
+        for x, span in box.spans:
+            domain = self._given[x].domain
+            for upper, cut, outermost in ((False, span[0], domain.bottom), (True, span[1], domain.top)):
+                if cut != outermost:
+                    choices.append([((end.place, held),) for end, held in self._said_by(x, cut, upper=upper)])
+        for chosen in product(*choices):
+            held = dict(there)
+            for ((place, part),) in chosen:
+                held[place] = held[place].intersection(part) if place in held else part
+            for each in product(*(patterns(part) for part in held.values())):
+                yield Punctuation.at(self._schema, dict(zip(held, each, strict=True)))
+
+    def _said_by(self, x: int, cut: Cut, *, upper: bool) -> Iterator[tuple[End, ValueSet]]:
+        """The ends on that side, each with its values that leave nothing of x beyond the cut to be waited for."""
+        domain = self._given[x].domain
+        for end in self._ends[x]:
+            if end.upper != upper:
+                continue
+            y = self._schema[end.place].domain
+            if end.f is None:
+                yield end, _within(end, cut, domain, y)
+            elif (of := self._known[end].get(self._outside(end, cut, domain))) is not None:
+                yield end, _failing(end, of, y)
+
+    @staticmethod
+    def _outside(end: End, cut: Cut, x: Domain) -> Value:
+        """The value of x next to a cut, beyond it."""
+        return neighbours(cut, x)[end.upper]
+
+
+def _failing(end: End, of: Value, y: Domain) -> ValueSet:
+    """The values of an end to which a value of f, and all beyond it, do not stand in its relation."""
+    edge = y.cut(of, after=end.relation in ("<", ">="))
+    return ValueSet.of_intervals(y, [(edge, y.top) if end.relation in (">", ">=") else (y.bottom, edge)])
+
+
+def _within(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
+    """The values of an end of x itself that leave nothing beyond a cut to be waited for."""
+    if end.relation in ("<", ">"):
+        if isinstance(x.sql, DiscreteType):
+            cut += 1 if end.upper else -1
+        else:
+            cut = (cut[0], 1) if end.upper else (cut[0], 0)
+    return ValueSet.of_intervals(y, [(y.bottom, cut) if end.upper else (cut, y.top)])

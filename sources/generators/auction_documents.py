@@ -1,0 +1,281 @@
+"""Documents of an online auction: three punctuated streams of people who come, auctions that begin, and bids.
+
+The model is that of the NEXMark benchmark (`auction_events`), and so are the attributes (`auction_house`). The house
+sends each punctuation as soon as it is true, however late a tuple comes. All of one seed is repeatable, byte for byte,
+and fewer events are the beginning of more: but for the end of the documents, and tuples that are late there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from heapq import merge
+from itertools import chain, repeat
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from punct_ns.errors import UsageError
+from sources.generators.auction_events import (
+    EVENTS_AT_ONCE,
+    EventTuples,
+    HouseEvents,
+    house_events,
+    random_below,
+    randomness,
+)
+from sources.generators.auction_house import AUCTION_STREAMS, BID, END, SLOT, START, TIMES, House, Stream, documents
+from sources.generators.live import Line, write_live
+from sources.generators.text_columns import Numbers, concatenated, fill, moments, take
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Lines in the order of their arrival; `at` is when, in milliseconds."""
+
+    at: Numbers
+    lines: pa.StringArray
+
+    def to_bytes(self) -> bytes:
+        """The lines as one text."""
+        if not len(self.lines):
+            return b""
+        buffers: list[Any] = self.lines.buffers()
+        ends = np.frombuffer(buffers[1], np.int32)[self.lines.offset :]
+        return bytes(buffers[2][int(ends[0]) : int(ends[len(self.lines)])])
+
+
+class Arrivals:
+    """Lines on their way to one document.
+
+    What arrives at one moment does so in the order in which it was added, but punctuations before tuples: they speak
+    of what came before that moment.
+    """
+
+    def __init__(self) -> None:
+        self._keys = [np.empty(0, np.int64)]
+        self._lines: list[Any] = [pa.array([], pa.string())]
+
+    def add_tuples(self, at: Numbers, lines: pa.StringArray) -> None:
+        """Tuples that arrive at these moments."""
+        self._keys.append(2 * at + 1)
+        self._lines.append(lines)
+
+    def add_punctuations(self, at: Numbers, lines: pa.StringArray) -> None:
+        """Punctuations that arrive at these moments, before any tuple that arrives then."""
+        self._keys.append(2 * at)
+        self._lines.append(lines)
+
+    def before(self, moment: int) -> Arrived:
+        """Takes away all that arrives before a moment; what does so must have been added."""
+        keys, lines = np.concatenate(self._keys), pa.concat_arrays(self._lines)
+        order = np.argsort(keys, kind="stable")
+        now = int(np.searchsorted(keys, 2 * moment, sorter=order))
+        later = np.sort(order[now:])
+        self._keys, self._lines = [keys[later]], [take(lines, later)]
+        return Arrived(keys[order[:now]] // 2, take(lines, order[:now]))
+
+
+_STREAMS = {stream.name: stream for stream in AUCTION_STREAMS}
+
+
+class StreamPunctuations(NamedTuple):
+    """Punctuations of one stream.
+
+    Attributes:
+        stream: The stream; each of its documents has them.
+        at: When they arrive, in milliseconds: no tuple that they match arrives then, or later.
+        lines: Their elements.
+    """
+
+    stream: Stream
+    at: Numbers
+    lines: pa.StringArray
+
+
+def house_punctuations(house: House, happened: HouseEvents) -> Iterator[StreamPunctuations]:
+    """What can be said now or later of what has happened, but for the ids: those go with their tuples."""
+    auction, person = happened.auction.values["id"], happened.person.values["id"]
+    for name, at, patterns in (
+        ("bid.auction", happened.expires, auction),
+        ("bid.bidder", happened.retires, person),
+        ("auction.seller", happened.retires, person),
+    ):
+        if name in house.said:
+            yield _said(house, name, at, patterns, house.ends(at) if house.lifespan else None)
+    heartbeats = _heartbeats(house, happened)
+    for name in TIMES:
+        if name in house.said:
+            yield _said(house, name, heartbeats, concatenated("(,", moments(heartbeats), ")"))
+
+
+def tuple_lines(house: House, stream: Stream, tuples: EventTuples, lived: Numbers) -> pa.StringArray:
+    """Tuples as lines, and with each the punctuation of its id, where ids are unique and that is to be said.
+
+    Args:
+        house: The auction house.
+        stream: The stream.
+        tuples: Its tuples.
+        lived: When the lives are over of what the ids are of, in milliseconds.
+    """
+    elements = fill(stream.element(house.form), tuples.values)
+    if f"{stream.name}.id" not in house.said:
+        return concatenated(elements, "\n")
+    said = _elements(house, stream, "id", tuples.values["id"], house.ends(lived) if house.lifespan else None)
+    return concatenated(elements, "\n", said)
+
+
+def _said(
+    house: House, name: str, at: Numbers, patterns: pa.StringArray, ends: Numbers | None = None
+) -> StreamPunctuations:
+    stream_name, _, attribute = name.partition(".")
+    stream = _STREAMS[stream_name]
+    return StreamPunctuations(stream, at + house.delay, _elements(house, stream, attribute, patterns, ends))
+
+
+def _elements(
+    house: House, stream: Stream, attribute: str, patterns: pa.StringArray, ends: Numbers | None
+) -> pa.StringArray:
+    """Punctuations as lines, with the moments at which they end, if they do."""
+    head, _, after = stream.punctuation(house.form, attribute, ends=ends is not None).partition(SLOT)
+    if ends is None:
+        return concatenated(head, patterns, f"{after}\n")
+    before, _, between = head.partition(END)
+    return concatenated(before, moments(ends), between, patterns, f"{after}\n")
+
+
+def _heartbeats(house: House, happened: HouseEvents) -> Numbers:
+    """The moments of heartbeats, later than the first event that happened and not later than the next that may."""
+    apart = round(house.heartbeat * 1000)
+    first, last = ((house.moment(event) - START) // apart for event in (happened.start, happened.end))
+    return START + np.arange(first + 1, last + 1) * apart
+
+
+LATE_PART = 0.1
+"""The part of the tuples that arrive late, if any do."""
+
+TABLES = "tables.sql"
+"""Beside the documents: the statements that declare them."""
+
+KILOBYTES_A_SLICE = 64 << 10
+"""How much of the largest document one slice takes, as it does where nothing is said."""
+
+
+def write_auctions(
+    directory: str | Path, events: int = 100_000, house: House | None = None, rate: float | None = None
+) -> list[Path]:
+    """Write `person.xml`, `auction.xml`, `bid.xml` (or `bid1.xml`, …), and `tables.sql`, which declares them.
+
+    Args:
+        directory: Made if it is not there; what it holds under these names is replaced.
+        events: How many people, auctions and bids, 1 : 3 : 46.
+        house: The auction house; one like NEXMark's if None.
+        rate: Events a second, for streams that are written live, side by side; at once if None.
+
+    Returns:
+        The paths of what was written, `tables.sql` last.
+
+    Raises:
+        UsageError: A number that means nothing.
+    """
+    house = house or House()
+    if events < 0 or (rate is not None and rate < 1e-6):
+        what = f"{events} events" if events < 0 else f"{rate:g} events a second"
+        raise UsageError(what, hint="0 events or more, and a rate above 0")
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    streams = list(documents(house.bid_streams))
+    paths = [directory / f"{name}.xml" for name, _ in streams]
+    heads, tails = ([stream.ends()[end].encode() for _, stream in streams] for end in (0, 1))
+    tables = directory / TABLES
+    if rate is None:
+        goes = ([arrived.to_bytes() for arrived in go] for go in _goes(house, events))
+        _write(paths, chain([heads], goes, [tails]))
+        tables.write_text(_declared(house, paths, [path.stat().st_size for path in paths]), encoding="utf-8")
+    else:
+        tables.write_text(_declared(house, paths, None), encoding="utf-8")
+        write_live(paths, _lines(house, events, rate, heads, tails))
+    return [*paths, tables]
+
+
+def _write(paths: list[Path], texts: Iterable[list[bytes]]) -> None:
+    """Write documents side by side."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("wb")) for path in paths]
+        for each in texts:
+            for file, text in zip(files, each, strict=True):
+                file.write(text)
+
+
+def _declared(house: House, paths: list[Path], sizes: list[int] | None) -> str:
+    """The statements that declare the documents; if these are of several slices, of about the same time in all."""
+    largest = max(sizes or [0])
+    statements = []
+    for number, ((name, stream), path) in enumerate(zip(documents(house.bid_streams), paths, strict=True)):
+        slice_ = ""
+        if sizes and largest > KILOBYTES_A_SLICE << 10:
+            slice_ = f"{-(-sizes[number] * KILOBYTES_A_SLICE // largest)}k"
+        options = stream.options(house.form, path, house.promised(stream.name), slice_)
+        statements.append(stream.declaration(name, options))
+    return "\n".join(statements)
+
+
+def _goes(house: House, events: int) -> Iterator[list[Arrived]]:
+    """What arrives at each of the documents, go by go."""
+    arrivals = [Arrivals() for _ in documents(house.bid_streams)]
+    for go, happened in enumerate(house_events(house, events)):
+        late, where = _lateness(house, go), _places(house, go)
+        for document, (stream, tuples) in enumerate(zip(AUCTION_STREAMS, happened.all(), strict=True)):
+            lived = {"person": happened.retires, "auction": happened.expires}.get(stream.name, tuples.at)
+            texts = tuple_lines(house, stream, tuples, lived)
+            event = tuples.number - happened.start
+            at = tuples.at + late[event]
+            if stream is not BID or house.bid_streams == 1:
+                arrivals[document].add_tuples(at, texts)
+                continue
+            for number in range(house.bid_streams):
+                here = where[event] == number
+                arrivals[document + number].add_tuples(at[here], texts.filter(pa.array(here)))
+        for said in house_punctuations(house, happened):
+            for (_, stream), arriving in zip(documents(house.bid_streams), arrivals, strict=True):
+                if stream is said.stream:
+                    arriving.add_punctuations(said.at, said.lines)
+        # Nothing that is yet to happen arrives before it happens; after the last event, all that is late does.
+        is_last = happened.end == events
+        until = house.moment(events - 1) + house.delay + 1 if is_last else house.moment(happened.end)
+        yield [arriving.before(until) for arriving in arrivals]
+
+
+def _lateness(house: House, go: int) -> Numbers:
+    """By how many milliseconds each of a go's events is late."""
+    random = randomness(house.seed, "lateness", go)
+    late = 1 + random_below(random, np.full(EVENTS_AT_ONCE, house.delay))
+    return np.where((random.random(EVENTS_AT_ONCE) < LATE_PART) & (house.delay > 0), late, 0)
+
+
+def _places(house: House, go: int) -> Numbers:
+    """In which of the bid streams each of a go's events is, if it is a bid."""
+    return randomness(house.seed, "places", go).integers(0, house.bid_streams, EVENTS_AT_ONCE)
+
+
+def _lines(house: House, events: int, rate: float, heads: list[bytes], tails: list[bytes]) -> Iterator[Line]:
+    """All that is written, in order, `rate` events a second."""
+    due = 0.0
+    for file, head in enumerate(heads):
+        yield due, file, head
+    for go in _goes(house, events):
+        for line in merge(*(_due(house, rate, file, arrived) for file, arrived in enumerate(go)), key=itemgetter(0)):
+            due = line[0]
+            yield line
+    for file, tail in enumerate(tails):
+        yield due, file, tail
+
+
+def _due(house: House, rate: float, file: int, arrived: Arrived) -> Iterator[Line]:
+    seconds = (arrived.at - START) * (house.pace / rate / 1000)
+    texts: list[Any] = arrived.lines.to_pylist()
+    return zip(seconds.tolist(), repeat(file), map(str.encode, texts), strict=False)

@@ -1,1 +1,0 @@
-"""An online auction as punctuated streams, in the manner of NEXMark and XMark."""

@@ -1,0 +1,171 @@
+"""Punctuated Parquet tables: the footers of their documents, their partitions, and the source that reads them.
+
+`CREATE TABLE hottest USING punctuated_parquet OPTIONS (path 'hottest.parquet')`: what another query writes
+`USING parquet` is a source. Its documents come in the order of their commits; each has its tuples, and behind them the
+punctuations that its metadata has. Columns and schemes are those of the result, unless they are declared.
+
+The partitions of a table have values in the names of directories, as in Hive and Spark: `minute=5/what=a%2Fb`. What a
+query writes partitioned has beside its partitions the directory `_closed`. The documents there have the attributes of
+the result, no tuples, and what each slice closes; Spark and others pass them over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from urllib.parse import unquote
+
+from punct_ns.errors import InputError, UsageError
+from sources.local_paths import glob_of, local_path
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null, and for the empty string, which Hive does not tell apart from it."""
+
+CLOSED = "_closed"
+"""The directory of the documents that say what is closed."""
+
+CLOSED_SUFFIX = ".closed"
+"""The suffix of these documents, which are Parquet: another than that of those that have tuples."""
+
+_PARTITION = re.compile(r"[^/]+=[^/]+")
+_SLICE = re.compile(r"slice-(\d+)")
+
+
+def is_partition(name: str) -> bool:
+    """Whether a directory is so called as those of partitions are."""
+    return _PARTITION.fullmatch(name) is not None
+
+
+def partition_texts(path: str) -> Mapping[str, str | None]:
+    """What a document's directories say of its tuples: by the names of attributes, the texts of values, None for null.
+
+    >>> partition_texts("out/hour=7/what=a%2Fb/slice-000000000.parquet")
+    {'hour': '7', 'what': 'a/b'}
+    """
+    found: dict[str, str | None] = {}
+    for part in PurePath(path).parent.parts:
+        name, equals, text = part.partition("=")
+        if equals and name and text:
+            found[unquote(name)] = None if text == NULL else unquote(text)
+    return found
+
+
+def partitioned_documents(directory: Path) -> Iterator[Path]:
+    """The documents in the partitions of a directory, at any depth, and those that say what is closed."""
+    for entry in directory.iterdir():
+        if is_partition(entry.name) and entry.is_dir():
+            yield from (inner for inner in entry.iterdir() if not inner.is_dir())
+            yield from partitioned_documents(entry)
+        elif entry.name == CLOSED and entry.is_dir():
+            yield from entry.iterdir()
+
+
+def in_order_of_slices(path: str) -> tuple[int, bool, str]:
+    """The order of documents: by slice, each slice's closings behind all its tuples; others by name, before them."""
+    name = PurePath(path)
+    found = _SLICE.match(name.name)
+    return int(found[1]) if found else -1, name.parent.name == CLOSED, path
+
+
+PUNCTUATIONS = b"punctuations"
+"""Where a Parquet document has its punctuations: a JSON list of them in their notation."""
+
+SCHEMA = b"schema"
+"""Where it has the attributes that they speak of, as Spark DDL."""
+
+SCHEMES = b"schemes"
+"""Where it has the schemes that the result promises, as the option `schemes` does."""
+
+EXACT = b"exact"
+"""Where it says `false` once kept tuples were overdue."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFooter:
+    """What is said of a document: its items, its attributes and the schemes; the latter None where nothing is said."""
+
+    items: int
+    schema: str | None
+    schemes: str | None
+
+
+def parquet_footer(path: str) -> ParquetFooter | None:
+    """What is said at the end of a document; None where it is no Parquet, or not there as a whole."""
+    # Of XML nobody asks, and to import it takes the process that plans slices a while.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            metadata = file.schema_arrow.metadata or {}
+            items = file.metadata.num_rows + len(json.loads(metadata.get(PUNCTUATIONS, b"[]")))
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+    schema, schemes = (metadata[key].decode() if key in metadata else None for key in (SCHEMA, SCHEMES))
+    return ParquetFooter(items, schema, schemes)
+
+
+_KNOWN = (
+    "path",
+    "schema",
+    "schemes",
+    "domains",
+    "documents",
+    "cleanSource",
+    "sourceArchiveDir",
+    "ungrammatical",
+    "unfinished",
+    "unfinishedAge",
+    "maxBytesPerSlice",
+    "maxFilesPerSlice",
+    "rate",
+)
+"""Options of a source that mean something to Parquet."""
+
+
+def parquet_options(given: Mapping[str, str], columns: str | None = None) -> dict[str, str]:
+    """The options of the source that such a table is.
+
+    Args:
+        given: Options of any source that are not about XML.
+        columns: Spark DDL of its columns, if they are declared.
+
+    Raises:
+        UsageError: An option is one of XML, there is no path, or nothing tells the columns.
+    """
+    proper = {name.lower(): name for name in _KNOWN}
+    for key in given:
+        if key.lower() not in proper:
+            raise UsageError(f"punctuated Parquet has no option {key}", hint=f"it has {', '.join(_KNOWN)}")
+    options = {proper[key.lower()]: value for key, value in given.items()}
+    if not options.get("path"):
+        raise UsageError("the source has no path", hint="path names a file, a directory or a glob")
+    if columns is not None:
+        options["schema"] = columns
+    if "schema" not in options or "schemes" not in options:
+        footer = next(filter(None, map(parquet_footer, _documents(options["path"]))), None)
+        if footer is not None:
+            told = {"schema": footer.schema, "schemes": footer.schemes}
+            options = {**{name: text for name, text in told.items() if text is not None}, **options}
+    if "schema" not in options:
+        hint = "declare them, as in CREATE TABLE t (hour INT, maxtemp DOUBLE) USING punctuated_parquet …"
+        raise UsageError(f"nothing at {options['path']} tells the columns", hint=hint)
+    return {"rowTag": "row", "format": "parquet", **options}
+
+
+def _documents(path: str) -> list[str]:
+    """Documents of which one may say what all are: the first of a directory, or what is beside its partitions."""
+    place = local_path(path)
+    if glob_of(place) is not None:
+        raise UsageError(f"the columns of {path} are not known", hint="declare them where the path is a glob")
+    try:
+        found = sorted(Path(place).iterdir()) if Path(place).is_dir() else [Path(place)]
+        closings = sorted(Path(place).glob(f"{CLOSED}/slice-*{CLOSED_SUFFIX}"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    if closings:
+        return [str(closings[0])]
+    return [str(file) for file in found if not file.name.startswith((".", "_")) and file.suffix == ".parquet"][:1]

@@ -1,0 +1,179 @@
+"""Messages from byte streams, TCP connections and standard input, as lines or as elements.
+
+TCP acknowledges bytes, not messages. A sender that ends its side of the connection gets a line as the answer: `OK 12`,
+all 12 messages are durable, or `ERROR` and why some are not. A sender that is cut off does not know how many of its
+messages are durable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import resource
+import select
+import socket
+import socketserver
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from punct_ns.errors import InputError, MalformedInput, UsageError
+from sources.receivers.framing import Framing
+from sources.receivers.message import Message
+from sources.receivers.spool import GroupCommit
+
+_READ_BYTES = 1 << 16
+_LOOK_SECONDS = 0.2
+
+
+class StandardInput:
+    """Reads messages until the file ends; there is nobody to acknowledge them to.
+
+    Args:
+        file: Where they come from; it gives what is there, without waiting for more, as unbuffered files do.
+        framing: Where one ends.
+        place: What the file is called.
+    """
+
+    def __init__(self, file: BinaryIO, framing: Framing, place: str = "standard input") -> None:
+        self.place = place
+        self._file, self._framing = file, framing
+
+    def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
+        """Read to the end, or until told to stop.
+
+        Raises:
+            InputError: What comes cannot be told apart into messages; what came before is written.
+        """
+        ready.set()
+        number = 0
+        try:
+            while not stop.is_set() and commit.is_running:
+                if not select.select([self._file], [], [], _LOOK_SECONDS)[0]:
+                    continue
+                chunk = self._file.read(_READ_BYTES)
+                messages = list[Message]()
+                try:
+                    for text in self._framing.feed(chunk) if chunk else self._framing.end():
+                        number += 1
+                        messages.append(Message(text, f"{self.place}, message {number}"))
+                finally:
+                    if messages:
+                        commit.submit(messages, _nobody)
+                if not chunk:
+                    return
+        except MalformedInput as error:
+            raise InputError(f"{self.place}: {error.what}", where=f"behind message {number}") from None
+
+
+def _nobody(malformed: MalformedInput | None, failure: OSError | None) -> None:
+    """A file waits for no acknowledgement."""
+    if failure is not None:
+        raise failure
+
+
+_BACKLOG = 64
+
+MOST_CONNECTIONS = 500
+"""At a time, at the most half of the files that the process may open; others are refused."""
+
+
+class Tcp:
+    """Listens for connections.
+
+    Args:
+        host: The address to listen at.
+        port: The port; 0 for any that is free.
+        framing: Makes what tells the messages of a connection apart.
+    """
+
+    def __init__(self, host: str, port: int, framing: Callable[[], Framing]) -> None:
+        self._host, self._port, self._framing = host, port, framing
+        self._bound: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The address with the port that it listens at."""
+        return f"tcp://{self._host}:{self._bound or self._port}"
+
+    def run(self, commit: GroupCommit, stop: threading.Event, ready: threading.Event) -> None:
+        """Take connections until told to stop."""
+        framing = self._framing
+
+        class Connection(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                _take(self.request, f"{self.client_address[0]}:{self.client_address[1]}", framing(), commit, stop)
+
+        taken = threading.BoundedSemaphore(min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+            request_queue_size = _BACKLOG
+            address_family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+
+            def verify_request(self, request: Any, client_address: Any) -> bool:
+                if taken.acquire(blocking=False):
+                    return True
+                with contextlib.suppress(OSError):
+                    request.sendall(b"ERROR too many connections\n")
+                return False
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request_thread(request, client_address)
+                finally:
+                    taken.release()
+
+        try:
+            server = Server((self._host, self._port), Connection)
+        except OSError as error:
+            raise UsageError(f"{self.place} cannot be listened at: {(error.strerror or str(error)).lower()}") from None
+        with server:
+            self._bound = server.server_address[1]
+            thread = threading.Thread(target=server.serve_forever, args=(_LOOK_SECONDS,), daemon=True)
+            thread.start()
+            ready.set()
+            while not stop.wait(_LOOK_SECONDS) and commit.is_running:
+                pass
+            server.shutdown()
+            thread.join()
+
+
+def _take(connection: socket.socket, sender: str, framing: Framing, commit: GroupCommit, stop: threading.Event) -> None:
+    """Take the messages of one connection until its sender ends it; then say what became of them."""
+    connection.settimeout(_LOOK_SECONDS)
+    ends: queue.Queue[tuple[MalformedInput | None, OSError | None]] = queue.Queue()
+    submitted = 0
+
+    def submit(message: Message) -> None:
+        commit.submit([message], lambda malformed, failure: ends.put((malformed, failure)))
+
+    chunk: bytes | None = None
+    try:
+        while chunk != b"":
+            if stop.is_set():
+                return
+            try:
+                chunk = connection.recv(_READ_BYTES)
+            except TimeoutError:
+                continue
+            for text in framing.feed(chunk) if chunk else framing.end():
+                submitted += 1
+                submit(Message(text, f"{sender}, message {submitted}"))
+    except (MalformedInput, OSError) as error:
+        # What follows in this connection cannot be told apart.
+        what = error.what if isinstance(error, MalformedInput) else (error.strerror or str(error)).lower()
+        submit(Message(framing.pending, f"{sender}, behind message {submitted}", fault=what))
+        submitted += 1
+    answers = [ends.get() for _ in range(submitted)]
+    with contextlib.suppress(OSError):
+        connection.sendall(_said(answers).encode())
+
+
+def _said(answers: list[tuple[MalformedInput | None, OSError | None]]) -> str:
+    if failure := next((failure for _, failure in answers if failure is not None), None):
+        return f"ERROR {(failure.strerror or str(failure)).lower()}\n"
+    malformed = [each for each, _ in answers if each is not None]
+    if malformed:
+        return f"ERROR {len(malformed)} of {len(answers)} malformed: {malformed[0].what}\n"
+    return f"OK {len(answers)}\n"

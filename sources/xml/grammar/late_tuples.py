@@ -1,0 +1,464 @@
+"""Late tuples, which an earlier punctuation matches: violations of a stream's grammar, found columnwise and exactly.
+
+Punctuations that restrict one attribute divide its values into cells, each with the position from which on it is
+closed; a tuple is compared with its value's cell. Cuts of the domain become whole numbers beside the values, where that
+is possible, so that all values are looked up at once. Punctuations that restrict several attributes are compared one by
+one with the later tuples that have their constant. Punctuations from before a staged file are compared with the file's
+tuples in the same way; closed strings of earlier slices, so many that they lie on disk, by column.
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from punct_ns.domain import Cut, Domain
+from punct_ns.grammar import sentence
+from punct_ns.pattern import WILDCARD, Constant, Pattern, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from punct_ns.slices import POSITION, arrow_type
+from sources.xml.grammar.punctuation_columns import PREFIX_LIMIT, EncodedPunctuations, PunctuationColumns
+from sources.xml.options.arrow_text import Longs, Mask
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.originals import originals
+from sources.xml.splits.byte_ranges import Part
+
+pc: Any = pyarrow.compute  # its stubs do not know that a chunked array may go in
+
+OPEN = np.iinfo(np.int64).max
+"""The position from which on a value is closed that nothing closes."""
+
+
+class ClosedCells:
+    """One attribute's values, which are held against patterns."""
+
+    def __init__(self, column: pa.ChunkedArray[Any], domain: Domain) -> None:
+        self._column, self._domain = column, domain
+
+    @cached_property
+    def _null(self) -> Mask:
+        return np.asarray(pc.is_null(self._column).to_numpy(), np.bool_)
+
+    @cached_property
+    def _keys(self) -> Longs | None:
+        """The cut below each value; None if cuts of the type are no numbers. Of a null, anything."""
+        kind = self._column.type
+        if pa.types.is_floating(kind):
+            return _ordered(pc.fill_null(self._column, 0).to_numpy().astype(np.float64))
+        if pa.types.is_boolean(kind):
+            flags: Longs = pc.fill_null(self._column, False).to_numpy().astype(np.int64)
+            return flags
+        if pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+            numbers = pc.cast(self._column, pa.int32()) if pa.types.is_date32(kind) else self._column
+            plain: Longs = pc.fill_null(pc.cast(numbers, pa.int64()), 0).to_numpy() + self._shift
+            return None if plain.max(initial=0) >= OPEN - 1 else plain
+        return None
+
+    @cached_property
+    def _shift(self) -> int:
+        """What a cut is above the number that Arrow has for the value."""
+        kind = self._column.type
+        zero = pa.scalar(0, pa.int32() if pa.types.is_date32(kind) else pa.int64())
+        cut = self._domain.cut(zero.cast(kind).as_py(), after=False)
+        assert isinstance(cut, int)
+        return cut
+
+    @cached_property
+    def _codes(self) -> tuple[Longs, list[Any]]:
+        """For types without keys: of each value its place among the different ones, and those."""
+        encoded = self._column.combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        indices = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return indices, encoded.dictionary.to_pylist() or [None]
+
+    def _key(self, cut: Cut) -> int:
+        """The number of a cut; `OPEN` for the one above all values."""
+        if isinstance(cut, tuple):
+            value, side = cut
+            return int(_ordered(np.array([float(value)]))[0] + side)
+        return min(int(cut), int(OPEN)) if isinstance(cut, int) else int(OPEN)
+
+    def _cells(self, cuts: Sequence[Any]) -> Longs:
+        """For each value, how many of the cuts, in order, lie below it."""
+        if self._keys is not None:
+            return np.searchsorted(np.array([self._key(cut) for cut in cuts], np.int64), self._keys, side="right")
+        codes, different = self._codes
+        cells = [0 if v is None else bisect_right(cuts, self._domain.cut(v, after=False)) for v in different]
+        return np.array(cells, np.int64)[codes]
+
+    def closed_from(self, patterns: Iterable[tuple[int, Pattern]]) -> Longs:
+        """For each value, the position from which on one of the patterns, in order of positions, has closed it."""
+        sets = [(position, values(pattern, self._domain)) for position, pattern in patterns]
+        cuts = sorted({cut for _, known in sets for pair in known.intervals() for cut in pair})
+        place = {cut: number for number, cut in enumerate(cuts)}
+        closed = np.full(len(cuts) + 1, OPEN, np.int64)
+        following = list(range(len(cuts) + 2))
+        null = OPEN
+        for position, known in sets:
+            null = min(null, position) if known.null else null
+            for low, high in known.intervals():
+                cell = _next_open(following, place[low] + 1)
+                while cell <= place[high]:
+                    closed[cell] = position
+                    following[cell] = cell + 1
+                    cell = _next_open(following, cell)
+        return np.where(self._null, null, closed[self._cells(cuts)])
+
+    def closed_by(self, constants: Longs, positions: Longs) -> Longs:
+        """The same, of whole numbers alone."""
+        different, first = np.unique(constants, return_index=True)
+        numbers = pc.fill_null(pc.cast(self._column, pa.int64()), 0).to_numpy()
+        place = np.minimum(np.searchsorted(different, numbers), len(different) - 1)
+        closed = np.where(different[place] == numbers, positions[first][place], OPEN)
+        return np.where(self._null, OPEN, closed)
+
+    def closed_up_to(self, ends: Longs, positions: Longs) -> Longs:
+        """The same, of ranges from the start alone."""
+        kind = self._column.type
+        numbers = pc.cast(self._column, pa.int32()) if pa.types.is_date32(kind) else self._column
+        # No end lies so far out that clipping would put a value on its other side.
+        doubled = 2 * np.clip(pc.fill_null(pc.cast(numbers, pa.int64()), 0).to_numpy(), -PREFIX_LIMIT, PREFIX_LIMIT)
+        farthest = np.maximum.accumulate(ends)
+        first = np.searchsorted(farthest, doubled, side="right")
+        return np.where(self._null, OPEN, np.append(positions, OPEN)[first])
+
+    def places(self, patterns: Sequence[Pattern]) -> Longs:
+        """For each value, the place of the constant among different patterns that it is; -1 if it is none of them."""
+        constants = {p.value: place for place, p in enumerate(patterns) if isinstance(p, Constant)}
+        null = constants.pop(None, -1)
+        if self._keys is None:
+            codes, different = self._codes
+            return np.where(self._null, null, np.array([constants.get(v, -1) for v in different], np.int64)[codes])
+        if not constants:
+            return np.where(self._null, null, -1)
+        keys = np.array([self._key(self._domain.cut(value, after=False)) for value in constants], np.int64)
+        order = np.argsort(keys)
+        place = np.array(list(constants.values()), np.int64)[order]
+        found = np.minimum(np.searchsorted(keys[order], self._keys), len(keys) - 1)
+        return np.where(self._null, null, np.where(keys[order][found] == self._keys, place[found], -1))
+
+    def matching(self, rows: Longs, pattern: Pattern) -> Mask:
+        """Which of the rows match."""
+        known = values(pattern, self._domain)
+        cuts = [cut for pair in known.intervals() for cut in pair]
+        if self._keys is not None:
+            ends = np.array([self._key(cut) for cut in cuts], np.int64)
+            inside = np.searchsorted(ends, self._keys[rows], side="right") % 2 == 1
+        else:
+            codes, different = self._codes
+            inside = np.array([v is not None and known.contains(v) for v in different], np.bool_)[codes[rows]]
+        return np.where(self._null[rows], known.null, inside)
+
+    @cached_property
+    def _sorted(self) -> tuple[Longs, Longs]:
+        keys = self._keys if self._keys is not None else self._codes[0]
+        keys = np.where(self._null, OPEN, keys)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    def rows_of(self, constant: Pattern) -> Longs:
+        """The rows with that value, in order."""
+        assert isinstance(constant, Constant)
+        if constant.value is None:
+            key = int(OPEN)
+        elif self._keys is not None:
+            key = self._key(self._domain.cut(constant.value, after=False))
+        elif constant.value in self._codes[1]:
+            key = self._codes[1].index(constant.value)
+        else:
+            return np.empty(0, np.int64)
+        keys, order = self._sorted
+        return order[np.searchsorted(keys, key) : np.searchsorted(keys, key, side="right")]
+
+
+def _next_open(following: list[int], cell: int) -> int:
+    """The first cell from there on that nothing has closed, finding it sooner the next time."""
+    while following[cell] != cell:
+        following[cell] = following[following[cell]]
+        cell = following[cell]
+    return cell
+
+
+def _ordered(numbers: npt.NDArray[np.float64]) -> Longs:
+    """Whole numbers in the order of the floats, NaN last, without a gap: the next float is the next number."""
+    plain = np.where(np.isnan(numbers), np.nan, numbers + 0.0)
+    bits = plain.view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+BEFORE_ALL = -1
+"""A position below all others: of punctuations of earlier pieces."""
+
+PositionedPunctuations = Sequence[tuple[int, Punctuation]]
+"""Punctuations with their positions, in stream order."""
+
+
+def violating_rows(
+    tuples: pa.Table, said: PositionedPunctuations, schema: Schema, more: PunctuationColumns | None = None
+) -> Longs:
+    """The rows, in order, that a punctuation said before them matches.
+
+    Args:
+        tuples: In the order of `_position`; what punctuations restrict and is not among the columns is not looked at.
+        said: In the order of their positions; a position below all others stands for an earlier piece.
+        schema: Of the punctuations.
+        more: More punctuations, in the order of their positions.
+    """
+    more = more or PunctuationColumns()
+    if not (said or len(more.at)) or not tuples.num_rows:
+        return np.empty(0, np.int64)
+    at = tuples[POSITION].to_numpy()
+    columns = {i: ClosedCells(tuples[a.name], a.domain) for i, a in enumerate(schema) if a.name in tuples.column_names}
+    said = list(said)
+    found = np.zeros(len(at), np.bool_)
+    for encoded in more.encoded:
+        constants = np.empty(0, np.int64)
+        if columns.keys() >= encoded.patterns.keys():
+            constants = _constants(encoded)
+            found |= at > _closed_by(encoded, constants, more.at, columns, len(at))
+        elif not any(WILDCARD in patterns for patterns in encoded.patterns.values()):
+            continue
+        others = np.delete(np.arange(len(encoded.rows)), constants)
+        said += [(int(more.at[row]), p) for row, p in encoded.punctuations(schema, others)]
+    said = [(position, p) for position, p in said if columns.keys() >= set(p.restricted)]
+    for i in columns.keys() & more.constants.keys():
+        each = more.constants[i]
+        found |= at > columns[i].closed_by(each.values, more.at[each.rows])
+    for i in columns.keys() & more.prefixes.keys():
+        prefixes = more.prefixes[i]
+        found |= at > columns[i].closed_up_to(prefixes.ends, more.at[prefixes.rows])
+    return np.flatnonzero(found | _matched(sorted(said, key=itemgetter(0)), at, columns))
+
+
+def _matched(said: PositionedPunctuations, at: Longs, columns: dict[int, ClosedCells]) -> Mask:
+    """For each tuple, whether it comes after a punctuation that matches it; these restrict no other column."""
+    found = np.zeros(len(at), np.bool_)
+    singles: dict[int, list[tuple[int, Pattern]]] = {}
+    for position, p in said:
+        restricted = p.restricted
+        if not restricted:
+            found |= at > position
+        elif len(restricted) == 1:
+            singles.setdefault(restricted[0], []).append((position, p.patterns[restricted[0]]))
+        else:
+            found[_matching_later(p, position, at, columns)] = True
+    for i, patterns in singles.items():
+        found |= at > columns[i].closed_from(patterns)
+    return found
+
+
+def _constants(encoded: EncodedPunctuations) -> Longs:
+    """Those of them that say a constant of each of several attributes."""
+    constant = np.full(len(encoded.rows), len(encoded.patterns) > 1)
+    for column, patterns in enumerate(encoded.patterns.values()):
+        constant &= np.array([isinstance(pattern, Constant) for pattern in patterns])[encoded.codes[:, column]]
+    return np.flatnonzero(constant)
+
+
+def _closed_by(
+    encoded: EncodedPunctuations, which: Longs, at: Longs, columns: Mapping[int, ClosedCells], count: int
+) -> Longs:
+    """For each tuple, the position from which on one of those combinations, which are of constants, has closed it."""
+    if not len(which):
+        return np.full(count, OPEN)
+    said, mine, inside = np.zeros(len(which), np.int64), np.zeros(count, np.int64), np.ones(count, np.bool_)
+    for column, (i, patterns) in enumerate(encoded.patterns.items()):
+        place = columns[i].places(patterns)
+        inside &= place >= 0
+        # What the constants so far are together becomes one number, no larger than there are combinations.
+        wide = said * len(patterns) + encoded.codes[which, column]
+        different, first, said = np.unique(wide, return_index=True, return_inverse=True)
+        mine = mine * len(patterns) + place
+        found = np.minimum(np.searchsorted(different, mine), len(different) - 1)
+        inside &= different[found] == mine
+        mine = found
+    return np.where(inside, at[encoded.rows[which[first]]][mine], OPEN)
+
+
+def _matching_later(p: Punctuation, position: int, at: Longs, columns: dict[int, ClosedCells]) -> Longs:
+    constants = [i for i in p.restricted if isinstance(p.patterns[i], Constant)]
+    rows = columns[constants[0]].rows_of(p.patterns[constants[0]]) if constants else np.arange(len(at))
+    rows = rows[np.searchsorted(at[rows], position, side="right") :]
+    for i in p.restricted:
+        if len(rows) and i not in constants[:1]:
+            rows = rows[columns[i].matching(rows, p.patterns[i])]
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class LateTuple:
+    """An ungrammatical tuple.
+
+    Attributes:
+        position: Its place in the source.
+        row: Its values, of the attributes that were read.
+        broken: A punctuation that came before and matches it.
+    """
+
+    position: int
+    row: Mapping[str, Any]
+    broken: Punctuation
+
+    @staticmethod
+    def of(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple:
+        """The tuple with the first of the punctuations that matches it; one of them does."""
+        late = LateTuple.found(position, row, said, schema)
+        assert late is not None
+        return late
+
+    @staticmethod
+    def found(position: int, row: Mapping[str, Any], said: Sequence[Punctuation], schema: Schema) -> LateTuple | None:
+        """The same; None where none does."""
+        values = [_normal(row.get(a.name), a.domain) for a in schema]
+        known = (p for p in said if all(schema[i].name in row for i in p.restricted))
+        broken = next((p for p in known if p.matches(values)), None)
+        return None if broken is None else LateTuple(position, row, broken)
+
+
+def _normal(value: Any, domain: Any) -> Any:
+    # Of what is opaque, only that it is there matters.
+    return value if value is None or domain.opaque else domain.normal(value)
+
+
+def late_tuple_rows(late: Sequence[LateTuple], part: Part) -> list[dict[str, Any]]:
+    """The rows, as `MALFORMED`, each with its whole element unless such tuples are only counted."""
+    wanted = [] if part.source.ungrammatical == "drop" else [one.position for one in late]
+    found = originals(part, wanted) if wanted else {}
+    rows = []
+    for one in late:
+        original = found.get(one.position)
+        rows.append(
+            {
+                "_position": one.position,
+                "document": original.document if original else _document(one.position, part),
+                "line": original.line if original else None,
+                "column": original.column if original else None,
+                "kind": "ungrammatical",
+                "reason": sentence(original.row if original else one.row, one.broken),
+                "raw": original.raw if original else None,
+                "within": original.within if original else None,
+            }
+        )
+    return rows
+
+
+def _document(position: int, part: Part) -> str:
+    return [r.path for r in part.ranges if r.base + r.start <= position][-1]
+
+
+def missing_attributes(path: Path, said: Sequence[Punctuation], options: SourceOptions) -> frozenset[str]:
+    """The attributes that the file has not, and without which it is not known whether its tuples come too late.
+
+    Args:
+        path: A staged Parquet file.
+        said: What was said before it.
+        options: Of the source.
+    """
+    schema = options.schema
+    there = {i for i, name in enumerate(schema.names) if name in pq.read_schema(path).names}
+    doubtful = [p for p in said if not there.issuperset(p.restricted)]
+    if not doubtful:
+        return frozenset()
+    as_far = [Punctuation.at(schema, {i: p.patterns[i] for i in p.restricted if i in there}) for p in doubtful]
+    if not len(_late(path, [(BEFORE_ALL, p) for p in as_far], options)):
+        return frozenset()
+    return frozenset(schema[i].name for p in doubtful for i in p.restricted if i not in there)
+
+
+def late_tuples(path: Path, said: Sequence[Punctuation], options: SourceOptions) -> list[LateTuple]:
+    """The tuples, in order; only the attributes that punctuations restrict are read to find them.
+
+    Args:
+        path: A staged Parquet file.
+        said: Punctuations; what restricts attributes that the file has not (`missing_attributes`) is not looked at.
+        options: Of the source.
+    """
+    found = _late(path, [(BEFORE_ALL, p) for p in said], options)
+    if not len(found):
+        return []
+    if options.ungrammatical == "fail":
+        found = found[:1]
+    rows = pq.read_table(path, partitioning=None).take(found).to_pylist()
+    return [LateTuple.of(row.pop(POSITION), row, said, options.schema) for row in rows]
+
+
+def late_rows(
+    path: Path, said: PositionedPunctuations, options: SourceOptions
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The tuples of a staged file that a punctuation said before them matches, in order, with their positions."""
+    found = _late(path, said, options)
+    if len(found):
+        for row in pq.read_table(path, partitioning=None).take(found).to_pylist():
+            yield row.pop(POSITION), row
+
+
+def _late(path: Path, said: PositionedPunctuations, options: SourceOptions) -> Longs:
+    """The rows, in order."""
+    there = pq.read_schema(path).names
+    restricted = sorted({i for _, p in said for i in p.restricted if options.schema[i].name in there})
+    attributes = [options.schema[i] for i in restricted]
+    names = [*(attribute.name for attribute in attributes), POSITION]
+    table = pq.read_table(path, columns=names, partitioning=None).select(names)
+    kinds = [table.schema.field(a.name).type if a.domain.opaque else arrow_type(a.domain) for a in attributes]
+    fields = [pa.field(name, kind) for name, kind in zip(names, [*kinds, pa.int64()], strict=True)]
+    return violating_rows(table.cast(pa.schema(fields)), said, options.schema)
+
+
+def file_without(path: Path, positions: Sequence[int]) -> Path | None:
+    """The file without the tuples at these positions, another one; None if no tuple is left."""
+    table = pq.read_table(path, partitioning=None)
+    stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
+    if not stays.any():
+        return None
+    left = path.with_name(f"tuples-{uuid.uuid4().hex}.parquet")
+    pq.write_table(table.filter(pa.array(stays)), left, compression="none", store_schema=False)
+    return left
+
+
+Closes = Callable[[int, "pa.Array[Any]"], "np.ndarray[Any, np.dtype[np.bool_]]"]
+"""Of the attribute at a place, which of some different strings are closed."""
+
+
+def closed_string_tuples(path: Path, places: Iterable[int], closes: Closes, schema: Schema) -> list[LateTuple]:
+    """The tuples, in order, with a closed string; each different string is looked up once.
+
+    Args:
+        path: A staged Parquet file, which has the attributes at these places.
+        places: Those of the attributes with closed strings.
+        closes: Which strings are closed.
+        schema: Of the source.
+    """
+    found: dict[int, Punctuation] = {}
+    for i in places:
+        for row, value in _rows(path, schema[i].name, lambda values, i=i: closes(i, values)):  # type: ignore[misc]
+            found.setdefault(row, Punctuation.at(schema, {i: Constant(value)}))
+    if not found:
+        return []
+    rows = sorted(found)
+    tuples = pq.read_table(path, partitioning=None).take(rows).to_pylist()
+    return [LateTuple(t.pop(POSITION), t, found[row]) for row, t in zip(rows, tuples, strict=True)]
+
+
+def _rows(path: Path, name: str, closes: Callable[[Any], Any]) -> Iterator[tuple[int, str]]:
+    """The rows whose string is closed, and that string."""
+    column = pc.cast(pq.read_table(path, columns=[name], partitioning=None)[name], pa.string())
+    different = pc.drop_null(pc.unique(column))
+    closed = different.filter(pa.array(closes(different)))
+    if not len(closed):
+        return
+    rows = np.flatnonzero(pc.is_in(column, value_set=closed).to_numpy())
+    yield from zip(rows.tolist(), column.take(rows).to_pylist(), strict=True)

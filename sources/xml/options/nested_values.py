@@ -1,0 +1,131 @@
+"""Nested values that are read from XML: the domains of arrays and structures, and structures from their texts.
+
+A structure is an element with its fields, each by its path from there:
+
+    b STRUCT<_id: INT, x: STRING, c: ARRAY<INT>>      <b id="1"><x>a</x><c>2</c><c>3</c></b>
+
+The paths are those that columns of the fields' names have from a row. Until it is typed a structure is a text, too: a
+JSON list of the texts of its fields.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from punct_ns.domain import Domain
+from punct_ns.schema import Schema
+from punct_ns.sql_type import OpaqueType
+from sources.xml.options.leaf_paths import LeafPath
+
+
+def element_of(domain: Domain) -> Domain | None:
+    """The domain of an array's elements; None of what is no array, or one of what cannot be read.
+
+    >>> element_of(Domain("ARRAY<INT>")), element_of(Domain("ARRAY<ARRAY<INT>>")), element_of(Domain("INT"))
+    (Domain(type='INT', nullable=True, low=None, high=None), None, None)
+    >>> element_of(Domain("ARRAY<STRUCT<x: INT>>")) == Domain("STRUCT<x: INT>")
+    True
+    """
+    name = domain.sql.element if isinstance(domain.sql, OpaqueType) else None
+    element = None if name is None else Domain(name)
+    return element if element is not None and (not element.opaque or fields_of(element)) else None
+
+
+def fields_of(domain: Domain) -> Schema | None:
+    """The fields of a structure; None of what is none, or has a field that cannot be read.
+
+    >>> fields_of(Domain("STRUCT<a: INT, b: ARRAY<STRING>>")).names
+    ('a', 'b')
+    >>> fields_of(Domain("STRUCT<a: MAP<INT,INT>>")) is None
+    True
+    """
+    if not isinstance(domain.sql, OpaqueType) or domain.sql.constructor != "STRUCT":
+        return None
+    fields = Schema.parse(domain.sql.name.partition("<")[2].rpartition(">")[0])
+    return fields if all(is_readable(field.domain) for field in fields) else None
+
+
+def is_readable(domain: Domain) -> bool:
+    """Whether values of a domain can be read from XML.
+
+    >>> is_readable(Domain("ARRAY<STRUCT<x: ARRAY<INT>>>")), is_readable(Domain("MAP<INT,INT>"))
+    (True, False)
+    """
+    return not domain.opaque or element_of(domain) is not None or fields_of(domain) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What is declared of a structure, or of those in an array.
+
+    Attributes:
+        fields: Their names and domains.
+        paths: Where they are, from the structure's element.
+        formats: The patterns of dates and timestamps; None for ISO 8601.
+        structures: What is declared of fields that are structures themselves, or arrays of some.
+    """
+
+    fields: Schema
+    paths: tuple[LeafPath, ...]
+    formats: tuple[str | None, ...]
+    structures: tuple[Structure | None, ...]
+
+    @staticmethod
+    def of(
+        domain: Domain, path: Callable[[str], LeafPath], format_: Callable[[Domain], str | None]
+    ) -> Structure | None:
+        """The structure that a domain is, or whose array it is; None of any other.
+
+        Args:
+            domain: Of an attribute.
+            path: The path of a field by its name.
+            format_: The pattern of a field by its domain.
+        """
+        fields = fields_of(element_of(domain) or domain)
+        if fields is None:
+            return None
+        domains = [element_of(field.domain) or field.domain for field in fields]
+        return Structure(
+            fields,
+            tuple(path(name) for name in fields.names),
+            tuple(format_(each) for each in domains),
+            tuple(Structure.of(each, path, format_) for each in domains),
+        )
+
+
+def structure_text(fields: Sequence[str | None]) -> str:
+    """A structure as a text."""
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def read_structures(
+    texts: Any,
+    kind: pa.StructType,
+    readers: Sequence[Callable[[pa.StringArray], tuple[pa.Array[Any], Mapping[int, str]]]],
+) -> tuple[pa.Array[Any], dict[int, str]]:
+    """Structures from their texts, whose fields `readers` read; and by row the reason why one cannot be read."""
+    given: list[list[str | None]] = []
+    there: list[int] = []
+    for row, text in enumerate(texts.to_pylist()):
+        if text is not None:
+            given.append(json.loads(text))
+            there.append(row)
+    columns: list[pa.Array[Any]] = []
+    reasons: dict[int, str] = {}
+    for place, read in enumerate(readers):
+        values, wrong = read(pa.array([fields[place] for fields in given], pa.string()))
+        columns.append(values)
+        for element, reason in wrong.items():
+            reasons.setdefault(there[element], reason)
+    structures: Any = pa.StructArray.from_arrays(columns, fields=list(kind))
+    if len(there) == len(texts):
+        return structures, reasons
+    places = np.full(len(texts), -1, np.int64)
+    places[there] = np.arange(len(there))
+    return structures.take(pa.array(places, mask=places < 0)), reasons

@@ -1,0 +1,323 @@
+"""Template scan: the fast path of the parser, which reads items columnwise and proves that nothing was misread.
+
+Items that match a template leave the window. The items may be those of several sources, as long as none lies within
+another.
+
+What is left when the matching items are cut out, the residue, if it is more than blanks, is parsed with a processing
+instruction wherever items were. XML content is closed under concatenation: an instruction that comes back outside of
+all items, among the same namespaces, proves that a well-formed element at its place is content there and an item; and
+templates are of well-formed elements. If one does not come back (it stood in a comment, a CDATA section, another
+item), nothing is taken, and the window is parsed as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from lxml import etree
+
+from sources.xml.options.arrow_text import Mask
+from sources.xml.options.leaf_paths import MANY_TAGS
+from sources.xml.parser.item_reader import ItemReader
+from sources.xml.parser.item_templates import ItemTemplate, Matches, Window
+from sources.xml.splits.split_points import Offsets
+from sources.xml.splits.tags import parse_content
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedMatches:
+    """Items of one template, with their numbers.
+
+    Attributes:
+        matches: The items.
+        ordinal: Their numbers among all the items of the window, from 0.
+    """
+
+    matches: Matches
+    ordinal: Offsets
+
+
+def matches_and_residue(window: Window, matches: list[Matches]) -> tuple[list[NumberedMatches], list[tuple[int, int]]]:
+    """The items numbered in their order, and the gaps between them that are not blank."""
+    matches = [items for items in matches if len(items)]
+    if len(matches) == 1:
+        start, end = matches[0].start, matches[0].end
+        groups = [NumberedMatches(matches[0], np.arange(len(start)))]
+    else:
+        start, end, groups = _merged(matches)
+    gap_start = np.concatenate([np.zeros(1, np.int64), end])
+    gap_end = np.concatenate([start, np.full(1, len(window.text), np.int64)])
+    filled = np.flatnonzero(_not_blank(window, gap_start, gap_end))
+    return groups, list(zip(gap_start[filled].tolist(), gap_end[filled].tolist(), strict=True))
+
+
+def _merged(matches: list[Matches]) -> tuple[Offsets, Offsets, list[NumberedMatches]]:
+    """Where the items of several templates begin and end, in order, and the groups of them."""
+    if not matches:
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, []
+    start = np.concatenate([items.start for items in matches])
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.concatenate([items.end for items in matches])[order]
+    # Two templates may fit one item; the first counts.
+    first = np.concatenate([[True], start[1:] != start[:-1]])
+    number = np.empty(len(order), np.int64)
+    number[order] = np.where(first, np.cumsum(first) - 1, -1)
+    groups = []
+    for items in matches:
+        ordinal, number = number[: len(items)], number[len(items) :]
+        taken = ordinal >= 0
+        groups.append(
+            NumberedMatches(items, ordinal) if taken.all() else NumberedMatches(items.those(taken), ordinal[taken])
+        )
+    return start[first], end[first], groups
+
+
+_IS_BLANK = np.zeros(256, np.bool_)
+_IS_BLANK[list(b" \t\r\n")] = True
+
+
+def _not_blank(window: Window, start: Offsets, end: Offsets) -> Mask:
+    """Which of the gaps hold more than blanks."""
+    length = end - start
+    result = np.zeros(len(length), np.bool_)
+    single = np.flatnonzero(length == 1)
+    result[single] = ~_IS_BLANK[window.byte[start[single]]]
+    longer = np.flatnonzero(length > 1)
+    if len(longer):
+        size = length[longer]
+        before = np.cumsum(size) - size
+        at = np.repeat(start[longer] - before, size) + np.arange(size.sum())
+        result[longer] = np.logical_or.reduceat(~_IS_BLANK[window.byte[at]], before)
+    return result
+
+
+def number_with_residue(
+    groups: list[NumberedMatches], gaps: list[tuple[int, int]], rest: list[list[etree._Element]]
+) -> tuple[list[NumberedMatches], list[tuple[int, etree._Element]]]:
+    """The items with those of the residue counted in, and these with their numbers."""
+    starts = np.sort(np.concatenate([group.matches.start for group in groups]))
+    gap_starts = np.array([start for start, _ in gaps])
+    regular_before = np.searchsorted(starts, gap_starts)
+    counts = np.array([len(items) for items in rest])
+    irregular_before = np.cumsum(counts) - counts
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    counted_in = [
+        replace(group, ordinal=group.ordinal + upto[np.searchsorted(gap_starts, group.matches.start)])
+        for group in groups
+    ]
+    irregular = [
+        (int(regular_before[gap] + irregular_before[gap]) + number, element)
+        for gap, items in enumerate(rest)
+        for number, element in enumerate(items)
+    ]
+    return counted_in, irregular
+
+
+ITEM_MARKER = b"<?item?>"
+
+MOST_TEMPLATES = 8
+"""Templates that are tried on every window, for each context."""
+
+MOST_FAILURES = 16
+"""Samples without a template after which no more are taken, for each context."""
+
+RARE_PART = 0.0005
+"""Part of the items that may be irregular without being looked at for a new template."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedWindow:
+    """A window with its items found.
+
+    Attributes:
+        window: The window.
+        count: How many items there are, of all sources.
+        groups: The regular ones.
+        irregular: The others, each with its number and its source's.
+    """
+
+    window: Window
+    count: int
+    groups: list[NumberedMatches]
+    irregular: list[tuple[int, etree._Element, int]]
+
+
+@dataclass(slots=True)
+class _Learnt:
+    """What was learnt in one context.
+
+    Attributes:
+        templates: In the order in which they are tried.
+        quotes: Whether quotes are delimiters.
+        failures: How many samples had no template.
+    """
+
+    templates: list[ItemTemplate] = field(default_factory=list)
+    quotes: bool = False
+    failures: int = 0
+
+
+class TemplateScanner:
+    """Scans windows for items of templates, which it learns as it goes."""
+
+    def __init__(self, readers: Sequence[ItemReader]) -> None:
+        """Of the items of these readings, which differ in their names."""
+        self._readers = readers
+        self._streams = {name.encode(): stream for stream, reader in enumerate(readers) for name in reader.locals}
+        self._stream_of: dict[object, int] = {}
+        self._needs_ancestors = any(reader.needs_ancestors for reader in readers)
+        self._contexts: dict[tuple[bytes, ...], _Learnt] = {}
+        name = rb"(?:[^\s<>/:\"'=!?]+:)?(" + b"|".join(map(re.escape, sorted(self._streams))) + rb")"
+        self._start_tag = re.compile(rb"<(" + name + rb")(?=[\s/>])(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
+
+    def scan(self, text: bytes, open_: tuple[bytes, ...]) -> ScannedWindow | None:
+        """Scan a text; None if that is not possible, or there is nothing regular in it.
+
+        Args:
+            text: Content, from a cut to what looks like the end of an item.
+            open_: Start tags of the elements open where it begins.
+        """
+        known = self._contexts.setdefault(open_, _Learnt())
+        if not known.templates and not self._learn(known, text, open_, [(0, len(text))]):
+            return None
+        if not _is_text(text):
+            return None
+        window = Window(text, quotes=known.quotes)
+        groups, gaps = matches_and_residue(window, [window.find(template) for template in known.templates])
+        count = sum(len(group.ordinal) for group in groups)
+        if len(gaps) > RARE_PART * count and self._learn(known, text, open_, gaps):
+            return self.scan(text, open_)
+        if not groups:
+            return None
+        irregular: list[tuple[int, etree._Element, int]] = []
+        if gaps:
+            residue = self._residue(text, open_, gaps)
+            if residue is None:
+                return None
+            groups, others = number_with_residue(groups, gaps, residue)
+            irregular = [(number, element, self._stream(element)) for number, element in others]
+        return ScannedWindow(window, count + len(irregular), groups, irregular)
+
+    def _learn(self, known: _Learnt, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]) -> bool:
+        """Look for a new template in gaps; whether there was one."""
+        for start, end in dict.fromkeys((gaps[0], gaps[len(gaps) // 2], gaps[-1])):
+            if len(known.templates) == MOST_TEMPLATES or known.failures == MOST_FAILURES:
+                return False
+            found = self._sample(text, start, end)
+            if found is None:
+                continue
+            sample, stream = found
+            if b'="' in sample and not known.quotes:
+                known.templates, known.quotes = [], True
+            is_alone = all(tag.start() == 0 for tag in self._start_tag.finditer(sample))
+            reader = self._readers[stream]
+            template = (
+                ItemTemplate.learn(sample, open_, reader, quotes=known.quotes, stream=stream) if is_alone else None
+            )
+            if template is None or template in known.templates:
+                known.failures += 1
+            else:
+                known.templates.append(template)
+                return True
+        return False
+
+    def _sample(self, text: bytes, start: int, end: int) -> tuple[bytes, int] | None:
+        """The first item of a gap, if it looks like one, and its source's number."""
+        tag = self._start_tag.search(text, start, end)
+        if tag is None:
+            return None
+        stream = self._streams[tag[2]]
+        if tag[0].endswith(b"/>"):
+            return tag[0], stream
+        closing = re.compile(rb"</" + re.escape(tag[1]) + rb"[ \t\n]*>").search(text, tag.end(), end)
+        return None if closing is None else (text[tag.start() : closing.end()], stream)
+
+    def _stream(self, element: etree._Element) -> int:
+        """Which source an element is an item of; -1 for none. Its tag says so."""
+        known = self._stream_of.get(element.tag)
+        if known is None:
+            known = next((stream for stream, reader in enumerate(self._readers) if reader.is_item(element)), -1)
+            if len(self._stream_of) < MANY_TAGS:
+                self._stream_of[element.tag] = known
+        return known
+
+    def _is_item(self, element: etree._Element) -> bool:
+        return self._stream(element) >= 0
+
+    def _is_whole(self, element: etree._Element) -> bool:
+        return any(reader.is_whole(element) for reader in self._readers)
+
+    def _residue(
+        self, text: bytes, open_: tuple[bytes, ...], gaps: list[tuple[int, int]]
+    ) -> list[list[etree._Element]] | None:
+        """The items in each gap; None if the proof fails."""
+        parts = [text[start:end] for start, end in gaps]
+        if any(b"<?" in part for part in parts):
+            return None
+        try:
+            root = parse_content(ITEM_MARKER + ITEM_MARKER.join(parts) + ITEM_MARKER, open_, open_)
+        except etree.XMLSyntaxError:
+            return None
+        context = root
+        for _ in open_[1:]:
+            context = context[0]
+        items: list[list[etree._Element]] = []
+        for element in self._in_order(root, context):
+            if not isinstance(element, etree._ProcessingInstruction):
+                if self._holds_others(element):
+                    return None
+                items[-1].append(element)
+            elif self._is_like(element.getparent(), context):
+                items.append([])
+            else:
+                return None
+        return items[:-1] if len(items) == len(gaps) + 1 else None
+
+    def _holds_others(self, element: etree._Element) -> bool:
+        """Whether there may be items of other sources in an item."""
+        if len(self._readers) == 1:
+            return False
+        names = ("{*}" + name.decode() for name in self._streams)
+        return next(element.iterdescendants(*names), None) is not None
+
+    def _in_order(self, root: etree._Element, context: etree._Element) -> list[etree._Element]:
+        """Markers and items; the first is a marker."""
+        found = list(context)
+        names = ["{*}" + name.decode() for name in self._streams]
+        if all(self._is_item(child) or isinstance(child, etree._ProcessingInstruction) for child in found):
+            nested = sum(1 for _ in root.iter(etree.PI, *names)) - len(found)
+            if not nested:
+                return found
+        found = list(root.iter(etree.PI, *names))
+        return [
+            element
+            for element in found
+            if isinstance(element, etree._ProcessingInstruction)
+            or (self._is_item(element) and not any(map(self._is_whole, element.iterancestors())))
+        ]
+
+    def _is_like(self, parent: etree._Element | None, context: etree._Element) -> bool:
+        """Whether an element reads there as it does in the context; its ancestors are not taken into account."""
+        if parent is context:
+            return True
+        return (
+            parent is not None
+            and not self._needs_ancestors
+            and parent.nsmap == context.nsmap
+            and not any(map(self._is_item, [parent, *parent.iterancestors()]))
+        )
+
+
+def _is_text(text: bytes) -> bool:
+    """Whether all of it is UTF-8 for characters that XML has; control characters are looked for elsewhere."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\xef\xbf\xbe" not in text and b"\xef\xbf\xbf" not in text  # U+FFFE and U+FFFF

@@ -1,0 +1,281 @@
+"""Typed columns from the texts of leaves: by Arrow where it agrees with the algebra, value by value where not.
+
+`Domain.read` defines what a text means. Arrow's readers see only texts of which they make the same, or fail.
+
+Plain numbers are texts that are numbers of a type by their digits, which shows without making numbers of them. In this
+way columns are checked that a query does not use: nobody wants their values, and most of them are sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from punct_ns.domain import Domain
+from punct_ns.numeric_type import DecimalType, FloatType, IntegerType
+from punct_ns.slices import arrow_type
+from punct_ns.sql_type import SqlType, StringType
+from punct_ns.temporal_type import DateType, TimestampType
+from sources.xml.options.arrow_text import Mask, characters, read_array, text_ends, without_outer_blanks
+from sources.xml.options.formats import IsoRewriting, PrefixRewriting
+from sources.xml.options.nested_values import Structure, element_of, read_structures
+from sources.xml.options.source import SourceOptions
+
+_ZERO, _POINT = b"0."
+
+
+@dataclass(frozen=True, slots=True)
+class PlainNumbers:
+    """Numbers of so few digits before the point, and behind it, that it does not matter which they are."""
+
+    whole: int
+    fraction: int = 0
+
+    @staticmethod
+    def of(domain: Domain) -> PlainNumbers | None:
+        """Those that are values of a domain; None if that is not for their digits to say."""
+        if domain.low is not None or domain.high is not None:
+            return None
+        match domain.sql:
+            case IntegerType(free_digits=digits):
+                return PlainNumbers(digits)
+            case FloatType():
+                return PlainNumbers(30, 300)
+            case DecimalType(precision, scale):
+                return PlainNumbers(precision - scale, scale)
+        return None
+
+    def are_all(self, texts: pa.StringArray) -> bool:
+        """Whether all texts are; errs towards no.
+
+        >>> [PlainNumbers(2, 1).are_all(pa.array(texts)) for texts in (["1", "22"], ["1.5", "22.0"], [])]
+        [True, True, True]
+        >>> [PlainNumbers(2, 1).are_all(pa.array(texts)) for texts in (["1.5.5", "22"], ["122"], ["1.", ".5"], [None])]
+        [False, False, False, False]
+        """
+        if texts.null_count:
+            return False
+        if not len(texts):
+            return True
+        end, character = text_ends(texts), characters(texts)
+        start, end = end[:-1] - end[0], end[1:] - end[0]
+        is_other = character - np.uint8(_ZERO) > 9  # what is below zero is far above
+        other = np.flatnonzero(is_other)
+        if not len(other):
+            length = end - start
+            return int(length.min()) > 0 and int(length.max()) <= self.whole
+        if not self.fraction or len(other) != len(texts) or (character[other] != _POINT).any():
+            return False
+        # Where each has a point, the first is in the first text, and so on.
+        whole, fraction = other - start, end - 1 - other
+        return (
+            int(whole.min()) > 0
+            and int(fraction.min()) > 0
+            and int(whole.max()) <= self.whole
+            and int(fraction.max()) <= self.fraction
+        )
+
+
+pc: Any = pyarrow.compute
+
+
+class ColumnReader:
+    """Reads the texts of one attribute."""
+
+    def __init__(
+        self,
+        name: str,
+        domain: Domain,
+        null_value: str | None,
+        *,
+        trim: bool,
+        rewriting: IsoRewriting | PrefixRewriting | None = None,
+        structure: Structure | None = None,
+    ) -> None:
+        """`trim` says whether blanks around a string are no part of it; of other types they never are.
+
+        `structure` is what is declared of a structure, or of those in an array.
+        """
+        self._name = name
+        self._domain = domain
+        element = element_of(domain)
+        self._elements = (
+            ColumnReader(name, element, null_value, trim=trim, rewriting=rewriting, structure=structure)
+            if element
+            else None
+        )
+        self._fields = [] if element or structure is None else _fields(name, structure, null_value, trim=trim)
+        if self._elements:
+            self.type: pa.DataType = pa.list_(pa.field("element", self._elements.type))
+        elif structure is not None:
+            kinds = [reader.type for reader in self._fields]
+            self.type = pa.struct([pa.field(*each) for each in zip(structure.fields.names, kinds, strict=True)])
+        else:
+            self.type = arrow_type(domain)
+        self._null_value = null_value
+        self._trim = trim or not isinstance(domain.sql, StringType)
+        self._rewriting = rewriting
+        self._plain = PlainNumbers.of(domain) if rewriting is None and null_value is None else None
+
+    @staticmethod
+    def of(options: SourceOptions, index: int) -> ColumnReader:
+        """For an attribute of a source."""
+        attribute = options.schema[index]
+        rewriting: IsoRewriting | PrefixRewriting | None = _iso(options.formats[index])
+        if options.prefixes[index]:
+            rewriting = PrefixRewriting(options.prefixes[index])
+        return ColumnReader(
+            attribute.name,
+            attribute.domain,
+            options.null_value,
+            trim=options.ignore_surrounding_spaces,
+            rewriting=rewriting,
+            structure=options.structures[index],
+        )
+
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array[Any], Mapping[int, str]]:
+        """Typed values, and for those that cannot be had, null among the values, the reason by row.
+
+        Null is an absent leaf. A blank text is null too, but of a STRING, where it is the empty string; and so is the
+        null text of the source.
+        """
+        if self._elements is not None:
+            arrays, wrong = read_array(texts, self._elements.read)
+            return arrays, {**self._outside(arrays, texts, wrong), **wrong}
+        if isinstance(self.type, pa.StructType):
+            structures, wrong = read_structures(texts, self.type, [field.read for field in self._fields])
+            return structures, {**self._outside(structures, texts, wrong), **wrong}
+        values = self._quickly(texts) if self._null_value is None and self._rewriting is None else None
+        reasons: dict[int, str] = {}
+        if values is None:
+            texts = self._tidy(texts)
+            values = self._quickly(texts)
+        if values is None:
+            values, reasons = self._one_by_one(texts)
+        reasons.update(self._outside(values, texts, reasons))
+        return values, reasons
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every text is a value of it, and the lack of one, too."""
+        return self._domain == Domain("STRING")
+
+    def flaws(self, texts: pa.StringArray) -> Mapping[int, str]:
+        """The reasons that `read` gives; where all texts are plainly numbers, without making them."""
+        is_plain = self._plain is not None and self._plain.are_all(texts)
+        return {} if is_plain else self.read(texts)[1]
+
+    def _tidy(self, texts: Any) -> pa.StringArray:
+        if self._trim:
+            texts = without_outer_blanks(texts)
+        if self._null_value is not None:
+            texts = pc.if_else(pc.equal(texts, self._null_value), pa.scalar(None, pa.string()), texts)
+        return texts if self._rewriting is None else self._rewriting.rewrite(texts)
+
+    def _quickly(self, texts: pa.StringArray) -> Any:
+        """The values if Arrow can be trusted with all of the texts, else None."""
+        if isinstance(self._domain.sql, StringType):
+            return without_outer_blanks(texts) if self._trim else texts
+        try:
+            if self._domain.sql in _FORMS:
+                return self._moments(texts)
+            plain = _PLAIN.get(type(self._domain.sql))
+            if plain is None or not plain[characters(texts)].all():
+                return None
+            values = texts.cast(self.type)
+        except pa.ArrowInvalid:
+            return None
+        # There is one zero only.
+        return pc.add(values, pa.scalar(0.0, self.type)) if pa.types.is_floating(self.type) else values
+
+    def _moments(self, texts: Any) -> Any:
+        """Dates and timestamps that are all spelt in one of the usual forms, else None."""
+        for form, type_ in _FORMS[self._domain.sql]:
+            # One is looked at before all are.
+            if (
+                pc.match_substring_regex(texts.drop_null()[:1], form).to_pylist() == [True]
+                and not pc.any(pc.invert(pc.match_substring_regex(texts, form))).as_py()
+            ):
+                return texts.cast(type_).cast(self.type)
+        return None
+
+    def _one_by_one(self, texts: Any) -> tuple[pa.Array[Any], dict[int, str]]:
+        """Each distinct text by the algebra's own reading."""
+        distinct = texts.dictionary_encode()
+        values: list[object] = []
+        wrong: dict[int, str] = {}
+        for code, text in enumerate(distinct.dictionary.to_pylist()):
+            try:
+                values.append(self._domain.read(text) if text else None)
+            except ValueError as error:
+                values.append(None)
+                wrong[code] = f"{self._name}: {error}"
+        codes = distinct.indices
+        reasons = {}
+        if wrong:
+            rows = np.flatnonzero(np.isin(codes.fill_null(-1).to_numpy(), list(wrong)))
+            reasons = {row: wrong[codes[row].as_py()] for row in rows.tolist()}
+        return pa.array(values, self.type).take(codes), reasons
+
+    def _outside(self, values: Any, texts: Any, known: Mapping[int, str]) -> dict[int, str]:
+        """What is null, or beyond its bounds, though declared not to be."""
+        found: dict[int, str] = {}
+        domain = self._domain
+        if not domain.nullable and values.null_count:
+            for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)).tolist():
+                if row not in known:
+                    found[row] = f"{self._name} is null, and declared never to be"
+        for beyond, bound in ((pc.less, domain.low), (_greater, domain.high)):
+            if bound is not None:
+                outside = beyond(values, pa.scalar(bound, self.type)).fill_null(False)
+                for row in np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist():
+                    found[row] = f"{self._name}: {texts[row].as_py()} is outside its domain"
+        return found
+
+
+def _fields(name: str, structure: Structure, null_value: str | None, *, trim: bool) -> list[ColumnReader]:
+    """The readers of a structure's fields."""
+    columns = zip(structure.fields, structure.formats, structure.structures, strict=True)
+    return [
+        ColumnReader(
+            f"{name}.{field.name}", field.domain, null_value, trim=trim, rewriting=_iso(pattern), structure=below
+        )
+        for field, pattern, below in columns
+    ]
+
+
+def _iso(pattern: str | None) -> IsoRewriting | None:
+    return IsoRewriting.of(pattern) if pattern else None
+
+
+def _greater(values: Any, bound: Any) -> Any:
+    greater = pc.greater(values, bound)
+    # NaN is above all numbers.
+    return pc.or_(greater, pc.is_nan(values)) if pa.types.is_floating(values.type) else greater
+
+
+def _only_bytes(allowed: bytes) -> Mask:
+    table = np.zeros(256, np.bool_)
+    table[list(allowed)] = True
+    return table
+
+
+_PLAIN = {
+    IntegerType: _only_bytes(b"0123456789-"),
+    FloatType: _only_bytes(b"0123456789-."),
+}
+"""The characters of texts of which Arrow makes what the algebra does, or fails; it knows hexadecimal numbers, too."""
+
+_DATE = r"^[1-9]\d{3}-\d\d-\d\d"
+_CLOCK = _DATE + r"[T ]\d\d:\d\d:[0-5]\d(\.\d{1,6})?"
+_FORMS: dict[SqlType, tuple[tuple[str, pa.DataType], ...]] = {
+    DateType(): ((_DATE + "$", pa.date32()),),
+    TimestampType(zoned=True): ((_CLOCK + "Z$", pa.timestamp("us", "UTC")), (_CLOCK + "$", pa.timestamp("us"))),
+    TimestampType(zoned=False): ((_CLOCK + "$", pa.timestamp("us")),),
+}
+"""Forms of dates and timestamps, with the type that Arrow reads them as; without a zone they are in UTC."""

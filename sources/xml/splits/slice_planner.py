@@ -1,0 +1,307 @@
+"""Planner of slices: how far the next slice of a source goes, and which byte ranges it consists of.
+
+Unfinished documents: the process that plans the slices is not the one that informs the user, so it leaves notes beside
+the record of the source's documents. A note says what waits behind an unfinished document now. That a document was
+passed over is recorded for good, before anything behind it is read, so that a slice that is repeated is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from punct_ns.errors import InputError
+from sources.xml.options.source import SourceOptions
+from sources.xml.splits.byte_ranges import ByteRange
+from sources.xml.splits.documents import Documents
+from sources.xml.splits.read_documents import Fingerprints, fingerprint
+from sources.xml.splits.split_scan import ScanOrigin, scan_splits, split_range
+
+_NOTE, _PASSED = "waiting.json", "passed.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingNote:
+    """How a source of several documents stands.
+
+    Attributes:
+        documents: How many were found.
+        unfinished: The one that is read up to where it has no more, and has not ended; None without any.
+        behind: How many wait behind it.
+        passed: Those that were passed over, unfinished.
+    """
+
+    documents: int
+    unfinished: str | None = None
+    behind: int = 0
+    passed: tuple[str, ...] = ()
+
+
+def waiting_note(directory: Path) -> WaitingNote | None:
+    """The note in the directory of a source's document log; None if there is none, or none that can be read."""
+    try:
+        said = json.loads((directory / _NOTE).read_text(encoding="utf-8"))
+        return WaitingNote(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Unfinished:
+    """What is known of a source's documents that have not ended."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._directory = Path(options.document_log) if options.document_log is not None else None
+        self._told = waiting_note(self._directory) if self._directory else None
+        self._passed = _passed(self._directory / _PASSED) if self._directory else {}
+
+    def end(self, path: str) -> int | None:
+        """Up to which byte a document is read that is passed over; None of any other."""
+        return self._passed.get(path)
+
+    def may_pass(self, path: str, *, is_last: bool) -> bool:
+        """Whether an unfinished document is to be passed over now."""
+        if self._options.unfinished != "skip":
+            return False
+        is_final = not (self._options.follow or self._options.keep_open)
+        return is_final or (not is_last and self.is_old(path))
+
+    def is_old(self, path: str) -> bool:
+        """Whether a document has not been written to for as long as the option unfinishedAge says."""
+        try:
+            return time.time() - Path(path).stat().st_mtime >= self._options.unfinished_age
+        except FileNotFoundError:
+            return False
+
+    def pass_over(self, path: str, byte: int) -> None:
+        """Read a document no further than to a byte, now and ever."""
+        if self._directory is not None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with (self._directory / _PASSED).open("ab") as file:
+                file.write(json.dumps({"path": path, "byte": byte}).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        self._passed[path] = byte
+
+    def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
+        """Leave a note of how things are, if they have changed."""
+        now = WaitingNote(documents, unfinished, behind, tuple(self._passed))
+        if self._directory is None or now == self._told:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        draft = self._directory / f".{_NOTE}.tmp"
+        draft.write_text(json.dumps(asdict(now)), encoding="utf-8")
+        draft.replace(self._directory / _NOTE)
+        self._told = now
+
+
+def _passed(log: Path) -> dict[str, int]:
+    try:
+        lines = log.read_bytes().rpartition(b"\n")[0].splitlines()
+    except OSError:
+        return {}
+    return {line["path"]: line["byte"] for line in map(json.loads, lines)}
+
+
+GONE = -1
+"""The size of a document that is not there any more; that matters only if it has not been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a source has been read.
+
+    Attributes:
+        document: Which of its documents comes next, or is being read.
+        base: Position of the first byte of that document.
+        byte: Offset in it, a proven split point; 0 is before its prolog.
+        open: Start tags of the elements open there, the root first.
+        closed: Whether the source has ended for good.
+        namespaces: Those of the tuples that were read (`TupleNamespaces`).
+        print: Fingerprint of what was read of that document (`fingerprint`); empty of one that has
+            taken another's place and was not read yet. None before any, and of checkpoints that
+            were written without: such a document is read on as it is, and has one from the next slice on.
+        clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
+    """
+
+    document: int = 0
+    base: int = 0
+    byte: int = 0
+    open: tuple[str, ...] = ()
+    closed: bool = False
+    namespaces: tuple[str | None, ...] = ()
+    clock: str | None = None
+    print: str | None = None
+
+    @staticmethod
+    def of(json: Mapping[str, Any]) -> Offset:
+        """The offset as Spark hands it back."""
+        namespaces = tuple(json.get("namespaces", ()))
+        read = json["document"], json["base"], json["byte"], tuple(json["open"]), json["closed"]
+        return Offset(*read, namespaces, json.get("clock"), json.get("print"))
+
+    def json(self) -> dict[str, Any]:
+        """The offset as Spark logs it."""
+        return {
+            "document": self.document,
+            "base": self.base,
+            "byte": self.byte,
+            "open": list(self.open),
+            "closed": self.closed,
+            "namespaces": list(self.namespaces),
+            **({} if self.clock is None else {"clock": self.clock}),
+            **({} if self.print is None else {"print": self.print}),
+        }
+
+    def next(self, end: int) -> Offset:
+        """The start of the next document, this one ending at byte `end`."""
+        return Offset(self.document + 1, self.base + end + 1, namespaces=self.namespaces, clock=self.clock)
+
+
+class Planner:
+    """Plans the slices of one source; it remembers nothing but what the offsets say."""
+
+    def __init__(self, options: SourceOptions, documents: Documents) -> None:
+        self._options = options
+        self._documents = documents
+        self._unfinished = Unfinished(options)
+        self._fingerprints = Fingerprints()
+
+    def sizes(self, start: Offset) -> list[int]:
+        """How much of each document is there now; GONE for one that is not, or was read before the offset."""
+        read = start.document
+        if start.print is not None:
+            self._documents.reach(read)
+        return [GONE] * read + [_size(path) for path in self._documents.find()[read:]]
+
+    def advance(self, start: Offset, sizes: list[int], budget: int | None) -> tuple[Offset, list[ByteRange]]:
+        """The next slice: its end, and the ranges up to it; none and `start` itself if nothing is there.
+
+        Args:
+            start: Where the last one ended.
+            sizes: How much of each document is there; one is added for each that was replaced.
+            budget: About how many bytes to take; all there are if None. An item longer than it is taken whole.
+        """
+        self._find_replaced(start, sizes)
+        at, ranges, files, ended, read = start, list[ByteRange](), 0, False, list[int]()
+        skips = self._options.unfinished == "skip"
+        settled = not self._options.follow and not self._options.keep_open and not skips
+        while not at.closed and at.document < len(sizes):
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
+            left = None if budget is None else budget - sum(range_.length for range_ in ranges)
+            if left is not None and (left <= 0 or files == self._options.max_files_per_slice):
+                break
+            size, path = self._present(at, sizes[at.document]), self._documents.paths[at.document]
+            if at.byte and (replaced := self._fingerprints.replaced(path, at.byte, at.print)):
+                if self._options.on_replaced == "fail":
+                    raise replaced
+                self._documents.read_anew(path)
+                sizes.append(_size(path))
+                at = replace(at.next(at.byte), print="")
+                continue
+            found = scan_splits(self._place(at), size, left, self._options, settled=settled)
+            ranges += found.ranges
+            at = replace(at, namespaces=found.namespaces)
+            if found.state == "more":
+                if found.byte > at.byte:
+                    at = replace(at, byte=found.byte, open=found.open, print=fingerprint(path, found.byte))
+                if not skips or not self._unfinished.may_pass(path, is_last=at.document + 1 == len(sizes)):
+                    break
+                if not found.ranges:
+                    self._unfinished.pass_over(path, at.byte)
+                continue
+            ended = found.state == "ended"
+            read.append(at.document)
+            at = at.next(found.byte)
+            files += 1
+        self._documents.were_read(read)
+        if at.closed or not (
+            (ended and self._documents.single)
+            or (self._options.close and not self._options.follow and at.document >= len(sizes))
+        ):
+            return at, _in_namespaces(ranges, at)
+        return replace(at, closed=True), _in_namespaces(self._with_end(at, ranges), at)
+
+    def ranges(self, start: Offset, end: Offset) -> list[ByteRange]:
+        """The ranges between two offsets, as far as the documents tell; for a slice that was planned before."""
+        at, ranges = start, list[ByteRange]()
+        while at.document < end.document:
+            if (passed := self._unfinished.end(self._documents.paths[at.document])) is not None:
+                at = self._passed(at, passed, ranges)
+                continue
+            place = self._place(at)
+            found = scan_splits(place, self._present(at, _size(place.path)), None, self._options, settled=True)
+            ranges += found.ranges
+            at = at.next(found.byte)
+        if end.byte > at.byte:
+            ranges += split_range(replace(self._place(at), base=end.base), end.byte, self._options)
+        return _in_namespaces(self._with_end(end, ranges) if end.closed and not start.closed else ranges, end)
+
+    def look(self, at: Offset, sizes: Sequence[int], *, is_slice: bool = False) -> None:
+        """Leave a note of what the source waits for, no more of it being there than up to an offset.
+
+        Args:
+            at: The offset.
+            sizes: How much of each document is there.
+            is_slice: Whether there is a slice up to it, which is to be taken first.
+
+        Raises:
+            InputError: It is a document that has waited for long enough, and `unfinished 'fail'` is said.
+        """
+        stuck = self._documents.paths[at.document] if at.document < len(sizes) and not at.closed else None
+        behind = len(sizes) - at.document - 1
+        if stuck and not is_slice and self._options.unfinished == "fail" and self._unfinished.is_old(stuck):
+            raise InputError(
+                f"{stuck} is unfinished, and was not written to for a while",
+                where=f"{behind} document{' waits' if behind == 1 else 's wait'} behind it" if behind else None,
+                hint="mend it, or pass over it with the option unfinished 'skip'; unfinishedAge says how long to wait",
+            )
+        if not self._documents.single:
+            self._unfinished.tell(len(sizes), stuck, behind if stuck else 0)
+
+    def _find_replaced(self, start: Offset, sizes: list[int]) -> None:
+        """Stops, or reads anew, where another file has taken the place of a document that was read to its end."""
+        for path, problem in () if start.closed else self._documents.replaced(start.document):
+            if self._options.on_replaced == "fail":
+                raise problem
+            self._documents.read_anew(path)
+            sizes.append(_size(path))
+
+    def _passed(self, at: Offset, end: int, ranges: list[ByteRange]) -> Offset:
+        """The document behind one that is passed over, whose ranges up to its last byte are added."""
+        if end > at.byte:
+            ranges += split_range(self._place(at), end, self._options)
+        return at.next(end)
+
+    def _present(self, at: Offset, size: int) -> int:
+        if size == GONE:
+            raise InputError(f"{self._documents.paths[at.document]} is gone, and was not read to its end")
+        return size
+
+    def _place(self, at: Offset) -> ScanOrigin:
+        return ScanOrigin(self._documents.paths[at.document], at.base, at.byte, at.open, at.namespaces)
+
+    def _with_end(self, at: Offset, ranges: list[ByteRange]) -> list[ByteRange]:
+        """The ranges, and the end of the source behind them."""
+        if ranges:
+            return [*ranges[:-1], replace(ranges[-1], close=True)]
+        return [ByteRange(self._options.path, at.base, at.byte, at.byte, close=True)]
+
+
+def _in_namespaces(ranges: list[ByteRange], at: Offset) -> list[ByteRange]:
+    """The ranges, with what is known of their tuples' namespaces: what the first of them has holds for all."""
+    return [replace(range_, namespaces=at.namespaces) for range_ in ranges]
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return GONE

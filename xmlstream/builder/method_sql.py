@@ -1,0 +1,328 @@
+"""SQL of the builder's methods: from arguments to the text of a query, for columns, joins, groups and windows.
+
+Every argument is Spark SQL as text. Each is parsed by itself before it becomes part of a query's text, so an error
+points into the argument. `Groups` and `TupleWindows` are what `Query.group_by` and `Query.tuple_window` return, to be
+aggregated or ranked.
+
+The names are PySpark's: `JOINS` has what PySpark calls joins, `ON_QUERIES` and `ON_GROUPS` what to write for the
+methods that PySpark has and the builder does not.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from operators.joins.join_sides import JoinKind
+from operators.top_n import Rank
+from punct_ns.errors import QueryError
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from xmlstream.sql.clauses.grouping import aggregates_in
+from xmlstream.sql.clauses.plan_builder import Item, finished, unique
+from xmlstream.sql.clauses.relation import Relation, resolve
+from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.supported import require_supported
+from xmlstream.sql.spark.analysis import SparkAnalyst
+from xmlstream.sql.statements import parse_statements
+
+if TYPE_CHECKING:
+    from xmlstream.builder.query import Query
+
+
+def argument(text: str) -> QueryText:
+    """One expression, perhaps with a name, as part of a query's text.
+
+    Raises:
+        QueryError: It is not SQL text, or is more than one expression.
+    """
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is no SQL text", hint='expressions are written as text, such as "a + 1 AS b"')
+    written = QueryText.of(text, f"'{text}'")
+    statements = parse_statements(QueryText.joined(["SELECT ", written]))
+    parts = {name for name, value in statements[0].tree.args.items() if value}
+    if len(statements) != 1 or parts != {"expressions"} or len(statements[0].tree.expressions) != 1:
+        raise written.error("not one expression", 0, "give each expression as an argument of its own")
+    return written
+
+
+def has_aggregate(text: str) -> bool:
+    """Whether an expression aggregates."""
+    return any(True for _ in aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
+
+
+def listed(texts: Iterable[str]) -> list[str | QueryText]:
+    """Expressions, each read by itself, with commas between."""
+    return separated([argument(text) for text in texts])
+
+
+def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
+    """The parts with commas between; on lines of their own, since they may end with a comment."""
+    listed = [separated for part in parts for separated in (part, "\n, ")]
+    return [*listed[:-1], "\n"]
+
+
+def sort_key(text: str) -> str:
+    """An attribute, perhaps with its direction, as ORDER BY takes it."""
+    name, *words = text.split()
+    bare = name.startswith("`") or re.fullmatch(r"\w+", name)
+    if not bare or not {word.upper() for word in words} <= {"ASC", "DESC", "NULLS", "FIRST", "LAST"}:
+        raise QueryError(f"not a key to sort by: {text!r}", hint='an attribute and its direction, such as "hour DESC"')
+    return text
+
+
+_OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right", "full")}}
+JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
+"""What PySpark also calls joins, without the underscores that it allows anywhere."""
+
+_WRITTEN = 'run(output="out") writes the result as XML, or Parquet as "out.parquet"'
+_TAKEN = "collect(), to_dataframe() and to_arrow() have all tuples, slices() one slice after the other"
+ON_QUERIES = {
+    **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "foreach", "foreachBatch"), _TAKEN),
+    **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
+    **dict.fromkeys(
+        ("dropDuplicates", "drop_duplicates"), "distinct(), or group_by(…).top(1, …) for one of each group"
+    ),
+    **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract are of sets, as SQL's INTERSECT and EXCEPT"),
+    **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),
+    **dict.fromkeys(("alias", "toDF"), 'select("a AS b"), or join(…, left="l", right="r")'),
+    **dict.fromkeys(("withColumns", "withColumnsRenamed"), "with_column or with_column_renamed for each"),
+    "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with all',
+    "unionByName": "select in the order of the other, then union_all",
+    "withWatermark": "punctuate(xs.ByOrder(…)) says that the tuples come in an order",
+    "printSchema": "schema, columns and explain() tell",
+    "dtypes": "schema tells",
+    "createOrReplaceTempView": "xs.from_sql(spark, text) takes CREATE TABLE and CREATE VIEW",
+}
+"""What PySpark has and a query has not, with what to write instead."""
+
+ON_GROUPS = dict.fromkeys(
+    ("count", "sum", "avg", "mean", "min", "max", "pivot", "apply", "applyInPandas", "cogroup"),
+    'agg("count(*) AS n", "max(a) AS a")',
+)
+
+
+def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -> str:
+    """What to say of a name that a class does not have."""
+    near = difflib.get_close_matches(name, [known for known in dir(kind) if not known.startswith("_")], n=1)
+    hint = instead.get(name) or (f"did you mean {near[0]}?" if near else None)
+    return f"{what} has no {name}" + (f"; Hint: {hint}" if hint else "")
+
+
+def session_window(moment: str, gap: str) -> str:
+    """SQL of the sessions by which to group, as in `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
+
+    Args:
+        moment: An attribute, or an expression, that is a TIMESTAMP.
+        gap: After how long without a tuple of its group a session is over, such as "1 hour 30 minutes".
+
+    Returns:
+        SQL's `session_window(…)`, whose ends are `session_window.start` and `session_window.end`.
+
+    Raises:
+        QueryError: The moment is not one expression.
+    """
+    argument(moment)
+    return f"session_window({moment}, {text_literal(gap)})"
+
+
+def lengths_of(size: str, slide: str | None, start: str | None) -> Sequence[str]:
+    """The lengths that SQL's `window` takes behind the moment."""
+    given = [size, slide or size, start] if start is not None else [size, slide]
+    return [length for length in given if length is not None]
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL writes it.
+
+    >>> text_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def with_column(schema: Schema, name: str, expression: str) -> list[str | QueryText]:
+    """All attributes, and an expression under a name, in the place of the attribute that has it."""
+    new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
+    at = [other.lower() for other in schema.names]
+    parts: list[str | QueryText] = [quoted(other) for other in schema.names]
+    if name.lower() in at:
+        parts[at.index(name.lower())] = new
+    else:
+        parts.append(new)
+    return separated(parts)
+
+
+def renamed(schema: Schema, old: str, new: str) -> str:
+    """All attributes, one of them under another name."""
+    known = schema.attribute(old).name
+    items = (f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in schema.names)
+    return ", ".join(items)
+
+
+def without(schema: Schema, names: Sequence[str]) -> str:
+    """All attributes but these.
+
+    Raises:
+        QueryError: None is left.
+    """
+    gone = {schema.attribute(name).name for name in names}
+    left = [quoted(name) for name in schema.names if name not in gone]
+    if not left:
+        raise QueryError("nothing is left of the query's attributes", hint="keep one of them")
+    return ", ".join(left)
+
+
+_JOINS = {
+    how: ("LEFT " if how in ("semi", "anti") else "") + how.upper() for how in (*get_args(JoinKind), "semi", "anti")
+}
+
+
+def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
+    """The tables `input` and `other`, under the names of the sides, and the condition or the common names.
+
+    Raises:
+        QueryError: No join is called so.
+    """
+    plain = how.lower().replace("_", "")
+    kind = _JOINS.get(JOINS.get(plain, plain))
+    if kind is None:
+        raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
+    match on:
+        case str() if re.fullmatch(r"\s*\w+\s*", on):
+            condition: list[str | QueryText] = [f" USING ({quoted(on.strip())})"]
+        case str():
+            condition = [" ON ", argument(on)]
+        case _:
+            condition = [f" USING ({', '.join(map(quoted, on))})"]
+    return [f"`input` AS {quoted(left)} {kind} JOIN `other` AS {quoted(right)}", *condition]
+
+
+def joined_asof(
+    here: Schema,
+    there: Schema,
+    on: str,
+    by: Sequence[str],
+    how: str,
+    left: str,
+    right: str,
+    tolerance: str | int | None,
+) -> list[str | QueryText]:
+    """The query of an as-of join of `input` and `other`, of these schemas.
+
+    Raises:
+        QueryError: There is no key, one of the names is none that both have, no as-of join is called so, or what a
+            tolerance is of is said by a comparison.
+    """
+    plain = how.lower().replace("_", "")
+    kind = {"inner": "", "left": "LEFT "}.get(JOINS.get(plain, plain))
+    if kind is None:
+        raise QueryError(f"no as-of join is called {how!r}", hint="inner, left")
+    if not by:
+        raise QueryError("an as-of join without a key", hint='by=["sensor"] names what is equal')
+    keys = [here.attribute(name).name for name in by]
+    same = {there.attribute(name).name for name in keys}
+    compared = next((a.name for a in here if a.name.lower() == on.strip().lower()), None)
+    at = None if compared is None else there.attribute(compared).name
+    test = (
+        argument(on) if compared is None else f"{quoted(left)}.{quoted(compared)} >= {quoted(right)}.{quoted(at or on)}"
+    )
+    shown = [f"{quoted(left)}.{quoted(name)}" if tolerance is not None else quoted(name) for name in keys]
+    items = [*shown, *(f"{quoted(left)}.{quoted(name)}" for name in here.names if name not in keys)]
+    for name in there.names:
+        called = f" AS {quoted(f'{right}_{name}')}" if name == at else ""
+        items += [f"{quoted(right)}.{quoted(name)}{called}"] if name not in same else []
+    tables = f" FROM `input` AS {quoted(left)} {kind}ASOF JOIN `other` AS {quoted(right)} MATCH_CONDITION ("
+    query: list[str | QueryText] = ["SELECT ", ", ".join(items), tables, test]
+    if tolerance is None:
+        return [*query, f"\n) USING ({', '.join(map(quoted, keys))})"]
+    if compared is None or at is None:
+        raise QueryError(
+            f"an as-of join on {on!r} with a tolerance",
+            hint="give both sides' attribute one name by with_column_renamed, and say on='that name'",
+        )
+    equal = [f"{quoted(left)}.{quoted(key)} = {quoted(right)}.{quoted(there.attribute(key).name)}" for key in keys]
+    oldest = f"{quoted(right)}.{quoted(at)} >= {quoted(left)}.{quoted(compared)} - ("
+    return [*query, f"\n) ON {' AND '.join(equal)} AND {oldest}", argument(str(tolerance)), "\n)"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Groups:
+    """A query's tuples in groups, to be aggregated or ranked."""
+
+    query: Query
+    keys: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Groups[{', '.join(self.keys)}] of {self.query!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
+
+    def agg(self, *aggregates: str) -> Query:
+        """One tuple of each group, as soon as it is complete: the keys, then these.
+
+        An item is an aggregate or an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
+        """
+        if not self.keys and not aggregates:
+            raise QueryError("nothing to group by and nothing to aggregate", hint='for example agg("count(*) AS n")')
+        items = listed((*self.keys, *aggregates))
+        numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
+        if not numbers and not any(map(has_aggregate, aggregates)):
+            raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
+        return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
+
+    def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
+        """The first n tuples of each group in an order, as soon as it is complete: `top(3, "price DESC", "ts")`.
+
+        Args:
+            n: How many there are of each group.
+            order: Attributes, each perhaps with a direction.
+            number: An attribute for the tuple's rank in its group, if it is wanted.
+            rank: How tuples are counted, as SQL's functions of that name do; `rank` and `dense_rank` keep ties.
+
+        Raises:
+            QueryError: There is no order to be first in.
+        """
+        if not order:
+            raise QueryError("the first tuples of no order", hint=f'for example top({n}, "price DESC")')
+        called = number or unique("rank", self.query.schema.names)
+        by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
+        over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
+        items = "*" if number else ", ".join(map(quoted, self.query.schema.names))
+        ranked = [f"SELECT {items} FROM (SELECT *, {rank}() OVER (", *over]
+        return self.query._of(*ranked, f") WHERE {quoted(called)} <= {n}")
+
+
+@dataclass(frozen=True, slots=True)
+class TupleWindows:
+    """A query's tuples in windows of so many."""
+
+    query: Query
+    window: TupleWindow
+
+    def agg(self, *aggregates: str) -> Query:
+        """One tuple of each window, as soon as its last tuple comes: what it is counted per, then these.
+
+        An item is an aggregate or an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
+
+        Raises:
+            QueryError: There is none; or the query's tuples have no order, as above a merge or a join.
+        """
+        if not aggregates:
+            raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')
+        text = QueryText.joined(["SELECT ", *listed(aggregates), " FROM `input`"])
+        statement = parse_statements(text)[0]
+        require_supported(statement.tree, text)
+        relation = Relation.of(self.query.root)
+        items = [
+            Item(tree.alias or None, resolve(tree.unalias().unnest(), relation, text))
+            for tree in statement.tree.expressions
+        ]
+        analyst = SparkAnalyst(self.query.spark)
+        made = over_tuples(self.query.root, self.window, items, analyst, text)
+        return type(self.query)(self.query.spark, finished(made, analyst, text, None))

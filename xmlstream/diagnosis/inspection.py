@@ -1,0 +1,245 @@
+"""Inspection of a checkpoint: what its query waits for, whether it runs, has been stopped or has died.
+
+Nothing is written and nothing locked. While the query runs, its files come and go; what was read is of one commit, or
+is read again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from operators.punctuate import Punctuate
+from operators.required_punctuations import Waiting
+from operators.state.ages import Since
+from punct_ns.errors import NotationError, QueryError, StateError, UsageError
+from punct_ns.notation import format_pattern
+from punct_ns.pattern import Constant, values
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema
+from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
+from xmlstream.diagnosis.last_heard_from import SentPunctuations, SliceTime
+from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
+from xmlstream.diagnosis.report import Asked, Example, Need, WaitingReport, Waits
+from xmlstream.plan.nodes import AnyOperator, Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.written_plan import PLAN_FILE, decoded
+from xmlstream.runtime.checkpoint import CommitLog, made_whole
+from xmlstream.runtime.sealed_files import unseal
+
+SHOWN = 3
+"""Examples of what waits in a log."""
+
+_TRIES = 8
+
+_MANY = 1000
+
+_LONG_AGO = Since(-1, 0)
+
+
+def nobody(expression: str, *_: object) -> None:
+    """Computes no expression."""
+
+
+def inspect(
+    checkpoint: Path, key: Mapping[str, str] | None = None, *, functions: Functions = nobody, shown: int = SHOWN
+) -> WaitingReport:
+    """What the query of a checkpoint waits for.
+
+    Args:
+        checkpoint: Its directory.
+        key: A question: patterns of attributes of a result, in notation, such as `{"hour": "17"}`.
+        functions: Who computes expressions; without, what passes through a computed column is told less exactly.
+        shown: How many examples of each kind.
+
+    Raises:
+        StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
+        UsageError: No result has an attribute of the question, or a pattern cannot be read.
+    """
+    if not (checkpoint / "commits").is_dir():
+        raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
+    for left in range(_TRIES, -1, -1):
+        try:
+            return _Inspection(checkpoint, functions, shown).report(key)
+        except (OSError, pa.ArrowException, StateError):
+            # The query has gone on, and removed what it does not need any more.
+            if not left:
+                raise
+            time.sleep(0.05)
+    raise AssertionError
+
+
+class _Inspection:
+    """A checkpoint as of its last commit."""
+
+    def __init__(self, checkpoint: Path, functions: Functions, shown: int) -> None:
+        self._checkpoint, self._shown = checkpoint, shown
+        if not (checkpoint / PLAN_FILE).exists():
+            raise StateError(
+                f"the checkpoint {checkpoint} does not say which plan it is of",
+                hint="run the query once more with this version of xmlstream",
+            )
+        self._root = decoded(unseal(checkpoint / PLAN_FILE))
+        self._names = names(self._root)
+        self._records = CommitLog(checkpoint / "commits").records()
+        last = made_whole(self._records)
+        if last is None:
+            raise StateError(f"nothing was committed yet in {checkpoint}")
+        self._last = last
+        self._kept = {node: self._kept_by(node) for node in topological(self._root) if _is_operator(node)}
+        speaking = [n for n in topological(self._root) if isinstance(n.operator, Scan | Static | Punctuate)]
+        self._sayings = {node: SentPunctuations(self._records, self._names[node], node.schema) for node in speaking}
+        sets = {n: self._last["operators"].get(self._names[n], {}).get("sets", {}) for n in self._kept}
+        said = {n: said.whole() for n, said in self._sayings.items()}
+        on_disk = {n: self._on_disk(n) for n in speaking if isinstance(n.operator, Scan)}
+        self._lacks = MissingPunctuations(self._kept, sets, said, functions, on_disk)
+
+    def _on_disk(self, node: Node) -> ClosedOnDisk:
+        name = self._names[node]
+        kept = self._last["operators"].get(name, {}).get("kept", {})
+        return ClosedOnDisk(self._checkpoint / "state" / name, node.schema, kept)
+
+    def _kept_by(self, node: Node) -> KeptRows:
+        name = self._names[node]
+        recorded = self._last["operators"].get(name, {"kept": {}})["kept"]
+        logs = _operator(node).state_schema(*(below.schema for below in node.inputs)).logs
+        return KeptRows(self._checkpoint / "state" / name, logs, recorded)
+
+    def report(self, key: Mapping[str, str] | None) -> WaitingReport:
+        """The report."""
+        at = SliceTime.of(self._last)
+        closed = bool(self._last["report"]["closed"])
+        if key:
+            return WaitingReport(str(self._checkpoint), at, closed, (), self._asked(key))
+        return WaitingReport(str(self._checkpoint), at, closed, tuple(self._waits()))
+
+    def _waits(self) -> Iterator[Waits]:
+        """What waits in each log that is not empty."""
+        for node, kept in self._kept.items():
+            inputs, left = _schemas(node), self._last.get("lately", {}).get(self._names[node], {}).get("left")
+            for waiting in _operator(node).waiting(*inputs):
+                if count := kept.count(waiting.log):
+                    told = [*attributes_of(waiting.names, (*inputs, node.schema)), *waiting.beside]
+                    rows = heapq.nsmallest(
+                        self._shown, kept.with_ages(waiting.log, told), key=lambda row: row[1] or _LONG_AGO
+                    )
+                    examples = tuple(self._example(node, waiting, row, since, inputs) for row, since in rows)
+                    yield Waits(
+                        self._names[node],
+                        waiting.log,
+                        waiting.what,
+                        count,
+                        waiting.blocks,
+                        examples[0].since if examples else None,
+                        _slice_time(left),
+                        examples,
+                    )
+
+    def _example(
+        self, node: Node, waiting: Waiting, row: Mapping[str, Any], since: Since | None, inputs: Sequence[Schema]
+    ) -> Example:
+        key = tuple(
+            (a.name, format_pattern(Constant(row[a.name]), a.domain))
+            for a in attributes_of(waiting.names, (*inputs, node.schema))
+        )
+        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)), self._came(since))
+
+    def _came(self, since: Since | None) -> SliceTime | None:
+        """When a row came, by its slice and second; of the last slice the time is known."""
+        if since is None:
+            return None
+        last = SliceTime.of(self._last)
+        return last if since.slice == last.slice else SliceTime(since.slice, since.moment())
+
+    def _needs(self, lacks: Sequence[Missing]) -> tuple[Need, ...]:
+        asked: dict[Node, list[Punctuation]] = {}
+        for lack in lacks:
+            if not lack.missing:
+                asked.setdefault(lack.node, []).append(lack.wanted)
+        when = {node: self._sayings[node].when(ps) for node, ps in asked.items()}
+        order = sorted(lacks, key=lambda lack: (not lack.missing, self._names[lack.node]))
+        return tuple(self._need(lack, when.get(lack.node, {}).get(lack.wanted)) for lack in order)
+
+    def _need(self, lack: Missing, said: SliceTime | None) -> Need:
+        operator, missing = lack.node.operator, [_shown_as(p, lack.wanted) for p in lack.missing]
+        promised: tuple[str, ...] = ()
+        rule = None
+        if isinstance(operator, Punctuate):
+            rule = f"by {operator.rule.name}"
+        elif isinstance(operator, Scan):
+            promised = tuple(str(s) for s in operator.options.schemes if helps([s], lack.wanted))
+        source = self._names[lack.node]
+        lifespan = None if missing else self._sayings[lack.node].lifespan(lack.wanted)
+        holds = None if lifespan is None else str(lifespan)
+        return Need(source, str(lack.wanted), tuple(dict.fromkeys(missing)), said, promised, rule, holds)
+
+    def _asked(self, key: Mapping[str, str]) -> Asked:
+        called = ", ".join(f"{name}={value}" for name, value in key.items())
+        node = self._result(key)
+        try:
+            p = Punctuation.of(node.schema, dict(key))
+        except (NotationError, ValueError) as reason:
+            raise UsageError(f"--key {called} cannot be read: {reason}") from None
+        lacks = self._lacks.of(node, p)
+        needs = self._needs(lacks)
+        said = [need.said for need in needs if need.said is not None]
+        is_out = not any(need.missing for need in needs)
+        counts = {self._names[n]: count for n in self._kept if (count := self._held(n, key)) is not None}
+        held = tuple((name, count) for name, count in counts.items() if count) if counts else None
+        since = max(said, key=lambda at: at.slice, default=None)
+        return Asked(called, self._names[node], is_out, since if is_out else None, held, needs)
+
+    def _result(self, key: Mapping[str, str]) -> Node:
+        """The first result that has the attributes of a question."""
+        for node in results(self._root):
+            if {name.lower() for name in key} <= {name.lower() for name in node.schema.names}:
+                return node
+        known = "; ".join(", ".join(node.schema.names) for node in results(self._root))
+        raise UsageError(f"no result has the attributes {', '.join(key)}", hint=f"they have {known}")
+
+    def _held(self, node: Node, key: Mapping[str, str]) -> int | None:
+        """How many rows an operator holds that the question names by all of its attributes; None if it has not all."""
+        inputs = _schemas(node)
+        found: int | None = None
+        for waiting in _operator(node).waiting(*inputs):
+            attributes = attributes_of(waiting.names, (*inputs, node.schema))
+            named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
+            if len(named) == len(key):
+                schema = Schema(tuple(attributes))
+                rows = self._kept[node].rows(waiting.log, attributes, [Punctuation.of(schema, named)], schema)
+                found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(waiting.log))
+        return found
+
+
+def _shown_as(missing: Punctuation, wanted: Punctuation) -> str:
+    """What is missing, by the attributes that are asked of, and those of which few values are left."""
+    kept = {
+        i: missing.patterns[i]
+        for i in missing.restricted
+        if i in wanted.restricted or (values(missing.patterns[i], missing.schema[i].domain).size or _MANY) < _MANY
+    }
+    return str(Punctuation.at(missing.schema, kept))
+
+
+def _slice_time(recorded: Sequence[Any] | None) -> SliceTime | None:
+    return None if recorded is None else SliceTime.of({"slice": recorded[0], "time": recorded[1]})
+
+
+def _schemas(node: Node) -> tuple[Schema, ...]:
+    return tuple(below.schema for below in node.inputs)
+
+
+def _is_operator(node: Node) -> bool:
+    return not isinstance(node.operator, Scan | Static | Results)
+
+
+def _operator(node: Node) -> Any:
+    """The operator of a node that is no end of the plan."""
+    operator: AnyOperator = node.operator
+    if isinstance(operator, Scan | Static | Results):
+        raise QueryError(f"{node.label} is no operator")
+    return operator

@@ -1,0 +1,232 @@
+"""Kept rows of an operator and closed strings of a source, read from a checkpoint's files, which stay as they are.
+
+No Spark is needed. The punctuations of a source are in the records of commits; but strings that were closed one by one
+are in sorted files (`operators.state.closed_set`), and the records have only the names of these files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from operators.required_punctuations import Row
+from operators.state.ages import FIRST, Since
+from operators.state.state_schema import LogSchema
+from operators.storage.durable import data_files
+from punct_ns.domain import Value
+from punct_ns.pattern import List, matches
+from punct_ns.punctuation import Punctuation, listed
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import in_utc
+
+pc: Any = pyarrow.compute  # its stubs do not know search_sorted
+
+_AT_ONCE = 1000
+
+
+class ClosedOnDisk:
+    """The closed strings of one source, by attribute.
+
+    Args:
+        state: The directory of the source's state.
+        schema: Its schema.
+        kept: What a commit recorded of its files, by name.
+
+    Raises:
+        OSError, pa.ArrowException: When they are read: a file is gone, as where the query has gone on.
+    """
+
+    def __init__(self, state: Path, schema: Schema, kept: Mapping[str, Any]) -> None:
+        recorded = {i: kept.get(f"said {a.name}", {"segments": (), "rows": 0}) for i, a in enumerate(schema)}
+        self._schema = schema
+        self._files = {i: [state / part["name"] for part in one["segments"]] for i, one in recorded.items()}
+        self.rows = {schema[i].name: int(one["rows"]) for i, one in recorded.items() if one["segments"]}
+
+    def named(self, p: Punctuation) -> Iterator[Punctuation]:
+        """Of the strings that a punctuation names one by one, those that are closed whatever else there is."""
+        for i, paths in self._files.items():
+            asked = [value for value in listed(p.patterns[i]) if isinstance(value, str)]
+            if asked and paths:
+                yield from self._closing(i, sorted(self._among(asked, paths)))
+
+    def all(self) -> Iterator[Punctuation]:
+        """All of them."""
+        for i, paths in self._files.items():
+            for path in paths:
+                values = _values(path).to_pylist()
+                for begin in range(0, len(values), _AT_ONCE):
+                    yield from self._closing(i, values[begin : begin + _AT_ONCE])
+
+    def _closing(self, i: int, values: Sequence[str]) -> Iterator[Punctuation]:
+        if values:
+            yield Punctuation.of(self._schema, {self._schema[i].name: List(tuple(values))})
+
+    @staticmethod
+    def _among(asked: Sequence[str], paths: Sequence[Path]) -> set[str]:
+        wanted: Any = pa.array(asked, pa.string())
+        found = set[str]()
+        for path in paths:
+            values = _values(path)
+            at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
+            found.update(wanted.filter(pc.equal(values.take(at), wanted)).to_pylist())
+        return found
+
+
+def _values(path: Path) -> Any:
+    with pa.ipc.open_file(pa.memory_map(str(path))) as file:
+        return file.get_batch(0).column(0)
+
+
+MOST = 1000
+"""Rows up to which it is told of each what it waits for, where another punctuation waits for all of them."""
+
+_Values: TypeAlias = tuple[Value | None, ...]
+
+
+class KeptRows:
+    """The rows of one operator's logs, as a commit has them.
+
+    Raises:
+        OSError, pa.ArrowException: A segment is gone, as where the query has gone on.
+    """
+
+    def __init__(self, directory: Path, declared: Mapping[str, LogSchema], record: Mapping[str, Any]) -> None:
+        """Take up what a commit recorded.
+
+        Args:
+            directory: Where the operator's segments lie.
+            declared: Its logs.
+            record: What the commit recorded of them, by name.
+        """
+        self._directory, self._declared, self._record = directory, declared, record
+        self._known: dict[tuple[str, tuple[Attribute, ...]], dict[_Values, Since | None]] = {}
+
+    def count(self, log: str) -> int:
+        """How many rows are kept."""
+        return int(self._record[log]["rows"]) if log in self._record else 0
+
+    def rows(
+        self, log: str, attributes: Sequence[Attribute], like: Sequence[Punctuation], schema: Schema
+    ) -> list[Row] | None:
+        """The different rows over these attributes that match one of the punctuations; None where they are too many.
+
+        Args:
+            log: The log.
+            attributes: What is told of each.
+            like: Over the schema; of attributes that the log does not have, what they say is passed over.
+            schema: Attributes that rows may have.
+        """
+        asked = {i for p in like for i in p.restricted}
+        there = self._columns(log)
+        looked_at = [schema[i] for i in sorted(asked) if schema[i].name.lower() in there]
+        names = {a.name.lower() for a in attributes}
+        whole = [*attributes, *(a for a in looked_at if a.name.lower() not in names)]
+        found: dict[tuple[Value | None, ...], Row] = {}
+        for row in self.each(log, whole):
+            folded = {name.lower(): value for name, value in row.items()}
+            if any(all(matches(p.patterns[i], folded[schema[i].name.lower()]) for i in p.restricted
+                       if schema[i].name.lower() in folded) for p in like):  # fmt: skip
+                told = {a.name: row[a.name] for a in attributes}
+                found[tuple(told.values())] = told
+                if len(found) > MOST:
+                    return None
+        return list(found.values())
+
+    def _columns(self, log: str) -> set[str]:
+        """The names of a log's columns, in lower case."""
+        if not self.count(log):
+            return set()
+        (path, *_) = data_files(self._directory / self._record[log]["segments"][0]["name"])
+        return {name.lower() for name in pq.ParquetFile(path).schema_arrow.names}
+
+    def each(self, log: str, attributes: Sequence[Attribute]) -> Iterator[Row]:
+        """The different rows over these attributes, in their order, null first."""
+        for row, _ in self.with_ages(log, attributes):
+            yield row
+
+    def with_ages(self, log: str, attributes: Sequence[Attribute]) -> Iterator[tuple[Row, Since | None]]:
+        """The same, each with when the first of its equals came; None where an earlier version kept no ages."""
+        if not self.count(log):
+            return
+        asked = log, tuple(attributes)
+        if asked not in self._known:
+            known: dict[_Values, Since | None] = {}
+            for part in self._record[log]["segments"]:
+                for values, since in self._of(part, log, attributes):
+                    known[values] = _first(since, known.get(values))
+            order = sorted(known, key=lambda values: [(v is not None, v) for v in values])
+            self._known[asked] = {values: known[values] for values in order}
+        for values, since in self._known[asked].items():
+            yield {a.name: value for a, value in zip(attributes, values, strict=True)}, since
+
+    def _of(
+        self, part: Mapping[str, Any], log: str, attributes: Sequence[Attribute]
+    ) -> Iterator[tuple[_Values, Since | None]]:
+        """The rows of a segment that were neither purged nor removed since, and when each came."""
+        purging = self._declared[log].purging
+        purged = PunctuationSet(purging)
+        purged.add_all(Punctuation.parse(text, purging) for text in self._record[log]["purging"][part["since"] :])
+        removed = [self._removed(one) for one in part["removed"]]
+        gone = [name for names, _ in removed for name in names]
+        names = [*(a.name for a in attributes), *(purging.names if purged else ()), *gone]
+        table = self._table(part["name"], [*names, FIRST])
+        # Different rows alone: groups of many tuples are told once, from the first of them on.
+        told = [name for name in table.column_names if name != FIRST]
+        bears = FIRST in table.column_names
+        table = in_utc(table.group_by(told).aggregate([(FIRST, "min")] if bears else []))
+        numbers = table[f"{FIRST}_min"].to_pylist() if bears else [None] * (table.num_rows or 1)
+        first = [None if number is None else Since.first(number) for number in numbers]
+        if not told:
+            yield (), first[0]
+            return
+        table = table.select(told)
+        domains = {a.name.lower(): a for a in (*attributes, *purging)}
+        columns = {name.lower(): _normal(table[name], domains.get(name.lower())) for name in table.column_names}
+        for i, since in enumerate(first):
+            here = {name: column[i] for name, column in columns.items()}
+            if purged and purged.matches([here[name.lower()] for name in purging.names]):
+                continue
+            if any(tuple(here[name] for name in of) in rows for of, rows in removed):
+                continue
+            yield tuple(here[a.name.lower()] for a in attributes), since
+
+    def _removed(self, segment: Mapping[str, Any]) -> tuple[tuple[str, ...], set[tuple[Any, ...]]]:
+        table = in_utc(self._table(segment["name"], None))
+        columns = [_normal(column, None) for column in table.columns]
+        return tuple(name.lower() for name in table.column_names), set(zip(*columns, strict=True))
+
+    def _table(self, segment: str, names: Sequence[str] | None) -> pa.Table:
+        """Columns of a segment, whatever their case; all without names."""
+        parts = [pq.ParquetFile(part) for part in data_files(self._directory / segment)]
+        if not parts:
+            raise FileNotFoundError(segment)
+        wanted = None if names is None else {name.lower() for name in names}
+        there = [name for name in parts[0].schema_arrow.names if wanted is None or name.lower() in wanted]
+        return pa.concat_tables([part.read(columns=there) for part in parts])
+
+
+def _first(one: Since | None, other: Since | None) -> Since | None:
+    return min(one, other) if one is not None and other is not None else one or other
+
+
+def _normal(column: Any, attribute: Attribute | None) -> list[Any]:
+    """The values of a column, as punctuations have them."""
+    values = column.to_pylist()
+    if attribute is None or attribute.domain.opaque:
+        return list(values)
+    return [None if value is None else attribute.domain.normal(value) for value in values]
+
+
+def attributes_of(names: Sequence[str], schemas: Sequence[Schema]) -> list[Attribute]:
+    """The attributes of these names, of the first schema that has them; each under the name that is asked for."""
+    found = []
+    for name in names:
+        schema = next(schema for schema in schemas if name.lower() in map(str.lower, schema.names))
+        found.append(Attribute(name, schema.attribute(name).domain))
+    return found

@@ -1,0 +1,85 @@
+"""Punctuations that a source has sent, and when: from the records of commits, since the last complete record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from operators.state.closed_set import ClosedSet, said_anew
+from operators.state.expiring_set import Entry
+from punct_ns.lifespan import Lifespan
+from punct_ns.punctuation import Punctuation
+from punct_ns.punctuation_set import PunctuationSet
+from punct_ns.schema import Schema
+from sources.xml.grammar.lifespans import has_closed
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTime:
+    """A slice, and the time recorded with it; `or_before` says that an earlier one may be meant."""
+
+    slice: int
+    time: datetime
+    or_before: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"slice": self.slice, "time": self.time.isoformat(), "or_before": self.or_before}
+
+    @staticmethod
+    def of(record: Mapping[str, Any], *, or_before: bool = False) -> SliceTime:
+        """That of a commit's record."""
+        return SliceTime(record["slice"], datetime.fromisoformat(record["time"]), or_before)
+
+
+class SentPunctuations:
+    """What one source, or one rule, has said, and when: the records of commits, from a whole one on."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], name: str, schema: Schema) -> None:
+        self._schema = schema
+        self._added = [
+            (SliceTime.of(record, or_before=i == 0 and record["slice"] > 0),
+             record["operators"].get(name, {"sets": {}})["sets"].get("said", ()))
+            for i, record in enumerate(records)
+        ]  # fmt: skip
+        every = (p for _, entries in self._added for p in said_anew(entries, schema))
+        self._lasting = PunctuationSet(schema, (p for p in every if p.lifespan is None))
+        self._now = self._added[-1][0].time
+        self._held: ClosedSet | None = None
+
+    def whole(self) -> PunctuationSet:
+        """All that it has said."""
+        return PunctuationSet(self._schema, self._parsed(text for _, texts in self._added for text in texts))
+
+    def when(self, asked: Iterable[Punctuation]) -> dict[Punctuation, SliceTime]:
+        """With which slice each of these was said; absent is what was not."""
+        found: dict[Punctuation, SliceTime] = {}
+        open_, held = list(dict.fromkeys(asked)), PunctuationSet(self._schema)
+        for time, texts in self._added:
+            held.add_all(self._parsed(texts))
+            found |= {p: time for p in open_ if held.covers(p)}
+            open_ = [p for p in open_ if p not in found]
+            if not open_:
+                break
+        return found
+
+    def lifespan(self, p: Punctuation) -> Lifespan | None:
+        """How long what covers a punctuation holds; None for ever."""
+        if self._held is None:
+            self._held = ClosedSet(self._schema)
+            self._held.absorb(p for _, entries in self._added for p in said_anew(entries, self._schema))
+            self._held.end(partial(Lifespan.is_over, now=self._now, has_closed=partial(has_closed, self._lasting)))
+        return self._held.lifespan(p)
+
+    def last(self) -> SliceTime | None:
+        """When it said something new the last time."""
+        return next((time for time, texts in reversed(self._added) if texts), None)
+
+    def _parsed(self, entries: Iterable[Entry]) -> Iterator[Punctuation]:
+        """What they say that holds as of the last commit, whenever it ends."""
+        for p in said_anew(entries, self._schema):
+            if p.lifespan is None or not p.lifespan.is_over(self._now, partial(has_closed, self._lasting)):
+                yield p.lasting(None)

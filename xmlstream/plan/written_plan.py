@@ -1,0 +1,135 @@
+"""A plan written down: as text for people, and as JSON from which the plan can be read again.
+
+`explain` prints the text. The JSON lies in the checkpoint, so that a program can know the plan without the query's
+text. Operators and their parameters are dataclasses; each is written as its fields under the name of its class. Reading
+creates objects of this project's classes only, so a file names what is built, and never what is run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+from punct_ns.errors import StateError
+from sources.xml.options.source import SourceOptions
+from xmlstream.plan.nodes import Node, names, topological
+
+
+def tree(root: Node) -> str:
+    """The plan as text, a node a line, its inputs below it and indented."""
+    called = names(root)
+    lines: list[str] = []
+
+    def write(node: Node, depth: int) -> None:
+        lines.append(f"{'  ' * depth}{called[node]}: {brief(described(node))}")
+        for below in node.inputs:
+            write(below, depth + 1)
+
+    write(root, 0)
+    return "\n".join(lines)
+
+
+def brief(parameters: str) -> str:
+    """Parameters without quotes, and without names that stay as they are.
+
+    >>> brief("`hour` AS `hour`, max(`a b`) AS `top`")
+    'hour, max(`a b`) AS top'
+    """
+    plain = re.sub(r"`(\w+)`", r"\1", parameters)
+    return re.sub(r"\b(\w+) AS \1\b", r"\1", plain)
+
+
+def described(node: Node) -> str:
+    """An operator's parameters in a line."""
+    return node.operator.parameters(node.schema)
+
+
+PLAN_FILE = "plan.json"
+"""Where a checkpoint has the plan of its query."""
+
+PLAN_FORMAT = 1
+
+_PACKAGES = ("operators.", "punct_ns.", "sources.", "xmlstream.plan.")
+
+_CLASS, _VALUE = "class", "value"
+
+
+def encoded(root: Node) -> dict[str, Any]:
+    """The plan as JSON has it; of a DataFrame that it reads, only that there is one."""
+    order = topological(root)
+    number = {node: i for i, node in enumerate(order)}
+    nodes = [
+        {"label": node.label, "operator": _encoded(node.operator), "inputs": [number[below] for below in node.inputs]}
+        for node in order
+    ]
+    return {"format": PLAN_FORMAT, "nodes": nodes}
+
+
+def decoded(plan: dict[str, Any]) -> Node:
+    """The plan that was written.
+
+    Raises:
+        StateError: It is of another version.
+    """
+    try:
+        if plan["format"] != PLAN_FORMAT:
+            raise ValueError(f"format {plan['format']}")
+        nodes: list[Node] = []
+        for part in plan["nodes"]:
+            nodes.append(Node(_decoded(part["operator"]), tuple(nodes[i] for i in part["inputs"]), part["label"]))
+        return nodes[-1]
+    except (ValueError, KeyError, TypeError, AttributeError, ImportError, IndexError) as reason:
+        what = f"the plan was written by another version of xmlstream: {reason}"
+        raise StateError(what, hint="look at it with the version that runs it") from None
+
+
+def _encoded(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list():
+            return list(map(_encoded, value))
+        case SourceOptions():
+            return {_CLASS: "options", _VALUE: dict(value.given)}
+        case timedelta():
+            return {_CLASS: "timedelta", _VALUE: [value.days, value.seconds, value.microseconds]}
+        case Decimal() | date():
+            return {_CLASS: type(value).__name__, _VALUE: str(value)}
+        case _ if is_dataclass(value):
+            kind = type(value)
+            parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+            return {_CLASS: f"{kind.__module__}:{kind.__qualname__}", **{n: _encoded(v) for n, v in parts.items()}}
+    return None
+
+
+def _decoded(value: Any) -> Any:
+    match value:
+        case list():
+            return tuple(map(_decoded, value))
+        case {"class": "options", "value": given}:
+            return SourceOptions.parse(given)
+        case {"class": "timedelta", "value": [days, seconds, microseconds]}:
+            return timedelta(days, seconds, microseconds)
+        case {"class": "Decimal", "value": text}:
+            return Decimal(text)
+        case {"class": "datetime", "value": text}:
+            return datetime.fromisoformat(text)
+        case {"class": "date", "value": text}:
+            return date.fromisoformat(text)
+        case {"class": name, **parts}:
+            return _class(str(name))(**{str(part): _decoded(inner) for part, inner in parts.items()})
+    return value
+
+
+def _class(name: str) -> Any:
+    module, _, called = name.partition(":")
+    if not module.startswith(_PACKAGES):
+        raise ValueError(f"{name} is no part of a plan")
+    found = getattr(import_module(module), called)
+    if not is_dataclass(found):
+        raise ValueError(f"{name} is no part of a plan")
+    return found

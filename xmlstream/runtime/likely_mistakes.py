@@ -1,0 +1,284 @@
+"""Findings in the sources of a query, in words: mistakes in data and declarations that are no errors.
+
+A query over a misspelt tag, or one whose punctuations all restrict what is not declared, runs and is right: it only
+says less than was meant, or nothing. Each such thing is one sentence; it goes with the metrics, with the summary of a
+run, and to the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from operators.punctuate import Punctuate
+from punct_ns.scheme import Scheme, Term
+from sources.xml.options.leaf_paths import local_tag
+from sources.xml.options.source import SourceOptions
+from sources.xml.parser.source_findings import Findings
+from sources.xml.splits.slice_planner import WaitingNote, waiting_note
+from xmlstream.plan.nodes import Node, Scan, names
+from xmlstream.runtime.metrics import counted
+from xmlstream.runtime.silent_schemes import Patience, Silence
+
+OVERDUE = "overdue"
+"""What kept tuples are that were purged by age (`operators.state.ages`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was noticed.
+
+    Attributes:
+        source: Of which source, or of which operator.
+        kind: What it is, in a word, for programs.
+        what: The same as a sentence, for people.
+        about: What of that kind, where the sentence's numbers change: it is told once, and again at the end.
+    """
+
+    source: str
+    kind: str
+    what: str
+    about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.what}"
+
+    @property
+    def subject(self) -> tuple[str, str, str]:
+        """By what it is told from others, whatever its numbers."""
+        return self.source, self.kind, self.about or self.what
+
+    def json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"source": self.source, "kind": self.kind, "what": self.what}
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What a query has noticed up to a slice.
+
+    Attributes:
+        sources: The options of its sources, by their names.
+        diverts: Of its operators that set tuples aside, whether these go to the dead letters.
+        logs: Where the sources' document logs are, each in a directory of the source's name.
+        found: What was counted, by source and operator.
+        silences: Of each source and each scheme that it promises, how long nothing of it has come.
+        patience: How long that may be.
+        kept: How many tuples are kept behind each source.
+    """
+
+    sources: Mapping[str, SourceOptions]
+    diverts: Mapping[str, bool]
+    logs: Path
+    found: Mapping[str, Findings] = field(default_factory=dict)
+    silences: Mapping[str, Mapping[str, Silence]] = field(default_factory=dict)
+    patience: Patience = field(default_factory=Patience)
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(root: Node, logs: Path, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
+        """What a commit recorded of this plan."""
+        called = names(root)
+        sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
+        diverts = {
+            name: node.operator.ungrammatical == "divert"
+            for node, name in called.items()
+            if isinstance(node.operator, Punctuate)
+        }
+        counted_, silences = {}, {}
+        for name, json in record.items():
+            counted_[name] = Findings.of(json)
+            if name in sources:
+                silences[name] = {scheme: Silence.of(one) for scheme, one in json.get("silences", {}).items()}
+        return Noticed(sources, diverts, logs, counted_, silences, patience or Patience())
+
+    def record(self) -> dict[str, Any]:
+        """For a commit; `of` gives it back."""
+        silences = {
+            name: {"silences": {scheme: one.json() for scheme, one in each.items()}}
+            for name, each in self.silences.items()
+        }
+        return {name: {**one.json(), **silences.get(name, {})} for name, one in self.found.items()}
+
+    def plus(self, more: Mapping[str, Findings], now: datetime, kept: Mapping[str, int]) -> Noticed:
+        """One more slice, of that recorded time, after which so many tuples are kept behind each source."""
+        new = {name: self.found.get(name, Findings()) + one for name, one in more.items()}
+        silences = {
+            name: {
+                str(scheme): self.silences.get(name, {})
+                .get(str(scheme), Silence(now))
+                .heard(
+                    more[name].tuples,
+                    bool(_forms(scheme, options) & more[name].said.keys()),
+                    now,
+                    self.patience,
+                    kept=kept.get(name, 0),
+                )
+                for scheme in options.schemes
+            }
+            for name, options in self.sources.items()
+            if name in more
+        }
+        return replace(self, found={**self.found, **new}, silences={**self.silences, **silences}, kept=kept)
+
+    @property
+    def overdue(self) -> Collection[str]:
+        """The operators of which tuples were purged by age."""
+        return {name for name, one in self.found.items() if one.aside.get(OVERDUE)}
+
+    @property
+    def exact(self) -> bool:
+        """Whether there are none."""
+        return not self.overdue
+
+    def findings(self) -> list[Finding]:
+        """What there is to say."""
+        said: list[Finding] = []
+        for name, options in self.sources.items():
+            silent = _silent(self.silences.get(name, {}), self.kept.get(name, 0))
+            told = {one.about for one in silent}
+            found = of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
+            told |= {one.about for one in found if self.patience.follow}
+            said += (one for one in found if one.kind != "broken promise" or one.about not in told)
+            said += (Finding(name, one.kind, one.what, one.about) for one in silent)
+        for name, diverts in self.diverts.items():
+            said += of_operator(name, self.found.get(name, Findings()), diverts=diverts)
+        for name in sorted(self.overdue):
+            tuples = counted(self.found[name].aside[OVERDUE], "kept tuple")
+            what = f"{tuples} were overdue, and diverted to the dead letters; from then on the result is not exact"
+            said.append(Finding(name, OVERDUE, what.replace(" were ", " was ") if tuples.startswith("1 ") else what))
+        return said
+
+
+def of_source(name: str, found: Findings, options: SourceOptions, waiting: WaitingNote | None = None) -> list[Finding]:
+    """What there is to say of a source.
+
+    Args:
+        name: The source's.
+        found: What its items showed up to now.
+        options: What was declared.
+        waiting: How its documents stand, where it has several.
+    """
+    said = [*_documents(options, waiting), *_items(found, options), *_punctuations(found, options)]
+    said += _set_aside(found, options.mode == "PERMISSIVE", options.ungrammatical == "divert")
+    return [Finding(name, *each) for each in said]
+
+
+def _silent(silences: Mapping[str, Silence], kept: int) -> list[Finding]:
+    """What there is to say of a source's silences."""
+    said = []
+    for scheme, silence in silences.items():
+        if silence.told and kept:
+            said.append(Finding("", "silent", f"the scheme '{scheme}' was promised, and {silence.words(kept)}", scheme))
+        elif silence.ended:
+            what = f"punctuations of the scheme '{scheme}' come again, after {counted(silence.ended, 'slice')} without"
+            said.append(Finding("", "speaks again", what, scheme))
+    return said
+
+
+def of_operator(name: str, found: Findings, *, diverts: bool) -> list[Finding]:
+    """What there is to say of an operator that sets tuples aside."""
+    return [Finding(name, *each) for each in _set_aside(found, diverts, diverts)]
+
+
+_Said = Iterator[tuple[str, str] | tuple[str, str, str]]
+
+
+def _documents(options: SourceOptions, waiting: WaitingNote | None) -> _Said:
+    if waiting is None:
+        return
+    if not waiting.documents:
+        yield "no document", f"there is no document at {options.path} yet"
+    if waiting.unfinished is not None and waiting.behind:
+        wait = f"{counted(waiting.behind, 'document')} behind it {'waits' if waiting.behind == 1 else 'wait'}"
+        hint = "the option unfinished 'skip' passes over it, 'fail' stops the query"
+        yield "unfinished", f"{waiting.unfinished} is unfinished, and {wait}; {hint}"
+    if waiting.passed:
+        yield "passed over", f"passed over, since unfinished: {_list(waiting.passed)}"
+
+
+def _items(found: Findings, options: SourceOptions) -> _Said:
+    tag = options.row_tag
+    if found.foreign:
+        kinds = f"tuples are {tag}, punctuations are of the namespace {options.punctuation_namespace}"
+        there = _list(_braced(name) for name in found.foreign)
+        yield "other namespace", f"elements {there} are neither tuples nor punctuations; {kinds}"
+    elif found.is_nothing:
+        are = "is" if len(found.elements) == 1 else "are"
+        there = f"; there {are} {_list(found.elements)}" if found.elements else ""
+        yield "no items", f"no element is a {tag}{there}"
+    for name in (a.name for a in options.schema if a.name in found.missing):
+        path = options.paths[options.schema.index(name)]
+        others = found.leaves - {str(known) for known in options.paths}
+        there = f"; leaves that no attribute takes are {_list(others)}" if others else ""
+        yield "no value", f"no tuple has a value of {name}, at the path {path}{there}"
+
+
+def _punctuations(found: Findings, options: SourceOptions) -> _Said:
+    for leaf, count in sorted(found.void.items()):
+        says = "says" if count == 1 else "say"
+        restricts = "restricts" if count == 1 else "restrict"
+        what = f"{counted(count, 'punctuation')} {says} nothing, since {'it' if count == 1 else 'they'} {restricts}"
+        yield "void", f"{what} {leaf}, which is no attribute"
+    if found.stray and not found.is_nothing:
+        there = _list(map(local_tag, found.stray))
+        yield "stray", f"punctuations are called {there}, and tuples {options.row_tag}: they say nothing"
+    for attribute, count in sorted(found.bounds.items()):
+        if not {str(Term(attribute, kind)) for kind in ("each", "prefix")} & found.said.keys():
+            holds = "holds" if count == 1 else "hold"
+            what = f"{counted(count, 'punctuation')} {holds} until {attribute} is closed up to a bound"
+            yield "endless", f"{what}, and no punctuation closes {attribute} by itself: none of them ends", attribute
+    for attribute, count in sorted(found.ended.items()):
+        what = f"{counted(count, 'punctuation')} had ended before {'it' if count == 1 else 'they'} came"
+        yield (
+            "ended",
+            f"{what}: {attribute} was closed up to the bound; what comes next of the same keys is of a new life",
+        )
+    if not found.tuples:
+        return
+    given = dict(options.given).get("punctuationNamespace")
+    if given is not None and not (found.said or found.void or found.stray or found.foreign):
+        yield "no punctuation", f"no element is of the namespace {given}, which is that of its punctuations"
+    promised = {scheme: _forms(scheme, options) for scheme in options.schemes}
+    for scheme, forms in promised.items():
+        if not forms & found.said.keys():
+            what = f"the scheme '{scheme}' was promised, and no punctuation of it has come"
+            yield "broken promise", what, str(scheme)
+    known = {form for forms in promised.values() for form in forms}
+    for kind, count in sorted(found.said.items()):
+        if kind not in known:
+            what = f"{counted(count, 'punctuation')} of the scheme '{kind}'"
+            yield "no promise", f"{what}, which is not promised", kind
+
+
+def _forms(scheme: Scheme, options: SourceOptions) -> set[str]:
+    """What punctuations of a scheme may look like, written as `Findings.said` is."""
+    terms = sorted(scheme.terms, key=lambda term: options.schema.index(term.attribute))
+    forms = [""]
+    for term in terms:
+        kinds = {"each": ("each",), "prefix": ("prefix",), "tiles": ("each", "prefix")}[term.kind]
+        texts = [str(Term(term.attribute, "prefix" if kind == "prefix" else "each")) for kind in kinds]
+        forms = [f"{form}, {text}" if form else text for form in forms for text in texts]
+    return set(forms)
+
+
+def _set_aside(found: Findings, diverts_malformed: bool, diverts_ungrammatical: bool) -> _Said:
+    fates = {"malformed": diverts_malformed, "ungrammatical": diverts_ungrammatical}
+    for kind, diverts in fates.items():
+        if count := found.aside.get(kind, 0):
+            items = counted(count, f"{kind} {'item' if kind == 'malformed' else 'tuple'}")
+            fate = "diverted to the dead letters" if diverts else "dropped"
+            yield kind, f"{items} {'was' if count == 1 else 'were'} {fate}"
+
+
+def _list(names: Any, most: int = 8) -> str:
+    """Names with commas between, the first of them if they are many."""
+    ordered = sorted(names)
+    return ", ".join(ordered[:most]) + (", …" if len(ordered) > most else "")
+
+
+def _braced(tag: str) -> str:
+    return tag if tag.startswith("{") else "{}" + tag

@@ -1,0 +1,189 @@
+"""The inputs of a running query, streams and static tables: the tuples and punctuations that come by each in a slice.
+
+A static table is read once, by the first slice, and is closed from then on. Partitions of one source share their
+punctuations (`partitionedBy`): where one of them closes values that are its own, all have closed them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operators.state.operator_state import OperatorState
+from operators.state.slice_tuples import Slice, Tuples
+from operators.state.state_schema import StateSchema
+from operators.storage.segments import COLLECTED, LITERAL
+from punct_ns.domain import Cut
+from punct_ns.errors import InputError
+from punct_ns.lifespan import Bound
+from punct_ns.punctuation import Punctuation
+from sources.local_paths import absolute
+from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
+from sources.xml.parser.source_findings import Findings
+from sources.xml.spark.staged_rows import StagedRange
+from xmlstream.plan.nodes import Node, Scan, Static
+from xmlstream.runtime.source_input import SourceInput
+from xmlstream.session.spark_errors import first_cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class StaticInput:
+    """A static input of a running query; after its only slice it is closed.
+
+    Of the last slice: the `items` that came, and the `punctuations` among them; nothing is ever `set_aside`.
+    """
+
+    set_aside = 0
+
+    def __init__(self, spark: SparkSession, static: Static, state: OperatorState) -> None:
+        self.items = self.punctuations = 0
+        self._spark, self._static, self._state = spark, static, state
+        # Read by the first slice, wherever this process is then.
+        self._path = absolute(dict(static.options).get("path", ""))
+        self._said = state.punctuations("said")
+
+    @staticmethod
+    def state_schema(static: Static) -> StateSchema:
+        """That it has been read."""
+        return StateSchema(sets={"said": static.schema})
+
+    @property
+    def closed(self) -> bool:
+        """It has been read."""
+        return self._said.set.is_all
+
+    def slice(self) -> Slice:
+        """All tuples and the end of them, the first time; then nothing.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        self.items = self.punctuations = 0
+        if self.closed:
+            return Slice(None)
+        # Not collected, since nobody knows how many they are.
+        try:
+            tuples = self._state.computed(Tuples(self._frame(), COLLECTED + 1))
+        except Exception as error:  # noqa: BLE001 - whatever Spark says of it, the table is what cannot be read
+            where = dict(self._static.options).get("path")
+            what = f"the static table {self._static.name} cannot be read: {first_cause(error)}"
+            raise InputError(what, where=where) from None
+        self.items, self.punctuations = tuples.at_most + 1, 1
+        return Slice(tuples, tuple(self._said.absorb([Punctuation.all(self._static.schema)])))
+
+    def _frame(self) -> DataFrame:
+        static = self._static
+        if static.frame is not None:
+            return static.frame
+        assert static.format is not None
+        options = {"mode": "FAILFAST", **dict(static.options)}
+        options.pop("path")
+        path = self._path
+        if Path(path.removeprefix("file://")).exists():
+            options |= LITERAL
+        return self._spark.read.format(static.format).schema(static.schema.ddl()).options(**options).load(path)
+
+
+class SourceInputs:
+    """All inputs of a plan, each with its state."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        states: Iterable[tuple[Node, OperatorState]],
+        names: Mapping[Node, str],
+        documents: Path,
+        dead_letters: Path,
+    ) -> None:
+        """Take up what the states say.
+
+        Args:
+            spark: The session.
+            states: The nodes of the plan, with what was kept of each.
+            names: What they are called.
+            documents: The directory of what is recorded of each source's documents.
+            dead_letters: The directory for what is set aside.
+        """
+        self._streams: dict[Node, SourceInput] = {}
+        self._static: dict[Node, StaticInput] = {}
+        self._names = names
+        self._partitions: dict[str, list[Node]] = {}
+        for node, state in states:
+            if isinstance(scan := node.operator, Scan):
+                name = names[node]
+                restricted = documents / name / RESTRICTED_FILE
+                self._streams[node] = SourceInput(spark, scan, state, dead_letters, name, restricted)
+                if scan.options.partition_of:
+                    self._partitions.setdefault(scan.options.partition_of, []).append(node)
+            elif isinstance(node.operator, Static):
+                self._static[node] = StaticInput(spark, node.operator, state)
+        self._all: tuple[SourceInput | StaticInput, ...] = (*self._streams.values(), *self._static.values())
+        self._by_name = {names[node]: source for node, source in self._streams.items()}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._streams or node in self._static
+
+    def begin(self, slice_id: int, ranges: Sequence[StagedRange]) -> dict[Node, Slice]:
+        """The slices of all, or their first parts. What is raised is as for `SourceInput.slice`."""
+        came = {
+            node: source.slice(slice_id, [r for r in ranges if r.source == self._names[node]])
+            for node, source in self._streams.items()
+        }
+        return {**self._heard(came), **{node: source.slice() for node, source in self._static.items()}}
+
+    @property
+    def have_more(self) -> bool:
+        """Whether the slice in hand has another part."""
+        return any(source.has_more for source in self._streams.values())
+
+    def part(self) -> dict[Node, Slice]:
+        """The next parts of the slice in hand."""
+        came = {node: source.part() for node, source in self._streams.items()}
+        return {**self._heard(came), **dict.fromkeys(self._static, Slice(None))}
+
+    @property
+    def closed(self) -> bool:
+        """Whether no tuple follows in any of them."""
+        return all(source.closed for source in self._all)
+
+    @property
+    def items(self) -> int:
+        """How many items came in the slice."""
+        return sum(source.items for source in self._all)
+
+    @property
+    def set_aside(self) -> int:
+        """How many of them were set aside."""
+        return sum(source.set_aside for source in self._all)
+
+    def punctuations(self, node: Node) -> int:
+        """How many punctuations came by one of them in the slice."""
+        return self._streams[node].punctuations if node in self._streams else self._static[node].punctuations
+
+    def found(self) -> dict[str, Findings]:
+        """What was noticed in the streams in this slice, by their names."""
+        return {name: source.findings for name, source in self._by_name.items()}
+
+    def closings(self) -> Callable[[Bound], bool]:
+        """Whether streams have closed what is below a bound, as they have now; of a stream that is gone, never."""
+        known: dict[tuple[str, str], Cut] = {}
+
+        def has_closed(bound: Bound) -> bool:
+            if bound.stream not in self._by_name:
+                return False
+            key = bound.stream, bound.attribute
+            if key not in known:
+                known[key] = self._by_name[bound.stream].closed_below(bound.attribute)
+            return bool(bound.cut <= known[key])
+
+        return has_closed
+
+    def _heard(self, came: dict[Node, Slice]) -> dict[Node, Slice]:
+        for those in self._partitions.values():
+            for node in those:
+                others = [self._streams[other] for other in those if other is not node]
+                came[node] = self._streams[node].hear(came[node], others)
+        return came

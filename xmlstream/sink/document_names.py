@@ -1,0 +1,144 @@
+"""Names in an output directory: of the documents of slices, of partitions' directories, and of the marks of these.
+
+Partitions are named as Hive and Spark name them: `minute=2024-01-01T00%3A00%3A00Z`, one in another. A moment is written
+in ISO 8601, in UTC where it has a zone: the same whatever the session's zone is. Spark infers a string of it, and reads
+the moment where the table's schema has TIMESTAMP.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from punct_ns.domain import Value
+from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute, Schema
+from punct_ns.sql_type import OpaqueType
+from sources.parquet_table import CLOSED, CLOSED_SUFFIX, NULL, is_partition
+from xmlstream.sink.sink import Draft
+
+SUCCESS = "_SUCCESS"
+"""The file in a partition's directory that says that it is complete."""
+
+_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+
+
+def directory_of(attributes: Sequence[Attribute], values: Sequence[Value | None]) -> str:
+    """The path of a partition below the output.
+
+    >>> from punct_ns.schema import Schema
+    >>> directory_of(Schema.parse("hour INT, what STRING").attributes, [7, "a/b"])
+    'hour=7/what=a%2Fb'
+    """
+    return "/".join(
+        f"{_escaped(a.name)}={_escaped(_text(a, value))}" for a, value in zip(attributes, values, strict=True)
+    )
+
+
+def values_of(path: str, attributes: Sequence[Attribute]) -> tuple[Value | None, ...] | None:
+    """The values of a partition, from its path below the output; None where it is of none by these attributes.
+
+    >>> from punct_ns.schema import Schema
+    >>> values_of("hour=7/what=a%2Fb", Schema.parse("hour INT, what STRING").attributes)
+    (7, 'a/b')
+    """
+    found: list[Value | None] = []
+    parts = path.split("/")
+    if len(parts) != len(attributes):
+        return None
+    for part, attribute in zip(parts, attributes, strict=True):
+        name, _, text = part.partition("=")
+        if unquote(name) != attribute.name or not text:
+            return None
+        try:
+            found.append(None if text == NULL else attribute.domain.read(unquote(text)))
+        except ValueError:
+            return None
+    return tuple(found)
+
+
+def require_partitions(schema: Schema, names: Sequence[str]) -> tuple[Attribute, ...]:
+    """The attributes by which a result is to be partitioned.
+
+    Raises:
+        QueryError: There is none of a name; its type has no text; or nothing else would be left.
+    """
+    found = tuple(dict.fromkeys(schema.attribute(name) for name in names))
+    for attribute in found:
+        if isinstance(attribute.domain.sql, OpaqueType):
+            what = f"nothing is partitioned by {attribute.name}, which is {attribute.domain.type}"
+            raise QueryError(what, hint="partition by a value that can be part of a path")
+    if len(found) == len(schema):
+        raise QueryError("all attributes are in the names of partitions", hint="leave one for the documents")
+    return found
+
+
+def _text(attribute: Attribute, value: Value | None) -> str:
+    return NULL if value is None or value == "" else attribute.domain.write(value)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+_NAME = re.compile(r"(?:[^/]+=[^/]+/)*slice-(\d+)(?:-\d+)?\.(?:xml|parquet|csv|json)")
+_CLOSINGS = re.compile(rf"{CLOSED}/slice-(\d+)\{CLOSED_SUFFIX}")
+
+
+def slice_of(name: str) -> int | None:
+    """The slice of a document by its name; None if it is no such name.
+
+    >>> slice_of("slice-000000007.xml"), slice_of("hour=3/slice-000000007.csv"), slice_of("slices.xml")
+    (7, 7, None)
+    >>> slice_of("_closed/slice-000000007.closed")
+    7
+    """
+    found = _NAME.fullmatch(name) or _CLOSINGS.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def hidden(directory: Path, name: str) -> Path:
+    """Where a document of that name is drafted.
+
+    >>> str(hidden(Path("out"), "hour=3/_SUCCESS"))
+    'out/hour=3/._SUCCESS'
+    """
+    path = directory / name
+    return path.with_name(f".{path.name}")
+
+
+def shown(name: str) -> str:
+    """The name that a draft is to have.
+
+    >>> shown("hour=3/.slice-000000007.csv")
+    'hour=3/slice-000000007.csv'
+    """
+    directory, slash, last = name.rpartition("/")
+    return f"{directory}{slash}{last.removeprefix('.')}"
+
+
+def is_document(name: str) -> bool:
+    """Whether a document of a query may be so called, or its draft: of a slice, or the mark of a partition."""
+    directory, _, last = shown(name).rpartition("/")
+    return slice_of(shown(name)) is not None or (bool(directory) and last == SUCCESS)
+
+
+def documents_in(directory: Path) -> Iterator[str]:
+    """The documents and drafts of an output, in the order of their names; marks come behind what they mark."""
+    if directory.is_dir():
+        yield from sorted(_below(directory, ""), key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
+
+
+def names_of(draft: Draft) -> list[str]:
+    """The documents of a draft, in their order."""
+    return [*(name for name, _ in draft.parts), draft.name]
+
+
+def _below(directory: Path, path: str) -> Iterator[str]:
+    for entry in directory.iterdir():
+        if (is_partition(entry.name) or (entry.name == CLOSED and not path)) and entry.is_dir():
+            yield from _below(entry, f"{path}{entry.name}/")
+        elif is_document(f"{path}{entry.name}"):
+            yield f"{path}{entry.name}"

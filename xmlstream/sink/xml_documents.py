@@ -1,0 +1,118 @@
+"""Results as punctuated XML: one well-formed document per slice, or one on a byte stream that each slice extends.
+
+In a document the tuples of a slice come before its punctuations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from punct_ns.errors import QueryError
+from punct_ns.punctuation import Punctuation
+from punct_ns.schema import Schema, leaves
+from punct_ns.xml_form import PUNCT_NS, write_element
+from xmlstream.sink.arrow_columns import in_row_order
+from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink
+from xmlstream.sink.standard_output import Written
+from xmlstream.sink.xml_text import is_nested, nested_leaf, require_xml_columns, rows_text
+from xmlstream.sink.xml_values import REPLACE, leaf_of, require_writable
+
+PREFIX = "punct"
+
+
+class DocumentForm:
+    """How a result is spelt: the tags, and the attributes in the schema's order."""
+
+    def __init__(self, schema: Schema, row_tag: str, root_tag: str, xml: Sequence[str] = ()) -> None:
+        """Of the columns `xml` the texts are elements."""
+        require_writable(schema, row_tag, root_tag)
+        self._xml = require_xml_columns(schema, xml, row_tag)
+        self.schema, self.row_tag, self.root_tag = schema, row_tag, root_tag
+        self._leaves = [
+            nested_leaf(attribute) if is_nested(attribute) else leaf_of(place)
+            for attribute, place in zip(schema, leaves(schema), strict=True)
+        ]
+        self._nested = frozenset(i for i, attribute in enumerate(schema) if is_nested(attribute))
+        self._head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root_tag} xmlns:{PREFIX}="{PUNCT_NS}"'.encode()
+        self.tail = f"</{root_tag}>\n".encode()
+
+    suffix = ".xml"
+
+    def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
+        """A well-formed document; one without items where the result is not exact from here on."""
+        items = self.items(parts, written)
+        if not items and exactness is not Exactness.LOST:
+            return ()
+        return (self.head(exactness), *items, self.tail)
+
+    def head(self, exactness: Exactness) -> bytes:
+        """The root's start tag, and what is before it."""
+        return self._head + (b"" if exactness is Exactness.EXACT else INEXACT) + b">\n"
+
+    def items(self, parts: Sequence[Part], written: Moment) -> list[Bytes]:
+        """The elements of a slice, of each part the tuples first.
+
+        Raises:
+            QueryError: A value cannot be written so that it is read again.
+        """
+        rows: list[Bytes] = []
+        for tuples, punctuations in parts:
+            if tuples is not None:
+                rows += rows_text(in_row_order(tuples), self.schema, self.row_tag, self._xml)
+            # What says that an array is null would close those without elements, too, which are written alike.
+            rows += [self._punctuation(p, written) for p in punctuations if not self._nested & {*p.restricted}]
+        return rows
+
+    def _punctuation(self, punctuation: Punctuation, written: Moment) -> bytes:
+        lives = punctuation.lifespan
+        lifespan = None if lives is None else lives.written(written.now, written.names)
+        try:
+            return write_element(punctuation, self.row_tag, PREFIX, self._leaves, lifespan).encode() + b"\n"
+        except ValueError as error:
+            raise QueryError(f"a punctuation of the result cannot be written: {error}", hint=REPLACE) from None
+
+
+class StreamSink(Sink):
+    """One document on a byte stream, grown by each slice; a restart cannot unsay what was printed.
+
+    A slice is printed before its commit: what nobody got is not committed, and what was not committed is printed again.
+    """
+
+    def __init__(self, out: Written, form: DocumentForm) -> None:
+        self._out, self._form = out, form
+        self._items: list[Bytes] = []
+        self._exactness = Exactness.EXACT
+        self._open = False
+        self._broken = False
+
+    def draft(self, slice_: ComputedSlice) -> Draft | None:
+        """Holds the slice's elements back."""
+        self._items, self._exactness = self._form.items(slice_.parts, slice_.written), slice_.exactness
+        if self._open and slice_.exactness is Exactness.LOST:
+            self._items.insert(0, b'<!-- from here on exact="false": kept tuples were overdue -->\n')
+        return None
+
+    def deliver(self) -> None:
+        """Prints them."""
+        self._print(self._items)
+        self._items = []
+
+    def publish(self, draft: Draft | None) -> None:
+        """Opens the document, at the latest."""
+        self._print(())
+
+    def close(self) -> None:
+        """Ends the document, unless it cannot be written."""
+        if not self._broken:
+            self._print((self._form.tail,))
+
+    def _print(self, items: Iterable[Bytes]) -> None:
+        # Until it has succeeded.
+        self._broken = True
+        if not self._open:
+            self._out.write(self._form.head(self._exactness))
+            self._open = True
+        for item in items:
+            self._out.write(item)
+        self._out.flush()
+        self._broken = False

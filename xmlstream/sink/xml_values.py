@@ -1,0 +1,279 @@
+"""What XML can carry: the names and types that a result may have, and the text of its values.
+
+Values come back the same when the document is read again, and column names are names of elements or attributes. The
+text of a column is made columnwise, without a loop over rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, TypeAlias
+from xml.parsers import expat
+
+import numpy as np
+import pyarrow as pa
+
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.numeric_type import FloatType
+from punct_ns.schema import Attribute, Schema
+from punct_ns.slices import arrow_type
+from punct_ns.sql_type import OpaqueType, SqlType, StringType
+from punct_ns.temporal_type import DateType, TemporalType, TimestampType
+from xmlstream.sink.arrow_columns import ArrowColumn, pc
+
+REPLACE = r"take them out, for instance with regexp_replace(…, '[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]', '')"
+"""What can be done about a string that XML cannot carry."""
+
+Escapes: TypeAlias = Sequence[tuple[str, str]]
+"""Characters, and the references in their place."""
+
+IN_CONTENT: Escapes = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;"))
+"""Between tags."""
+
+IN_ATTRIBUTES: Escapes = (*IN_CONTENT, ('"', "&quot;"), ("\n", "&#10;"), ("\t", "&#9;"))
+"""In the values of XML attributes."""
+
+_FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
+
+
+def value_text(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> ArrowColumn:
+    """The text of each value, in which what needs a reference has it; null where it is null.
+
+    Args:
+        values: Of a type that has a text.
+        attribute: What they are values of.
+        escapes: Characters that have a reference where the text will stand.
+
+    Raises:
+        QueryError: A value cannot be written so that it is read again.
+    """
+    type_ = attribute.domain.sql
+    if isinstance(type_, StringType):
+        return _escaped(values, attribute, escapes)
+    if isinstance(type_, TemporalType):
+        _require_years(values, attribute)
+    if isinstance(type_, TimestampType):
+        clock = _wall_clock(values)
+        return pc.binary_join_element_wise(clock, "Z", "") if type_.zoned else clock
+    if isinstance(type_, FloatType):
+        text = pc.cast(values, pa.string())
+        finite = pc.is_finite(values)
+        if pc.all(finite).as_py() is not False:
+            return text
+        named = pc.case_when(pc.make_struct(pc.is_nan(values), pc.greater(values, 0)), "NaN", "Infinity", "-Infinity")
+        return pc.if_else(finite, text, named)
+    return pc.cast(values, pa.string())
+
+
+_DAY = 86_400_000_000  # microseconds
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+_MOMENTS = (pa.int64(), _FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1)
+_YEARS = {DateType: (pa.int32(), _FIRST_DAY, _LAST_DAY), TimestampType: _MOMENTS}
+"""As what the days and moments are counted, and the first and the last of them that are read again."""
+
+
+def _require_years(values: ArrowColumn, attribute: Attribute) -> None:
+    kind, first, last = _YEARS[type(attribute.domain.sql)]
+    counted = values.cast(pa.timestamp("us")) if kind == pa.int64() and values.type.unit != "us" else values
+    ends = pc.min_max(counted.view(kind))
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < first or high > last):
+        raise QueryError(
+            f"a value of the result's column {attribute.name} lies beyond the years 1 to 9999: nothing would read it",
+            hint=f"leave it out with WHERE, or write it as text: CAST({attribute.name} AS STRING) AS {attribute.name}",
+        )
+
+
+def _wall_clock(moments: ArrowColumn) -> ArrowColumn:
+    """To the microsecond; of moments in a zone, the clock of UTC. A cast takes a thirtieth of strftime's time."""
+    return pc.replace_substring(pc.cast(pc.cast(moments, pa.timestamp("us")), pa.string()), " ", "T")
+
+
+def _escaped(values: ArrowColumn, attribute: Attribute, escapes: Escapes) -> ArrowColumn:
+    """What needs a reference has it; the bytes of all values together say what there is to look for."""
+    bytes_ = np.frombuffer(memoryview(text_bytes(values)), np.uint8)
+    if not bytes_.size:
+        return values
+    least, most = bytes_.min(), bytes_.max()
+    if most >= 0x80:
+        _require_text(values, attribute)
+    # U+FFFE and U+FFFF begin with 0xEF in UTF-8.
+    if (least < 0x20 or most >= 0xEF) and pc.any(pc.match_substring_regex(values, _FORBIDDEN)).as_py():
+        raise QueryError(
+            f"a string of the result's column {attribute.name} holds a control character, which XML cannot carry",
+            hint=REPLACE,
+        )
+    for character, reference in escapes:
+        if np.any(bytes_ == ord(character)):
+            values = pc.replace_substring(values, character, reference)
+    return values
+
+
+def _require_text(values: ArrowColumn, attribute: Attribute) -> None:
+    """Spark takes any bytes for a string."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raise QueryError(
+            f"a string of the result's column {attribute.name} is no UTF-8 text",
+            hint=f"write its bytes in letters, for instance with base64({attribute.name})",
+        ) from None
+
+
+def text_bytes(texts: pa.Array[Any]) -> pa.Buffer:
+    """The bytes of all strings of an array, which lie one after the other."""
+    _, offsets, data = texts.buffers()
+    if len(texts) == 0 or offsets is None or data is None:
+        return pa.py_buffer(b"")
+    view = memoryview(offsets).cast("q" if pa.types.is_large_string(texts.type) else "i")
+    start, end = view[texts.offset], view[texts.offset + len(texts)]
+    return data.slice(start, end - start)
+
+
+ATTRIBUTE_PREFIX = "_"
+"""A column so named is an attribute of the row element, as in Spark's XML source."""
+
+VALUE = "_VALUE"
+"""A source takes a column of this name for the text of the row element itself."""
+
+_FIRST = (
+    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = re.compile(f"[{_FIRST}][{_FIRST}\\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
+
+
+def is_name(text: str) -> bool:
+    """Whether every XML parser takes the text for the name of an element, without a prefix (NCName).
+
+    >>> is_name("maxtemp"), is_name("max(currtmp)"), is_name("2nd"), is_name("ª")
+    (True, False, False, False)
+    """
+    if _NAME.fullmatch(text) is None:
+        return False
+    if text.isascii():
+        return True
+    # The editions of XML differ in letters, and Python's own parser, which prints outputs, knows those of an older one.
+    try:
+        expat.ParserCreate().Parse(f"<{text}/>", True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def leaf_of(column: str) -> str:
+    """Where a column's values stand in the row element: the name of a child, or `@` and that of an attribute.
+
+    >>> leaf_of("hour"), leaf_of("_id")
+    ('hour', '@id')
+    """
+    return f"@{column.removeprefix(ATTRIBUTE_PREFIX)}" if column.startswith(ATTRIBUTE_PREFIX) else column
+
+
+def require_writable(schema: Schema, row_tag: str, root_tag: str) -> None:
+    """Makes sure that a result can be written and read again.
+
+    Raises:
+        QueryError: A column has a name or a type that XML cannot have.
+        UsageError: A tag is no name, or both are one.
+    """
+    for tag, what in ((row_tag, "row tag"), (root_tag, "root tag")):
+        if not is_name(tag):
+            raise UsageError(f"the {what} {tag!r} is no XML name", hint="a letter, then letters, digits, -, _ and .")
+    if row_tag == root_tag:
+        raise UsageError(f"row tag and root tag are both {row_tag}: no reader could tell them apart")
+    for attribute in schema:
+        _require_nested(attribute)
+        name = attribute.name
+        leaf = leaf_of(name).removeprefix("@")
+        if name == VALUE:
+            reason = "cannot be written: a source would read the element's own text"
+        elif not is_name(leaf):
+            reason = f"cannot be an XML {'element' if leaf == name else 'attribute'}: {leaf!r} is no XML name"
+        elif leaf == "xmlns" != name:
+            reason = "cannot be an XML attribute: xmlns declares a namespace"
+        else:
+            reason = None
+        if reason is not None:
+            raise QueryError(f"the result's column {name!r} {reason}", hint=f"name it with AS, as in `{name}` AS value")
+    require_text_types(Schema(tuple(attribute for attribute in schema if not _is_nested(attribute))))
+
+
+def element_type(attribute: Attribute) -> Domain | None:
+    """The domain of an array's elements; None of what is no array.
+
+    >>> element_type(Attribute("x", Domain("ARRAY<INT>")))
+    Domain(type='INT', nullable=True, low=None, high=None)
+    """
+    name = attribute.domain.sql.element if isinstance(attribute.domain.sql, OpaqueType) else None
+    return None if name is None else Domain(name)
+
+
+def fields_of(attribute: Attribute) -> Schema | None:
+    """The fields of a structure; None of what is none.
+
+    >>> fields_of(Attribute("x", Domain("STRUCT<a: INT, b: ARRAY<STRING>>"))).names
+    ('a', 'b')
+    """
+    type_ = attribute.domain.sql
+    if not isinstance(type_, OpaqueType) or type_.constructor != "STRUCT":
+        return None
+    return Schema.parse(type_.name.partition("<")[2].rpartition(">")[0])
+
+
+def _is_nested(attribute: Attribute) -> bool:
+    return element_type(attribute) is not None or fields_of(attribute) is not None
+
+
+def _require_nested(attribute: Attribute) -> None:
+    """Makes sure that what is in an array or a structure can be written."""
+    if not _is_nested(attribute):
+        return
+    what = f"the result's column {attribute.name!r} of type {attribute.domain.type}"
+    if attribute.name.startswith(ATTRIBUTE_PREFIX):
+        raise QueryError(
+            f"{what} cannot be an XML attribute, which holds one text",
+            hint=f"name it with AS, without the {ATTRIBUTE_PREFIX}",
+        )
+    inner, fields = element_type(attribute), fields_of(attribute)
+    parts = [Attribute(attribute.name, inner)] if inner is not None else list(fields or ())
+    for part in parts:
+        leaf = leaf_of(part.name).removeprefix("@")
+        if inner is not None and element_type(part) is not None:
+            raise QueryError(
+                f"{what} cannot be written: of arrays in an array nobody could tell where one ends",
+                hint=f"write flatten({attribute.name}) AS {attribute.name}, or an array of structures",
+            )
+        if part.name != VALUE and (not is_name(leaf) or leaf == "xmlns"):
+            hint = "give it a name as in named_struct('name', …)"
+            raise QueryError(f"{what} cannot be written: {leaf!r} is no XML name", hint=hint)
+        _require_nested(part)
+    require_text_types(Schema(tuple(part for part in parts if not _is_nested(part))))
+
+
+def require_text_types(schema: Schema) -> None:
+    """Makes sure that all values of a result can be written as text.
+
+    Raises:
+        QueryError: A column has a type that has none.
+    """
+    for attribute in schema:
+        try:
+            arrow_type(attribute.domain)
+        except KeyError:
+            raise QueryError(
+                f"the result's column {attribute.name!r} of type {attribute.domain.type} cannot be written as text",
+                hint=f"write {_as_text(attribute.domain.sql).format(attribute.name)} AS {attribute.name}",
+            ) from None
+
+
+def _as_text(type_: SqlType) -> str:
+    """What makes text of a type, of a name in braces."""
+    constructor = type_.constructor if isinstance(type_, OpaqueType) else ""
+    return _TEXT_OF.get(constructor, "CAST({} AS STRING)")
+
+
+_TEXT_OF = {**dict.fromkeys(("ARRAY", "MAP", "STRUCT", "VARIANT"), "to_json({})"), "BINARY": "base64({})"}

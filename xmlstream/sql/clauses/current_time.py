@@ -1,0 +1,125 @@
+"""The clock as a plan: `current_timestamp()` and its like are the time that is recorded with the slice.
+
+    SELECT bidder, count(*) AS bids, window.end
+    FROM (SELECT *, current_timestamp() AS came FROM bid) GROUP BY bidder, window(came, '10 seconds')
+
+In a SELECT, and its WHERE, the time is that of the slice in which a tuple comes there; beside aggregates, and in
+HAVING, that in which the group goes out. A key, and what is aggregated, are of the tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlglot import exp
+
+from operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
+from operators.expressions.type_rules import whole_number
+from xmlstream.sql.clauses.grouping import aggregates_in
+from xmlstream.sql.clauses.plan_builder import with_time
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, reads_the_clock
+
+_CLAUSES = ("expressions", "group", "having")
+
+
+def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
+    """A SELECT that asks for the time as it asks for a field of its relation, and that relation."""
+    if not any(_calls(tree, relation) for clause in _CLAUSES for tree in _listed(select.args.get(clause))):
+        return select, relation
+    replaced = select.copy()
+    for item in replaced.expressions:
+        if reads_the_clock(item.unnest(), relation):
+            item.replace(exp.alias_(item.copy(), f"{_name(item.unnest())}()", quoted=True))
+    clocked = with_clock(relation)
+    field, goes_out = clocked.fields[-1].name, _goes_out(replaced)
+    is_below = False
+    for clause in _CLAUSES:
+        for tree in list(_listed(replaced.args.get(clause))):
+            of_tuples = _of_tuples(tree, replaced) if goes_out and clause != "group" else _parts([tree])
+            for call in _calls(tree, relation):
+                is_below |= id(call) in of_tuples
+                call.replace(_as_told(call, field if id(call) in of_tuples else AS_IT_GOES_OUT))
+    return replaced, clocked if is_below else relation
+
+
+def with_clock(relation: Relation) -> Relation:
+    """The relation with the recorded time as one more field, its last one, of which `*` knows nothing."""
+    node = with_time(relation.node)
+    name = node.schema.names[-1]
+    return Relation(node, (*relation.fields, Field(name, name, starred=False)))
+
+
+def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr | None, exp.Expr | None]:
+    """What WHERE says of the time, and what it says beside that."""
+    parts = [] if condition is None else conjuncts(condition)
+    whole = Relation(sources[0].node, tuple(field for source in sources for field in source.fields))
+    told = [part for part in parts if _calls(part, whole)]
+    if not told:
+        return None, condition
+    return conjoined(told), conjoined(part for part in parts if not any(part is other for other in told))
+
+
+def told(condition: exp.Expr, relation: Relation) -> exp.Expr:
+    """The condition, with the time by its field, which is the relation's last one."""
+    whole = exp.paren(condition.copy())
+    for call in _calls(whole, relation):
+        call.replace(_as_told(call, relation.fields[-1].name))
+    return whole
+
+
+def _calls(tree: exp.Expr, relation: Relation) -> list[exp.Expr]:
+    return [node for node in tree.walk() if reads_the_clock(node, relation)]
+
+
+def _name(call: exp.Expr) -> str:
+    return (call.name if isinstance(call, exp.Column) else str(call.this)).lower()
+
+
+def _as_told(call: exp.Expr, field: str) -> exp.Expr:
+    """What a call asks of the time, in the form that it asks for."""
+    column = exp.Column(this=exp.to_identifier(field, quoted=True))
+    if (at := offset(call)) is not None:
+        column.this.meta["start"] = at
+    match _name(call):
+        case "current_date" | "curdate":
+            return cast_to(column, "DATE")
+        case "localtimestamp":
+            return cast_to(column, "TIMESTAMP_NTZ")
+        case "unix_timestamp":
+            return exp.Anonymous(this="unix_seconds", expressions=[column])
+    return column
+
+
+def _goes_out(select: exp.Select) -> bool:
+    """Whether what is selected are groups."""
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    return any(list(aggregates_in(item)) for item in select.expressions)
+
+
+def _of_tuples(item: exp.Expr, select: exp.Select) -> set[int]:
+    """The parts of an item that are of tuples, and not of the group: what is aggregated, and keys."""
+    group = select.args.get("group")
+    keys = [] if group is None else group.expressions
+    if any(_means(key, item, select) for key in keys):
+        return _parts([item])
+    texts = {render(key.unnest()) for key in keys}
+    found = [*aggregates_in(item), *(node for node in item.walk() if render(node) in texts)]
+    return _parts(found)
+
+
+def _parts(trees: Iterable[exp.Expr]) -> set[int]:
+    return {id(node) for tree in trees for node in tree.walk()}
+
+
+def _means(key: exp.Expr, item: exp.Expr, select: exp.Select) -> bool:
+    """Whether a key is an item, by its number or its name."""
+    if (number := whole_number(key)) is not None:
+        return number <= len(select.expressions) and select.expressions[number - 1] is item
+    is_name = isinstance(key, exp.Column) and len(key.parts) == 1
+    return is_name and bool(item.alias) and key.name.lower() == item.alias.lower()
+
+
+def _listed(part: object) -> Iterator[exp.Expr]:
+    found = part if isinstance(part, list) else [part]
+    yield from (tree for tree in found if isinstance(tree, exp.Expr))

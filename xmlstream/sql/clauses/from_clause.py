@@ -1,0 +1,194 @@
+"""FROM and LATERAL VIEW as nodes of a plan: tables joined from left to right, or as WHERE connects them.
+
+Conditions in WHERE that connect tables without a condition of their own join these tables; the other conditions select.
+
+SELECT t.id, v.tag FROM post AS t LATERAL VIEW OUTER explode(t.tags) v AS tag
+
+LATERAL VIEW makes one tuple for each element of an array, which is an attribute or computed below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from operators.asof_join import AsofKind
+from operators.explode import Explode
+from operators.expressions.dialect import attributes_in, conjoined, conjuncts, named, offset, render
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute
+from punct_ns.slices import quoted
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.clauses.joining import (
+    NO_EQUALITY,
+    Condition,
+    How,
+    is_asof,
+    joined,
+    joined_asof,
+    split_condition,
+    with_unique_names,
+)
+from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where
+from xmlstream.sql.clauses.relation import Field, Relation, resolve
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.analysis import Analyst
+
+_HOW: dict[tuple[str, str], How] = {
+    ("", ""): "inner",
+    ("", "INNER"): "inner",
+    ("", "CROSS"): "inner",
+    **{(side.upper(), kind): side for side in ("left", "right", "full") for kind in ("", "OUTER")},
+    **{(side, kind.upper()): kind for side in ("", "LEFT") for kind in ("semi", "anti")},
+}
+
+
+class From:
+    """One FROM clause, for one text."""
+
+    def __init__(self, text: QueryText, analyst: Analyst) -> None:
+        self._text, self._analyst = text, analyst
+
+    def relation(
+        self, first: Relation, joins: Sequence[tuple[exp.Join, Relation]], condition: exp.Expr | None
+    ) -> Relation:
+        """The tables, joined, and what WHERE leaves of them."""
+        tables = [first]
+        for _, table in joins:
+            tables.append(
+                with_unique_names(table, [n for other in tables for n in other.node.schema.names], self._analyst)
+            )
+        bare = [join for join, _ in joins if not (join.args.get("on") or join.args.get("using") or is_asof(join))]
+        rest: list[exp.Expr] = []
+        if bare and len(bare) == len(joins):
+            whole, rest = self._connected(tables, self._resolved(condition, tables), bare[0])
+        else:
+            whole = tables[0]
+            for (join, _), table in zip(joins, tables[1:], strict=True):
+                # A key of FULL JOIN … USING has a name of its own.
+                apart = with_unique_names(table, whole.node.schema.names, self._analyst)
+                whole = self._join(whole, apart, join)
+            rest = self._resolved(condition, [whole])
+        remaining = conjoined(rest)
+        return whole if remaining is None else where(whole, remaining, self._analyst)
+
+    def _resolved(self, condition: exp.Expr | None, tables: Sequence[Relation]) -> list[exp.Expr]:
+        """The condition over the tables' attributes; where they are to be connected, taken with_unique_names."""
+        if condition is None:
+            return []
+        whole = Relation(tables[0].node, tuple(field for table in tables for field in table.fields))
+        tree = resolve(condition, whole, self._text)
+        return conjuncts(tree) if len(tables) > 1 else [tree]
+
+    def _connected(
+        self, tables: Sequence[Relation], conditions: list[exp.Expr], at: exp.Join
+    ) -> tuple[Relation, list[exp.Expr]]:
+        """The tables joined in an order in which the conditions connect them, and the conditions that are left."""
+        whole, waiting, rest = tables[0], list(tables[1:]), conditions
+        while waiting:
+            for table in waiting:
+                here, there = set(whole.node.schema.names), set(table.node.schema.names)
+                usable = [c for c in rest if _connects({*attributes_in(c)}, here, there)]
+                found = split_condition(usable, here, there)
+                if found.equal:
+                    break
+            else:
+                raise self._text.error("a join without an equality between its sides", offset(at), NO_EQUALITY)
+            whole = joined(whole, table, "inner", found, self._analyst, self._text, offset(at))
+            waiting.remove(table)
+            rest = [c for c in rest if not any(c is u for u in usable)]
+        return Relation(whole.node, tuple(field for table in tables for field in table.fields)), rest
+
+    def _join(self, left: Relation, right: Relation, join: exp.Join) -> Relation:
+        side, kind = join.side.upper(), join.kind.upper()
+        how = _HOW.get((side, "" if kind == "ASOF" else kind))
+        if how is None:
+            raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", offset(join))
+        if (names := join.args.get("using")) is not None:
+            return self._using(left, right, how, names, join)
+        on = join.args.get("on")
+        both = Relation(left.node, (*left.fields, *right.fields))
+        conditions = [] if on is None else conjuncts(resolve(on, both, self._text))
+        found = split_condition(conditions, left.node.schema.names, right.node.schema.names)
+        return self._joined(left, right, how, found, join)
+
+    def _joined(self, left: Relation, right: Relation, how: How, found: Condition, join: exp.Join) -> Relation:
+        if not is_asof(join):
+            return joined(left, right, how, found, self._analyst, self._text, offset(join))
+        both, match = Relation(left.node, (*left.fields, *right.fields)), join.args.get("match_condition")
+        match = None if match is None else resolve(match, both, self._text)
+        kind: AsofKind = "left" if how == "left" else "inner"
+        return joined_asof(left, right, kind, found, match, self._analyst, self._text, offset(join))
+
+    def _using(
+        self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], join: exp.Join
+    ) -> Relation:
+        """Attributes of these names are equal, and stand once, in front, among the result's fields.
+
+        A table's name before one of them means the table's own, which may be null where the other's is not.
+        """
+        pairs = [(self._only(left, name), self._only(right, name)) for name in names]
+        equal = Condition(tuple((named(a.attribute), named(b.attribute)) for a, b in pairs))
+        whole = self._joined(left, right, how, equal, join)
+        merged = [field for pair in pairs for field in pair]
+        sides = (left,) if how in ("semi", "anti") else (left, right)
+        rest = tuple(field for side in sides for field in side.fields if field not in merged)
+        if how != "full":
+            shown = [pair[how == "right"] for pair in pairs]
+            others = [pair[how != "right"] for pair in pairs] if len(sides) > 1 else []
+            keys = tuple(replace(f, name=n.name, starred=True) for n, f in zip(names, shown, strict=True))
+            return Relation(whole.node, (*_apart(others), *keys, *rest))
+        items = [Item(name, named(name)) for name in whole.node.schema.names]
+        keys = ()
+        for name, pair in zip(names, pairs, strict=True):
+            attribute = unique(name.name, [item.name or "" for item in items])
+            either: list[exp.Expr] = [named(field.attribute) for field in pair]
+            items.append(Item(attribute, exp.Anonymous(this="coalesce", expressions=either)))
+            keys = (*keys, Field(name.name, attribute))
+        return Relation(project(whole.node, items, self._analyst).node, (*_apart(merged), *keys, *rest))
+
+    def _only(self, side: Relation, name: exp.Identifier) -> Field:
+        found = side.find(name.name)
+        if len(found) != 1:
+            raise self._unclear(name)
+        return found[0]
+
+    def _unclear(self, name: exp.Identifier) -> QueryError:
+        what = f"{name.name} does not stand once on each side of the join"
+        return self._text.error(what, name.meta.get("start"), "write the equality with ON")
+
+
+def _apart(fields: Sequence[Field]) -> tuple[Field, ...]:
+    return tuple(replace(field, apart=True) for field in fields if field.table)
+
+
+def _connects(used: set[str], here: set[str], there: set[str]) -> bool:
+    return used <= here | there and bool(used & here) and bool(used & there)
+
+
+_CALLED = "col"
+"""What Spark calls an element for which the query has no name."""
+
+
+def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: QueryText) -> Relation:
+    """The relation with the elements of an array, as one more field.
+
+    Raises:
+        QueryError: It is not an array, or a name means nothing.
+    """
+    call, alias = view.this, view.args["alias"]
+    tree = resolve(call.expressions[0], relation, text).unnest()
+    node, names = keyed(relation.node, [tree], [], analyst)
+    array = names[render(tree)]
+    (element, *others) = analyst.columns(node.schema, [f"explode({quoted(array)})"])
+    columns = [column.name for column in alias.args.get("columns") or ()] or [_CALLED]
+    if others or len(columns) > 1:
+        hint = "map_keys(…) and map_values(…) are arrays, and map_entries(…) is one of both"
+        raise text.error("explode of a map is not supported", offset(call), hint)
+    attribute = Attribute(unique(columns[0], node.schema.names), Domain(element[1].type))
+    outer = bool(view.args.get("outer")) or str(call.this).lower() == "explode_outer"
+    fields = (*relation.fields, Field(columns[0], attribute.name, alias.name or None))
+    return Relation(Node(Explode(array, attribute, outer), (node,), "explode"), fields)

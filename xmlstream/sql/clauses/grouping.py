@@ -1,0 +1,275 @@
+"""SELECT list, GROUP BY and HAVING as nodes of a plan: computed keys, aggregates, and expressions over both.
+
+The entries of the SELECT list become items. Computed keys are below the operator that groups; expressions over its
+aggregates, and HAVING, are above it. GROUP BY takes an attribute's name first, then an alias, or a number for an item;
+HAVING may use an item's alias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from operators.expressions.aggregates import Aggregate
+from operators.expressions.dialect import named, offset, render
+from operators.expressions.type_rules import whole_number
+from operators.group_by import GroupBy
+from operators.session import Session
+from punct_ns.errors import QueryError
+from punct_ns.schema import END, START, Attribute
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where, with_time
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Relation, require_no_quoted_name, resolve, window_of
+from xmlstream.sql.clauses.time_windows import Sessions
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.analysis import Analyst
+from xmlstream.sql.spark.functions import AGGREGATES, is_ordered_collection
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """A SELECT with groups; all expressions are over the node's attributes.
+
+    Attributes:
+        node: What is grouped.
+        keys: What it is grouped by.
+        items: What is selected of each group.
+        having: What must be true of a group, if anything.
+        text: The query's text, for errors.
+        sessions: Those into which the groups fall, if they do; their ends are among the keys.
+    """
+
+    node: Node
+    keys: tuple[exp.Expr, ...]
+    items: tuple[Item, ...]
+    having: exp.Expr | None
+    text: QueryText
+    sessions: Sessions | None = None
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether it is an aggregate, its FILTER included, or all values of a group in order."""
+    if is_ordered_collection(node):
+        return True
+    if isinstance(node, exp.Filter):
+        return is_aggregate(node.this)
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
+
+
+def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The aggregates of an expression, without those that are within another."""
+    if is_aggregate(tree):
+        yield tree
+    else:
+        for below in tree.iter_expressions():
+            yield from aggregates_in(below)
+
+
+def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
+    """The relation of the groups.
+
+    Raises:
+        QueryError: An attribute is neither grouped by nor aggregated, or an aggregate is within another.
+    """
+    node, keys = _with_keys(grouping, analyst)
+    aggregates = _aggregates(grouping, node, tuple(keys.values()), analyst)
+    answers = tuple(aggregates.values())
+    if (found := grouping.sessions) is None:
+        groups = Node(GroupBy(tuple(keys.values()), answers), (node,), "group_by")
+    else:
+        others = tuple(key for key in keys.values() if key not in found.ends)
+        if len(keys) - len(others) < len(found.ends):
+            raise found.not_grouped_by(grouping.text)
+        groups = Node(Session(found.moment, found.gap, others, answers, found.name, found.days), (node,), "session")
+    names = keys | {text: answer.attribute.name for text, answer in aggregates.items()}
+    trees = [item.tree for item in grouping.items] + ([] if grouping.having is None else [grouping.having])
+    if any(column.name == AS_IT_GOES_OUT for tree in trees for column in tree.find_all(exp.Column)):
+        groups = with_time(groups)
+        names[render(named(AS_IT_GOES_OUT))] = groups.schema.names[-1]
+    relation = Relation.of(groups)
+    if grouping.having is not None:
+        relation = where(relation, _over_groups(grouping.having, names, grouping.text), analyst)
+    items = [Item(_name(item, names), _over_groups(item.tree, names, grouping.text)) for item in grouping.items]
+    return project(relation.node, items, analyst)
+
+
+def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
+    """The node with every key an attribute of it, and the keys' attributes by their SQL."""
+    for key in grouping.keys:
+        if (inner := next(aggregates_in(key), None)) is not None:
+            raise grouping.text.error("an aggregate in GROUP BY", offset(inner), "group by attributes of a tuple")
+    return keyed(grouping.node, grouping.keys, grouping.items, analyst)
+
+
+def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: Analyst) -> dict[str, Aggregate]:
+    """The aggregates of the items and of HAVING, each once, by their SQL; one that is an item has the item's name."""
+    wanted: dict[str, str | None] = {}
+    for item in grouping.items:
+        for tree in aggregates_in(item.tree):
+            _require_flat(tree, grouping.text)
+            own = item.name if item.tree.unnest() is tree else "aggregate"
+            if wanted.setdefault(render(tree), own) == "aggregate":
+                wanted[render(tree)] = own
+    for tree in () if grouping.having is None else aggregates_in(grouping.having):
+        _require_flat(tree, grouping.text)
+        wanted.setdefault(render(tree), "aggregate")
+    answers = analyst.columns(node.schema, list(wanted))
+    taken = list(keys)
+    found: dict[str, Aggregate] = {}
+    for (text, name), (by_itself, domain) in zip(wanted.items(), answers, strict=True):
+        taken.append(unique(name or by_itself, taken))
+        found[text] = Aggregate(Attribute(taken[-1], domain), text)
+    return found
+
+
+def _require_flat(tree: exp.Expr, text: QueryText) -> None:
+    for below in tree.walk():
+        if below is not tree and below is not tree.this and is_aggregate(below):
+            raise text.error("an aggregate within an aggregate", offset(below), "compute the inner one in a subquery")
+
+
+def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> exp.Expr:
+    """The expression over the groups' attributes: what is a key or an aggregate is named."""
+
+    def over(node: exp.Expr) -> exp.Expr:
+        if (name := names.get(render(node))) is not None:
+            return named(name)
+        if isinstance(node, exp.Column):
+            what = f"{node.name} is neither grouped by nor aggregated"
+            hint = "name it in GROUP BY, or aggregate it"
+            if (called := node.name.partition(".")[0]) in ("window", "session_window"):
+                hint += f"; of windows that are grouped by here write all of {called}(…)"
+            raise text.error(what, offset(node), hint)
+        return node
+
+    return tree.copy().transform(over, copy=False)
+
+
+def _name(item: Item, names: Mapping[str, str]) -> str | None:
+    """An item's name, or that of the aggregate or key that it is."""
+    return item.name or names.get(render(item.tree.unnest()))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectList:
+    """The items of a SELECT over a relation, in order."""
+
+    relation: Relation
+    text: QueryText
+    items: tuple[Item, ...] = ()
+
+    @staticmethod
+    def of(entries: Sequence[exp.Expr], relation: Relation, text: QueryText) -> SelectList:
+        """The items that its entries stand for.
+
+        Raises:
+            QueryError: A name means nothing, or what another item names.
+        """
+        listed = SelectList(relation, text)
+        for entry in entries:
+            listed = replace(listed, items=(*listed.items, *listed._items(entry)))
+        return listed
+
+    def keys(self, entries: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
+        """What the entries of GROUP BY name, over the relation's attributes.
+
+        Raises:
+            QueryError: A name or a number means nothing.
+        """
+        return tuple(key for entry in entries for key in self._key(entry))
+
+    def having(self, condition: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """HAVING over the node's attributes: a name is a key's, else an item's; in an aggregate an attribute's."""
+        key_names = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
+        within = {name.name.lower() for key in keys for name in key.find_all(exp.Column)} - key_names
+
+        def chosen(node: exp.Expr) -> exp.Expr:
+            if is_aggregate(node):
+                return self._resolved(node)
+            require_no_quoted_name(node, self.relation, self.text)
+            if (aliased := self._called(node)) is None:
+                return self._resolved(node) if isinstance(node, exp.Column) else node
+            found = {field.attribute.lower() for field in self.relation.find(node.name)}
+            if found & key_names:
+                return self._resolved(node)
+            if found & within:
+                raise self._error(f"{node.name} may be an item or an attribute", node, "give the item another name")
+            return aliased.copy()
+
+        return condition.copy().transform(chosen, copy=False)
+
+    def _items(self, written: exp.Expr) -> list[Item]:
+        """What one entry of SELECT stands for: several items where it is a star."""
+        star = written.this if isinstance(written, exp.Column) else written
+        if isinstance(star, exp.Star):
+            return self._all(star, written)
+        tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
+        if name is None and isinstance(tree, exp.Column | exp.Dot):
+            name = tree.name
+        if (window := window_of(tree, self.relation)) is not None:
+            ends = zip((START, END), window, strict=True)
+            return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
+        if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
+            name = render(tree).replace("`", "")
+        for column in tree.find_all(exp.Column):
+            if any(item.name == column.name for item in self.items) and not self.relation.find(column.name):
+                hint = "what one item names, another cannot use: compute it in a subquery"
+                raise self._error(f"there is no attribute {column.name}", column, hint)
+        return [Item(name, self._resolved(tree.unnest()))]
+
+    def _all(self, star: exp.Star, written: exp.Expr) -> list[Item]:
+        table = written.table if isinstance(written, exp.Column) else None
+        fields = self.relation.fields_of(table or None)
+        if table and not fields:
+            raise self._error(f"there is no table {table} in FROM", written)
+        left_out = set()
+        for column in star.args.get("except_") or ():
+            if not self.relation.find(column.name, table or None):
+                raise self._error(f"there is no attribute {column.name} to leave out", column)
+            left_out.add(column.name.lower())
+        starred = [field for field in fields if field.starred]
+        return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
+
+    def _key(self, key: exp.Expr) -> list[exp.Expr]:
+        """What GROUP BY names: an item by its number, an attribute, an alias, an expression; of a window its ends."""
+        if isinstance(key, exp.Literal) and not key.is_string:
+            number, entries = whole_number(key) or 0, _entries(self.items)
+            if not 1 <= number <= len(entries):
+                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
+            return [item.tree for item in entries[number - 1]]
+        if (window := window_of(key, self.relation)) is not None:
+            return [named(field.attribute) for field in window]
+        if not self.relation.find(key.name):
+            if (aliased := self._called(key)) is not None:
+                return [aliased]
+            ends = {f"{key.name}{end}".lower() for end in (START, END)} if isinstance(key, exp.Column) else set()
+            if len(found := [item.tree for item in self.items if (item.name or "").lower() in ends]) == 2:
+                return found
+        return [self._resolved(key)]
+
+    def _called(self, tree: exp.Expr) -> exp.Expr | None:
+        """The item that a bare name is the alias of."""
+        if not isinstance(tree, exp.Column) or len(tree.parts) > 1:
+            return None
+        found = [item.tree for item in self.items if item.name is not None and item.name.lower() == tree.name.lower()]
+        return found[0] if len(found) == 1 else None
+
+    def _resolved(self, tree: exp.Expr) -> exp.Expr:
+        return resolve(tree, self.relation, self.text)
+
+    def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
+        return self.text.error(what, offset(at), hint)
+
+
+def _entries(items: Sequence[Item]) -> list[list[Item]]:
+    """The items as they are numbered: a window's start and end are one."""
+    found: list[list[Item]] = []
+    for item in items:
+        before = found[-1][-1].name if found else None
+        if before and item.name and before.endswith(START) and item.name == f"{before.removesuffix(START)}{END}":
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found

@@ -1,0 +1,274 @@
+"""Joins as nodes of a plan: inner, outer, semi and anti joins, ASOF JOIN, and hints how a join purges its state.
+
+A condition is split into equalities between the sides, and the rest, which each pair must satisfy. Attributes with the
+same name are renamed below the join. An equality of expressions becomes an equality of attributes computed below it.
+
+ASOF JOIN (in Spark since 4.3) joins each tuple with the last tuple of the other side that MATCH_CONDITION allows.
+
+    SELECT /*+ LAZY_PURGE(10) */ … FROM a JOIN b ON … JOIN c ON …
+
+`LAZY_PURGE(n)` searches in every n-th slice for tuples to purge, `LAZY_PURGE` in every tenth slice, `EAGER_PURGE` in
+each. A hint needs inner joins of three streams or more: they run as one join of all inputs, because only that join can
+purge lazily. The hint stands where Spark has hints; Spark ignores hints that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from operators.asof_join import AsofJoin, AsofKind
+from operators.expressions.bounds import bounds_between
+from operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, offset, render
+from operators.join import Join
+from operators.joins.join_sides import JoinKind
+from operators.joins.punctuation_graph import Equality
+from operators.semi_join import SemiJoin
+from punct_ns.schema import Schema
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.clauses.plan_builder import Item, copied, project, unique
+from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.refusals import purge_strategy_of
+from xmlstream.sql.spark.analysis import Analyst
+
+How = JoinKind | Literal["semi", "anti"]
+
+NO_EQUALITY = (
+    "write an equality between the two sides, such as a.id = b.id; to pair all with all, give both a constant:"
+    " (SELECT *, 1 AS k FROM a) AS a JOIN (SELECT *, 1 AS k FROM b) AS b ON a.k = b.k"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a pair of tuples must satisfy: sides that are equal, and all else; over attributes of both inputs."""
+
+    equal: tuple[tuple[exp.Expr, exp.Expr], ...]
+    residual: tuple[exp.Expr, ...] = ()
+
+
+def with_unique_names(relation: Relation, taken: Collection[str], analyst: Analyst) -> Relation:
+    """The relation with names for its attributes that are not taken; its fields are called as before."""
+    names = list(relation.node.schema.names)
+    fresh: list[str] = []
+    for name in names:
+        fresh.append(unique(name, [*taken, *fresh, *(other for other in names if other != name)]))
+    if fresh == names:
+        return relation
+    made = project(relation.node, [Item(new, named(old)) for old, new in zip(names, fresh, strict=True)], analyst)
+    called = dict(zip(names, made.node.schema.names, strict=True))
+    return Relation(made.node, tuple(replace(f, attribute=called[f.attribute]) for f in relation.fields))
+
+
+def split_condition(conditions: Sequence[exp.Expr], left: Collection[str], right: Collection[str]) -> Condition:
+    """The conditions as equalities between the two sides, left first, and the rest."""
+    equal: list[tuple[exp.Expr, exp.Expr]] = []
+    rest: list[exp.Expr] = []
+    for condition in conditions:
+        sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ) else None
+        used = [{*attributes_in(side)} for side in sides or ()]
+        if sides and all(used) and used[0] <= {*left} and used[1] <= {*right}:
+            equal.append(sides)
+        elif sides and all(used) and used[0] <= {*right} and used[1] <= {*left}:
+            equal.append((sides[1], sides[0]))
+        else:
+            rest.append(condition)
+    return Condition(tuple(equal), tuple(rest))
+
+
+def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[tuple[Equality, ...], str | None]:
+    """The condition as equalities of attributes of two inputs, and the rest of it, Spark SQL; None without one."""
+    places = {name: i for i, schema in enumerate(inputs) for name in schema.names}
+    equal: list[Equality] = []
+    rest: list[exp.Expr] = []
+    for part in conjuncts(condition):
+        sides = [part.this.unnest(), part.expression.unnest()] if isinstance(part, exp.EQ) else []
+        names = [side.name for side in sides if isinstance(side, exp.Column)]
+        if len(names) == 2 and places[names[0]] != places[names[1]]:
+            equal.append(((places[names[0]], names[0]), (places[names[1]], names[1])))
+        else:
+            rest.append(part)
+    whole = conjoined(rest)
+    return tuple(equal), None if whole is None else render(whole)
+
+
+def joined(
+    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: int | None
+) -> Relation:
+    """The join of two relations whose attributes have different names.
+
+    Raises:
+        QueryError: There is no equality between the sides, or its sides are of different types that no cast unites.
+    """
+    if not condition.equal:
+        raise text.error("a join without an equality between its sides", at, NO_EQUALITY)
+    nodes, keys, again = keyed((left.node, right.node), condition.equal, analyst, text)
+    whole = conjoined([*condition.residual, *again])
+    residual = None if whole is None else render(whole)
+    if residual is not None:
+        analyst.require_condition(Join("inner", *keys).schema(*(n.schema for n in nodes)), residual)
+    on, schemas = keys, [node.schema for node in nodes]
+    if how == "semi" or how == "anti":  # noqa: PLR1714  so that mypy knows what is left
+        semi = SemiJoin(*on, how == "anti", residual).bounded(*schemas)
+        return Relation(Node(semi, (nodes[0], nodes[1]), f"{how}_join"), left.fields)
+    join = Join(how, *on, residual).bounded(*schemas)
+    return Relation(Node(join, (nodes[0], nodes[1]), "join"), (*left.fields, *right.fields))
+
+
+def keyed(
+    nodes: tuple[Node, Node], equal: Sequence[tuple[exp.Expr, exp.Expr]], analyst: Analyst, text: QueryText
+) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]], list[exp.Expr]]:
+    """The nodes with attributes that are the sides of equalities, of one type; their names; what of one stands twice.
+
+    Raises:
+        QueryError: The sides of one are of different types that no cast unites.
+    """
+    again: list[exp.Expr] = []
+    keys: tuple[list[str], list[str]] = ([], [])
+    for sides in equal:
+        type_ = _common(nodes, sides, analyst, text)
+        taken = [name for node in nodes for name in node.schema.names]
+        keyed_ = [unique("join_key", taken), unique("other_join_key", taken)]
+        left, right = (_key(nodes[i], sides[i], type_, keyed_[i], analyst) for i in range(2))
+        if left[1] in keys[0] or right[1] in keys[1]:
+            again.append(exp.EQ(this=sides[0].copy(), expression=sides[1].copy()))
+            continue
+        nodes = left[0], right[0]
+        for side, name in zip(keys, (left[1], right[1]), strict=True):
+            side.append(name)
+    return nodes, (tuple(keys[0]), tuple(keys[1])), again
+
+
+def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, text: QueryText) -> str:
+    """The type in which both sides of an equality are compared."""
+    types = [_type(node, side, analyst) for node, side in zip(nodes, sides, strict=True)]
+    if (common := analyst.common(*types)) is not None:
+        return common
+    what = f"an equality of {types[0]} with {types[1]}"
+    raise text.error(what, offset(sides[0]), "cast one side, so that it is clear how they are compared")
+
+
+def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
+    copy = copied(side, node.schema)
+    return copy[1].type if copy is not None else analyst.columns(node.schema, [render(side)])[0][1].type
+
+
+def _key(node: Node, side: exp.Expr, type_: str, name: str, analyst: Analyst) -> tuple[Node, str]:
+    """The node with an attribute that is this side of an equality, computed under a name if need be, and its name."""
+    if _type(node, side, analyst) != type_:
+        side = cast_to(side, type_)
+    elif isinstance(side.unnest(), exp.Column):
+        return node, node.schema.attribute(side.unnest().name).name
+    items = [Item(other, named(other)) for other in node.schema.names]
+    return project(node, [*items, Item(name, side)], analyst).node, name
+
+
+_STRICT: dict[type[exp.Expr], bool] = {exp.GTE: False, exp.GT: True}
+_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LTE: exp.GTE,
+    exp.LT: exp.GT,
+    exp.GTE: exp.LTE,
+    exp.GT: exp.LT,
+}
+_MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
+_OLDEST = (
+    "an age is said as AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, of what MATCH_CONDITION compares; "
+    "what one side alone must satisfy, select below the join"
+)
+
+
+def is_asof(join: exp.Join) -> bool:
+    """Whether it is one."""
+    return bool(join.kind.upper() == "ASOF")
+
+
+def joined_asof(
+    left: Relation,
+    right: Relation,
+    kind: AsofKind,
+    condition: Condition,
+    match: exp.Expr | None,
+    analyst: Analyst,
+    text: QueryText,
+    at: int | None,
+) -> Relation:
+    """The as-of join of two relations whose attributes have different names; `match` is over those of both.
+
+    Raises:
+        QueryError: There is no equality between the sides; MATCH_CONDITION is missing, or does not say that something
+            of the left is not before something of the right; a further condition is no bound from below of what it
+            compares.
+    """
+    if match is None:
+        raise text.error("an ASOF JOIN without MATCH_CONDITION", at, _MATCH_HINT)
+    if not condition.equal:
+        raise text.error("an ASOF JOIN without an equality between its sides", at, NO_EQUALITY)
+    sides, strict = _order(match.unnest(), left, right, text)
+    nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
+    if again:
+        raise text.error("an ASOF JOIN that compares twice what it compares", offset(match), "leave one of them out")
+    type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
+    on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
+    for part in condition.residual:
+        found = bounds_between(render(part), on, schemas)[0]
+        if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
+            what = "an ASOF JOIN on something else than equalities and how old a partner may be"
+            raise text.error(what, offset(part), _OLDEST)
+    within = conjoined(condition.residual)
+    tolerance = None if within is None else render(within)
+    if tolerance is not None:
+        analyst.require_condition(Join("inner", *on).schema(*schemas), tolerance)
+    operator = AsofJoin(kind, *on, keys[0][-1], keys[1][-1], type_, strict, tolerance).bounded(*schemas)
+    return Relation(Node(operator, nodes, "asof_join"), (*left.fields, *right.fields))
+
+
+def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) -> tuple[tuple[exp.Expr, exp.Expr], bool]:
+    """What of the left is compared with what of the right, and whether it must be later."""
+    names = [set(side.node.schema.names) for side in (left, right)]
+    if isinstance(match, exp.GTE | exp.GT | exp.LTE | exp.LT):
+        kind: type[exp.Expr] = type(match)
+        one, other = match.this, match.expression
+        used = [set(attributes_in(side)) for side in (one, other)]
+        if used[0] and used[0] <= names[1]:
+            (one, other), used = (other, one), used[::-1]
+            kind = _TURNED[kind]
+        if used[0] and used[1] and used[0] <= names[0] and used[1] <= names[1]:
+            if kind in _STRICT:
+                return (one, other), _STRICT[kind]
+            what = "an ASOF JOIN that looks for the next tuple, not for the last one, is not supported"
+            raise text.error(what, offset(match), _MATCH_HINT)
+    raise text.error("MATCH_CONDITION compares the left with the right, by >= or >", offset(match), _MATCH_HINT)
+
+
+def hinted(relation: Relation, tree: exp.Select, sources: Collection[Relation], text: QueryText) -> Relation:
+    """What FROM gives, whose inner joins are to purge as a hint of the SELECT says, if it has one.
+
+    Raises:
+        QueryError: It does not join three streams or more by inner joins.
+    """
+    hint = tree.args.get("hint")
+    strategy = None if hint is None else purge_strategy_of(hint)
+    if hint is None or strategy is None:
+        return relation
+    ends = {id(source.node) for source in sources}
+    found = 0
+
+    def purging(node: Node) -> Node:
+        nonlocal found
+        if id(node) in ends:
+            return node
+        inputs, operator = tuple(map(purging, node.inputs)), node.operator
+        if isinstance(operator, Join) and operator.kind == "inner":
+            found += 1
+            operator = replace(operator, purge=strategy)
+        return Node(operator, inputs, node.label)
+
+    node = purging(relation.node)
+    if found < 2:
+        what = f"{hint.expressions[0].name.upper()} of a query that does not join three streams or more by inner joins"
+        raise text.error(what, offset(tree.expressions[0]), "leave it out: a join of two looks at what is new alone")
+    return Relation(node, relation.fields)

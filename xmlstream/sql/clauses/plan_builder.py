@@ -1,0 +1,215 @@
+"""How a query's clauses become nodes of a plan, each typed by the analyst. SQL and the builder both end here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from operators.behaviour import Operator
+from operators.difference import Difference
+from operators.distinct import Distinct
+from operators.expressions.dialect import cast_to, named, render, type_text
+from operators.expressions.output_columns import Column
+from operators.expressions.type_rules import lossless_cast
+from operators.intersect import Intersect
+from operators.merge import Merge
+from operators.select import Select
+from operators.sort import Sort
+from operators.sort_order import SortKey
+from operators.stamp import Stamp
+from operators.top_n import TopN
+from punct_ns.domain import Domain
+from punct_ns.schema import Attribute, Schema
+from xmlstream.plan.nodes import Node, projected
+from xmlstream.sql.clauses.relation import Field, Relation
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.analysis import Analyst
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to select: an expression over a node's attributes, and its name; None to name it as Spark does."""
+
+    name: str | None
+    tree: exp.Expr
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """The name, or else one like it that is not taken; names are compared without case.
+
+    >>> unique("Hour", {"hour"})
+    'Hour_2'
+    """
+    folded = {other.lower() for other in taken}
+    number, free = 1, name
+    while free.lower() in folded:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
+    """The items of each tuple of the node; the node itself where they are its attributes."""
+    computed = [item.tree for item in items if copied(item.tree, node.schema) is None]
+    answers = iter(analyst.columns(node.schema, [render(tree) for tree in computed]))
+    columns: list[Column] = []
+    fields: list[Field] = []
+    for item in items:
+        copy = copied(item.tree, node.schema)
+        if copy is not None:
+            source, domain = copy
+            name = item.name or source
+        else:
+            by_itself, domain = next(answers)
+            source, name = None, item.name or by_itself
+        attribute = unique(name, [field.attribute for field in fields])
+        fields.append(Field(name, attribute))
+        named_so, text = Attribute(attribute, domain), render(item.tree)
+        columns.append(Column(named_so, text, source) if source else Column.computed(named_so, text, node.schema))
+    return Relation(projected(node, columns), tuple(fields))
+
+
+def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:
+    """The attribute that an expression is, perhaps cast without loss, and its domain; None where it computes."""
+    match tree.unnest():
+        case exp.Column() as column:
+            attribute = schema.attribute(column.name)
+            return attribute.name, attribute.domain
+        case (
+            exp.Cast(this=exp.Column() as column, args={"to": wider})
+            | exp.TryCast(this=exp.Column() as column, args={"to": wider})
+        ):
+            attribute = schema.attribute(column.name)
+            domain = lossless_cast(attribute.domain, type_text(wider))
+            return None if domain is None else (attribute.name, domain)
+    return None
+
+
+def where(relation: Relation, condition: exp.Expr, analyst: Analyst) -> Relation:
+    """The tuples for which the condition, over the node's attributes, is true."""
+    predicate = render(condition.unnest())
+    analyst.require_condition(relation.node.schema, predicate)
+    return Relation(Node(Select(predicate), (relation.node,), "select"), relation.fields)
+
+
+def with_time(node: Node) -> Node:
+    """The node's tuples, each with the recorded time of the slice in which it comes there."""
+    attribute = Attribute(unique("current_timestamp()", node.schema.names), Domain("TIMESTAMP", nullable=False))
+    return Node(Stamp(attribute), (node,), "stamp")
+
+
+def distinct(relation: Relation, analyst: Analyst, label: str = "distinct") -> Relation:
+    """Each different tuple of the relation's fields once."""
+    plain = trimmed(relation, analyst)
+    return Relation(Node(Distinct(), (plain.node,), label), plain.fields)
+
+
+def trimmed(relation: Relation, analyst: Analyst) -> Relation:
+    """The relation on a node that has its fields, in their order, and no other attributes."""
+    if tuple(f.attribute for f in relation.fields) == relation.node.schema.names:
+        return relation
+    items = [Item(f.name, named(f.attribute)) for f in relation.fields]
+    made = project(relation.node, items, analyst)
+    fields = zip(relation.fields, made.fields, strict=True)
+    return Relation(made.node, tuple(Field(old.name, new.attribute, old.table) for old, new in fields))
+
+
+def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
+    """All tuples of all relations, by position; names are the first one's, types are as Spark widens them."""
+    return _together(relations, analyst, Merge, "merge")
+
+
+def intersect(left: Relation, right: Relation, analyst: Analyst) -> Relation:
+    """The different tuples that are in both relations, by position."""
+    return _together([left, right], analyst, Intersect, "intersect")
+
+
+def difference(left: Relation, right: Relation, analyst: Analyst) -> Relation:
+    """The different tuples of the left relation that are not in the right one, by position."""
+    return _together([left, right], analyst, Difference, "difference")
+
+
+def _together(
+    relations: Sequence[Relation], analyst: Analyst, operator: Callable[[Schema], Operator], label: str
+) -> Relation:
+    parts = [trimmed(relation, analyst) for relation in relations]
+    first = parts[0]
+    types = analyst.widened([part.node.schema for part in parts])
+    names = first.node.schema.names
+    nodes = [_converted(part.node, names, types, analyst) for part in parts]
+    columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
+    schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
+    fields = zip(first.fields, names, strict=True)
+    return Relation(Node(operator(schema), tuple(nodes), label), tuple(Field(f.name, name) for f, name in fields))
+
+
+def _hull(domains: list[Domain]) -> Domain:
+    """The smallest domain, of one and the same type, that holds all of these.
+
+    >>> _hull([Domain("INT", False, 0, 59), Domain("INT", True, 3)])
+    Domain(type='INT', nullable=True, low=0, high=None)
+    """
+    first = domains[0]
+    lows, highs = [d.low for d in domains], [d.high for d in domains]
+    low = None if None in lows else min(lows, key=lambda end: first.cut(end, after=False))
+    high = None if None in highs else max(highs, key=lambda end: first.cut(end, after=True))
+    return Domain(first.type, any(d.nullable for d in domains), low, high)
+
+
+def keyed(node: Node, keys: Sequence[exp.Expr], items: Sequence[Item], analyst: Analyst) -> tuple[Node, dict[str, str]]:
+    """The node with every key an attribute of it, and the keys' attributes by their SQL; an item's has its name."""
+    names: dict[str, str] = {}
+    computed: list[Item] = []
+    for key in keys:
+        tree = key.unnest()
+        text = render(tree)
+        if text in names:
+            continue
+        if isinstance(tree, exp.Column):
+            names[text] = node.schema.attribute(tree.name).name
+        else:
+            wanted = next((i.name for i in items if i.name and render(i.tree.unnest()) == text), None)
+            wanted = wanted or analyst.columns(node.schema, [text])[0][0]
+            names[text] = unique(wanted, {*node.schema.names, *names.values()})
+            computed.append(Item(names[text], tree))
+    if computed:
+        node = project(node, [*(Item(name, named(name)) for name in node.schema.names), *computed], analyst).node
+    return node, names
+
+
+def first(relation: Relation, n: int, keys: Sequence[SortKey]) -> Relation:
+    """The first n tuples in order."""
+    return Relation(Node(TopN(n, tuple(keys)), (relation.node,), "top_n"), relation.fields)
+
+
+def ordered(node: Node, keys: Sequence[SortKey]) -> Node:
+    """The node's tuples in order."""
+    return Node(Sort(tuple(keys)), (node,), "sort")
+
+
+def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: Analyst) -> Node:
+    """The node with its attributes under other names and of wider types, by position."""
+    items = []
+    for attribute, name, type_ in zip(node.schema, names, types, strict=True):
+        tree: exp.Expr = named(attribute.name)
+        if attribute.domain.type != type_:
+            tree = cast_to(tree, type_)
+        items.append(Item(name, tree))
+    return project(node, items, analyst).node
+
+
+def finished(relation: Relation, analyst: Analyst, text: QueryText, at: int | None) -> Node:
+    """The root of a plan: its attributes have the fields' names.
+
+    Raises:
+        QueryError: Two of them have one name.
+    """
+    seen: set[str] = set()
+    for field in relation.fields:
+        if field.name.lower() in seen:
+            raise text.error(f"the result has two attributes {field.name}", at, "give them names of their own with AS")
+        seen.add(field.name.lower())
+    items = [Item(field.name, named(field.attribute)) for field in relation.fields]
+    return project(relation.node, items, analyst).node

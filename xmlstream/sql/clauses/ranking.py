@@ -1,0 +1,260 @@
+"""ROW_NUMBER, RANK and DENSE_RANK as a plan: the first tuples of each group, once a condition says how many.
+
+    SELECT … FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS r FROM bid) WHERE r <= 10
+
+A query with a rank is a relation whose rank is open: the query around it bounds it, or QUALIFY must. What else the
+condition says of the rank is checked of the tuples that are left. One that nobody bounds is a number of each tuple, as
+far as the order is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from sqlglot import exp
+
+from operators.expressions.dialect import conjoined, conjuncts, named, offset, render
+from operators.expressions.type_rules import whole_number
+from operators.sort_order import SortKey
+from operators.top_n import Rank, TopN
+from punct_ns.errors import QueryError
+from punct_ns.schema import Attribute
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.clauses.grouping import aggregates_in
+from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where
+from xmlstream.sql.clauses.relation import OpenRank, Relation, resolve
+from xmlstream.sql.clauses.row_windows import windowed
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.refusals import A_BOUND, place_of
+from xmlstream.sql.spark.analysis import Analyst
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A SELECT that ranks: what of, which items it selects, the text for errors; resolved to the relation's node."""
+
+    relation: Relation
+    items: tuple[Item, ...]
+    text: QueryText
+
+    @property
+    def windows(self) -> list[exp.Expr]:
+        """The ranks among the items."""
+        return [item.tree for item in self.items if isinstance(item.tree, exp.Window)]
+
+
+def ranked(ranking: Ranking, analyst: Analyst) -> Relation:
+    """The relation of all tuples and their rank, which is open.
+
+    Raises:
+        QueryError: There are several ranks, or an aggregate is beside one.
+    """
+    window = _only(ranking, ranking.windows)
+    topped, selected = _prepared(ranking, window, analyst)
+    relation = selected(topped(1))
+    (at,) = [i for i, item in enumerate(ranking.items) if isinstance(item.tree, exp.Window)]
+    all_of_them = [Item(field.attribute, item.tree) for field, item in zip(relation.fields, ranking.items, strict=True)]
+    rank = OpenRank(
+        relation.fields[at].attribute,
+        lambda n: selected(topped(n)).node,
+        lambda: windowed(ranking.relation, all_of_them, analyst, ranking.text).node,
+    )
+    return replace(relation, rank=rank)
+
+
+def qualified(ranking: Ranking, select: exp.Select, analyst: Analyst) -> Relation:
+    """The relation of the tuples that QUALIFY leaves.
+
+    Raises:
+        QueryError: As for `ranked`; or QUALIFY sets no bound, or says something of other than the rank.
+    """
+    condition = _resolved(select.args["qualify"].this, ranking)
+    found = [*ranking.windows, *condition.find_all(exp.Window)]
+    if not found:
+        raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
+    window = _only(ranking, list({render(tree): tree for tree in found}.values()))
+    bound, rest = _bounded(conjuncts(condition), lambda tree: render(tree) == render(window))
+    if bound is None:
+        raise _without_bound("QUALIFY", place_of("qualify", select, ranking.text), ranking.text)
+    topped, selected = _prepared(ranking, window, analyst)
+    first = topped(_most(bound, ranking.text))
+    if (whole := conjoined(_of_rank(tree, first, ranking.text) for tree in rest)) is not None:
+        first = where(Relation.of(first), whole, analyst).node
+    return selected(first)
+
+
+def settled(
+    sources: Sequence[Relation], joins: Sequence[exp.Join], condition: exp.Expr | None, text: QueryText
+) -> tuple[list[Relation], exp.Expr | None]:
+    """What stands in FROM, with open ranks bounded by WHERE, and what of WHERE is left.
+
+    Raises:
+        QueryError: An open rank is bounded in an outer join, where WHERE bounds something else.
+    """
+    if all(source.rank is None for source in sources):
+        return list(sources), condition
+    rest = [] if condition is None else conjuncts(condition)
+    found: list[Relation] = []
+    for source in sources:
+        if source.rank is None:
+            found.append(source)
+            continue
+        bound, rest = _bounded(rest, _means_rank(source, sources))
+        if bound is None:
+            found.append(source.whole())
+            continue
+        if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
+            hint = "bound it in a subquery, and join what that gives"
+            raise text.error("a rank in an outer or semi join", offset(bound.condition), hint)
+        found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
+    return found, conjoined(rest)
+
+
+def _without_bound(what: str, at: int | None, text: QueryText) -> QueryError:
+    return text.error(f"{what} is not supported without a bound of a rank", at, A_BOUND)
+
+
+def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.Expr], bool]:
+    """Whether a name of WHERE means the source's open rank, and nothing else."""
+
+    def means(tree: exp.Expr) -> bool:
+        if not isinstance(tree, exp.Column) or source.rank is None:
+            return False
+        table = tree.table or None
+        hits = [(other, field) for other in sources for field in other.find(tree.name, table)]
+        return len(hits) == 1 and hits[0][0] is source and hits[0][1].attribute == source.rank.attribute
+
+    return means
+
+
+def _most(bound: _Bound, text: QueryText) -> int:
+    if bound.most < 1:
+        raise text.error("no rank is below 1", offset(bound.condition), "ranks count from 1")
+    return bound.most
+
+
+def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
+    """The one rank of a query."""
+    first, *others = windows
+    if others:
+        raise ranking.text.error("a second OVER", offset(others[0]), "rank by each in a query of its own")
+    for tree in (first, *(item.tree for item in ranking.items)):
+        if (found := next(aggregates_in(tree), None)) is not None:
+            hint = "compute it in a subquery, and rank what that gives"
+            raise ranking.text.error("an aggregate beside OVER", offset(found), hint)
+    return first
+
+
+def _prepared(
+    ranking: Ranking, window: exp.Expr, analyst: Analyst
+) -> tuple[Callable[[int], Node], Callable[[Node], Relation]]:
+    """What makes the first n tuples of each group, with their ranks; and what selects the items of these."""
+    by, order = window.args.get("partition_by") or [], window.args["order"].expressions
+    node, names = keyed(ranking.relation.node, [*by, *(key.this for key in order)], ranking.items, analyst)
+    ((by_itself, domain),) = analyst.columns(node.schema, [render(window)])
+    number = Attribute(unique("rank", node.schema.names), domain)
+    groups = tuple(dict.fromkeys(names[render(tree.unnest())] for tree in by))
+    keys = tuple(
+        SortKey(names[render(key.this.unnest())], bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
+        for key in order
+    )
+    rank = cast(Rank, str(window.this.this).lower())
+    names |= {render(window): number.name}
+
+    def topped(n: int) -> Node:
+        return Node(TopN(n, keys, groups, rank, number), (node,), "top_n")
+
+    def selected(first: Node) -> Relation:
+        items = []
+        for item in ranking.items:
+            attribute = names.get(render(item.tree.unnest()))
+            name = item.name or (by_itself if attribute == number.name else attribute)
+            items.append(item if attribute is None else Item(name, named(attribute)))
+        return project(first, items, analyst)
+
+    return topped, selected
+
+
+def _resolved(condition: exp.Expr, ranking: Ranking) -> exp.Expr:
+    """QUALIFY over the node's attributes, with the rank for its name among the items."""
+    ranks = {(item.name or "").lower(): item.tree for item in ranking.items if isinstance(item.tree, exp.Window)}
+
+    def chosen(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        is_bare = len(node.parts) == 1 and not ranking.relation.find(node.name)
+        rank = ranks.get(node.name.lower()) if is_bare else None
+        return resolve(node, ranking.relation, ranking.text) if rank is None else rank.copy()
+
+    return condition.copy().transform(chosen, copy=False)
+
+
+def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
+    """What QUALIFY says beside the bound, over the rank alone."""
+    assert isinstance(first.operator, TopN)
+    assert first.operator.number is not None
+    number = first.operator.number.name
+    whole = condition.transform(lambda node: named(number) if isinstance(node, exp.Window) else node)
+    if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
+        raise text.error("QUALIFY with a condition on other than the rank", offset(other), "write it in WHERE")
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Ranks up to `most`; `condition` is what set the bound, and says no more than the bound does if it is `plain`."""
+
+    most: int
+    condition: exp.Expr
+    plain: bool
+
+
+def _bounded(
+    conditions: Iterable[exp.Expr], is_rank: Callable[[exp.Expr], bool]
+) -> tuple[_Bound | None, list[exp.Expr]]:
+    """The least bound that must hold, and the conditions that it does not say.
+
+    >>> from operators.expressions.dialect import expression, render
+    >>> bound, rest = _bounded([expression("r < 4"), expression("r = 2")], lambda tree: isinstance(tree, exp.Column))
+    >>> bound.most, [render(condition) for condition in rest]
+    (2, ['`r` = 2'])
+    """
+    rest: list[exp.Expr] = []
+    least: _Bound | None = None
+    for condition in conditions:
+        bound = _bound(condition, is_rank)
+        if bound is None or not bound.plain:
+            rest.append(condition)
+        if bound is not None and (least is None or bound.most < least.most):
+            least = bound
+    return least, rest
+
+
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
+
+
+def _bound(condition: exp.Expr, is_rank: Callable[[exp.Expr], bool]) -> _Bound | None:
+    """The bound that one condition sets."""
+    match condition:
+        case exp.In() if is_rank(condition.this.unnest()) and condition.expressions:
+            return _up_to(condition, condition.expressions)
+        case exp.Between() if is_rank(condition.this.unnest()):
+            low = whole_number(condition.args["low"].unnest())
+            return _up_to(condition, [condition.args["high"]], plain=low is not None and low <= 1)
+        case exp.Binary():
+            kind: type[exp.Expr] | None = type(condition)
+            left, right = condition.this.unnest(), condition.expression.unnest()
+            if not is_rank(left):
+                kind, left, right = _MIRRORED.get(type(condition)), right, left
+            number = whole_number(right)
+            if number is not None and is_rank(left) and kind in _MIRRORED.values():
+                most = number - (kind is exp.LT)
+                return _Bound(most, condition, plain=kind is not exp.EQ or most == 1)
+    return None
+
+
+def _up_to(condition: exp.Expr, ends: Sequence[exp.Expr], *, plain: bool = False) -> _Bound | None:
+    numbers = [number for end in ends if (number := whole_number(end.unnest())) is not None]
+    return _Bound(max(numbers), condition, plain) if len(numbers) == len(ends) else None

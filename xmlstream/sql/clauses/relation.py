@@ -1,0 +1,217 @@
+"""Name resolution: the attributes in reach at a place in a query, and what each name there refers to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from operators.expressions.dialect import named, offset
+from punct_ns.errors import QueryError
+from punct_ns.schema import END, START, Attribute, Schema
+from punct_ns.slices import own
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.functions import AGGREGATES, READS_THE_CLOCK, READS_THE_CLOCK_ALONE, REFUSED, reason_to_refuse
+
+AS_IT_GOES_OUT = own("clock")
+"""What the time is called at which a group goes out, until the group is there."""
+
+_WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute of a node as a query sees it: under a name, which others may share, and perhaps of a table.
+
+    One that is not `starred` is none of those that `*` stands for; an `apart` one is known by its table's name alone,
+    as the right side's of JOIN … USING is.
+    """
+
+    name: str
+    attribute: str
+    table: str | None = None
+    starred: bool = True
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRank:
+    """A rank among a relation's attributes, of which nothing says yet how many tuples it is to leave of each group.
+
+    Attributes:
+        attribute: The rank's.
+        first: The relation's node, with so many tuples of each group.
+        every: The relation's node, with all tuples.
+    """
+
+    attribute: str
+    first: Callable[[int], Node]
+    every: Callable[[], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A node and its fields, in the order in which `*` lists them; with an open `rank` the node is any of those."""
+
+    node: Node
+    fields: tuple[Field, ...]
+    rank: OpenRank | None = None
+
+    @staticmethod
+    def of(node: Node, table: str | None = None) -> Relation:
+        """All attributes of a node under their own names."""
+        return Relation(node, tuple(Field(name, name, table) for name in node.schema.names))
+
+    def whole(self) -> Relation:
+        """The same with all tuples, where a rank is open."""
+        return self if self.rank is None else Relation(self.rank.every(), self.fields)
+
+    @property
+    def schema(self) -> Schema:
+        """The fields as attributes, under their own names; no two may have one name."""
+        domains = (self.node.schema.attribute(field.attribute).domain for field in self.fields)
+        return Schema(tuple(Attribute(f.name, domain) for f, domain in zip(self.fields, domains, strict=True)))
+
+    def called(self, table: str | None, columns: tuple[str, ...] = ()) -> Relation:
+        """The same under a table's alias, and perhaps with other column names."""
+        names = columns or tuple(field.name for field in self.fields)
+        pairs = zip(names, self.fields, strict=True)
+        return replace(self, fields=tuple(Field(name, field.attribute, table) for name, field in pairs))
+
+    def fields_of(self, table: str | None) -> tuple[Field, ...]:
+        """The fields of a table; all fields for None, but for those that are apart."""
+        if table is None:
+            return tuple(field for field in self.fields if not field.apart)
+        return tuple(field for field in self.fields if (field.table or "").lower() == table.lower())
+
+    def find(self, name: str, table: str | None = None) -> list[Field]:
+        """The fields that a reference may mean; names are compared without case."""
+        return [field for field in self.fields_of(table) if field.name.lower() == name.lower()]
+
+
+def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool = False) -> exp.Expr:
+    """The expression over the node's own attributes, as a tree of its own; a window's `moment` is its last one.
+
+    Raises:
+        QueryError: A name means nothing here, or several things.
+    """
+
+    def resolved(node: exp.Expr) -> exp.Expr:
+        if reads_the_clock(node, relation):
+            hint = "compute it in a subquery: FROM (SELECT *, current_timestamp() AS came FROM s)"
+            raise text.error("the time is not asked for here", _place_of_call(node, text), hint)
+        if isinstance(node, exp.Column) and node.name == AS_IT_GOES_OUT:
+            return node
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
+            return _last_moment(node, relation, text)
+        require_no_quoted_name(node, relation, text)
+        return _attribute(node, relation, text) if isinstance(node, exp.Column) else node
+
+    whole = tree.copy()
+    if moment and isinstance(whole.unnest(), exp.Column) and window_of(whole.unnest(), relation):
+        whole = exp.Anonymous(this="window_time", expressions=[whole.unnest()])
+    return whole.transform(resolved, copy=False)
+
+
+_STANDS_FOR_A_VALUE = (exp.Alias, exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg, exp.Paren, exp.Ordered, exp.Window)
+_TAKES_TEXTS = (exp.DPipe, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
+
+
+def require_no_quoted_name(node: exp.Expr, relation: Relation, text: QueryText) -> None:
+    """Refuses a text in double quotes that is an attribute's name, as PostgreSQL writes it, where one is expected.
+
+    Raises:
+        QueryError: It is; to Spark it would be a text.
+    """
+    at, above = node.meta.get("start"), node.parent
+    if not (isinstance(node, exp.Literal) and node.is_string and at is not None and text.text[at] == '"'):
+        return
+    of_groups = isinstance(above, exp.Anonymous) and str(above.this).lower() in AGGREGATES
+    is_value = isinstance(above, _STANDS_FOR_A_VALUE) and not isinstance(above, _TAKES_TEXTS)
+    if (above is None or of_groups or is_value) and (found := relation.find(node.name)):
+        hint = f"write `{found[0].name}` for the attribute, or '{node.name}' for the text"
+        raise text.error(f'"{node.name}" is a text, and not the attribute {found[0].name}', at, hint)
+
+
+def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
+    """Whether it is the time at which it is computed, and no attribute."""
+    if isinstance(node, exp.Anonymous):
+        return not node.expressions and str(node.this).lower() in READS_THE_CLOCK | READS_THE_CLOCK_ALONE
+    if not isinstance(node, exp.Column) or len(node.parts) > 1 or node.this.args.get("quoted"):
+        return False
+    return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)
+
+
+def _place_of_call(call: exp.Expr, text: QueryText) -> int | None:
+    """Where the time is asked for; the first place of that name, since a call without arguments has none of its own."""
+    found = -1 if isinstance(call, exp.Column) else text.text.lower().find(str(call.this).lower())
+    return offset(call) if found < 0 else found
+
+
+def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | None:
+    """The start and the end of the window that a reference means, where it means no attribute."""
+    if not isinstance(column, exp.Column):
+        return None
+    parts = _parts(column)
+    names = [part.name for part in parts]
+    if len(parts) > 2 or relation.find(names[-1], names[0] if len(names) > 1 else None):
+        return None
+    found = [relation.find(f"{names[-1]}{end}", names[0] if len(names) > 1 else None) for end in (START, END)]
+    return (found[0][0], found[1][0]) if [len(each) for each in found] == [1, 1] else None
+
+
+def _last_moment(call: exp.Anonymous, relation: Relation, text: QueryText) -> exp.Expr:
+    """The last moment of a window, which Spark's window_time gives."""
+    argument = call.expressions[0] if len(call.expressions) == 1 else None
+    if argument is None or (found := window_of(argument.unnest(), relation)) is None:
+        hint = "window_time(window), above the query that groups by window(…)"
+        raise text.error("window_time of what is no window", offset(call), hint)
+    microsecond = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("MICROSECOND"))
+    return exp.paren(exp.Sub(this=named(found[1].attribute), expression=microsecond))
+
+
+def _parts(column: exp.Column) -> list[exp.Identifier]:
+    return [part for part in column.parts if isinstance(part, exp.Identifier)]
+
+
+def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.Expr:
+    """What a reference means: an attribute, perhaps by its table's name; what follows are fields of a structure."""
+    parts = _parts(column)
+    found: list[Field] = []
+    rest = parts
+    for table, until in [(True, 2), (False, 1), (True, 3), (False, 2)]:
+        if not found and len(parts) >= until:
+            name = ".".join(part.name for part in parts[table:until])
+            found, rest = relation.find(name, parts[0].name if table else None), parts[until:]
+    if not found and (window := window_of(column, relation)) is not None:
+        ends = [exp.Literal.string("start"), named(window[0].attribute)]
+        ends += [exp.Literal.string("end"), named(window[1].attribute)]
+        return exp.Anonymous(this="named_struct", expressions=ends)
+    if len(found) != 1:
+        raise _unclear(column, found, relation, text)
+    attribute: exp.Expr = named(found[0].attribute)
+    if (at := offset(column)) is not None:
+        attribute.meta["start"] = at
+    for part in rest:
+        attribute = exp.Dot(this=attribute, expression=exp.to_identifier(part.name, quoted=True))
+    return attribute
+
+
+def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: QueryText) -> QueryError:
+    written = ".".join(part.name for part in column.parts)
+    at = offset(column)
+    if found:
+        tables = [f"{field.table}.{field.name}" for field in found if field.table]
+        hint = f"say which: {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
+        return text.error(f"{written} may be several attributes", at, hint)
+    is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
+    if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written, 0)):
+        return text.error(refused[0], at, refused[1])
+    names = list(dict.fromkeys(field.name for field in relation.fields))
+    near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
+    meant = next((name for name in names if near and name.lower() == near[0]), None)
+    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
+    return text.error(f"there is no attribute {written}", at, hint)

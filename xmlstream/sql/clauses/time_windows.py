@@ -1,0 +1,196 @@
+"""Windows in time as a plan: `window(ts, '10 minutes'[, slide[, start]])` beside the attributes of what it cuts.
+
+    SELECT window.start, window.end, count(*) FROM bid GROUP BY window(dateTime, '10 seconds', '2 seconds')
+
+Spark replaces the call by a column of its own, `window`, below the SELECT that it is in; so does this, by two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from operators.expressions.dialect import cast_to, expression, named, offset, render
+from operators.expressions.duration import DAY, days_and_microseconds, duration
+from operators.expressions.type_rules import MOMENTS, NUMERIC, kind
+from operators.session import later
+from operators.window import Window
+from punct_ns.errors import QueryError
+from punct_ns.schema import END, START
+from punct_ns.slices import own
+from punct_ns.temporal_type import TimestampType
+from xmlstream.plan.nodes import Node
+from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique
+from xmlstream.sql.clauses.relation import Field, Relation, resolve
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.analysis import Analyst
+
+_CLAUSES = ("expressions", "group", "having")
+_FORM = "window(ts, '10 minutes'), with a slide behind it where windows overlap, window(ts, '10 minutes', '1 minute')"
+
+
+def is_window(node: exp.Expr) -> bool:
+    """Whether it cuts time into windows, or into sessions."""
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() in ("window", "session_window")
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The sessions of a SELECT: the moment, the gap in microseconds, what they are called, how they were written.
+
+    `days` of the gap are those of the calendar.
+    """
+
+    moment: str
+    gap: int
+    name: str
+    call: exp.Expr
+    days: int = 0
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The attributes that hold them."""
+        return f"{self.name}{START}", f"{self.name}{END}"
+
+    def not_grouped_by(self, text: QueryText) -> QueryError:
+        """That they are selected alone."""
+        hint = f"GROUP BY {render(self.call)}".replace("`", "")
+        return text.error("sessions that are not grouped by", offset(self.call), hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    size: int
+    slide: int
+    start: int
+
+
+def in_windows(
+    select: exp.Select, relation: Relation, analyst: Analyst, text: QueryText
+) -> tuple[exp.Select, Relation, Sessions | None]:
+    """A SELECT whose window is a field of its relation, and that relation; as they were where there is no window.
+
+    Of sessions the field is what a tuple is by itself, from its moment until the gap is over.
+
+    Raises:
+        QueryError: There are several windows, or a length is none, or it is not a moment that is cut.
+    """
+    calls = [
+        call
+        for clause in _CLAUSES
+        for tree in _listed(select.args.get(clause))
+        for call in tree.find_all(exp.Anonymous)
+        if is_window(call)
+    ]
+    if not calls:
+        return select, relation, None
+    first = calls[0]
+    if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
+        hint = "cut time once, and join what that gives with what another query gives"
+        raise text.error("a second window in time", offset(other), hint)
+    called = str(first.this).lower()
+    node, moment = _moment(first, relation, analyst, text)
+    name = unique(called, [known.removesuffix(START) for known in node.schema.names])
+    sessions = None
+    if called == "window":
+        lengths = _lengths(first, text)
+        cut = Node(Window(moment, lengths.size, lengths.slide, lengths.start, name), (node,), "window")
+    else:
+        days, beside = _gap(first, text)
+        sessions = Sessions(moment, days * DAY + beside, name, first, days)
+        if select.args.get("group") is None:
+            raise sessions.not_grouped_by(text)
+        cut = _lone(node, sessions, analyst)
+    # Of windows over windows the bare name goes on meaning those that there are already.
+    meant = own(called) if relation.find(f"{called}{START}") else called
+    ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
+    replaced = select.copy()
+    for tree in _listed(replaced.args.get("expressions")) if meant != called else []:
+        if is_window(tree.unnest()):
+            tree.replace(exp.alias_(tree.copy(), called))
+    for clause in _CLAUSES:
+        for tree in _listed(replaced.args.get(clause)):
+            for call in list(tree.find_all(exp.Anonymous)):
+                if is_window(call):
+                    _replace(call, meant)
+    return replaced, Relation(cut, (*relation.fields, *ends)), sessions
+
+
+def _gap(call: exp.Expr, text: QueryText) -> tuple[int, int]:
+    """Its days, and the microseconds beside them."""
+    given = call.expressions[1:]
+    gap = days_and_microseconds(given[0]) if len(given) == 1 else None
+    if gap is None or gap[0] * DAY + gap[1] <= 0:
+        at = offset(given[0]) if given and offset(given[0]) is not None else offset(call)
+        hint = "session_window(ts, '5 minutes'): a gap that depends on the tuple is not supported"
+        raise text.error("a session's gap is one constant length of time", at, hint)
+    return gap
+
+
+def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
+    """Each tuple as the session that it would be alone."""
+    moment = node.schema.attribute(sessions.moment)
+    items = [Item(name, named(name)) for name in node.schema.names]
+    items.append(Item(f"{sessions.name}{START}", named(moment.name)))
+    is_typed = isinstance(moment.domain.sql, TimestampType)
+    end = expression(later(moment, sessions.gap, sessions.days)) if is_typed else named(moment.name)
+    return project(node, [*items, Item(f"{sessions.name}{END}", end)], analyst).node
+
+
+def _replace(call: exp.Expr, name: str) -> None:
+    """Lets the field's name stand where the call stood; what is asked of the call is asked of the field."""
+    field = exp.column(name)
+    if (at := offset(call)) is not None:
+        field.this.meta["start"] = at
+    dot = call.parent
+    if isinstance(dot, exp.Dot) and dot.this is call:
+        dot.replace(exp.Column(this=dot.expression, table=field.this))
+    else:
+        call.replace(field)
+
+
+def _listed(part: object) -> list[exp.Expr]:
+    found = part if isinstance(part, list) else [part]
+    return [tree for tree in found if isinstance(tree, exp.Expr)]
+
+
+def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
+    given = call.expressions[1:]
+    if not 1 <= len(given) <= 3:
+        raise text.error(f"window takes a moment and one to three lengths, not {len(given)}", offset(call), _FORM)
+    found = []
+    for tree in given:
+        if (length := duration(tree)) is None:
+            hint = "weeks, days, hours, minutes, seconds and their parts are, as in '1 hour 30 minutes'"
+            raise text.error(f"{render(tree)} is not a constant length of time", offset(tree), hint)
+        found.append(length)
+    size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
+    if min(size, slide) <= 0:
+        raise text.error("a window whose size or slide is no time", offset(call), "both are longer than zero")
+    if slide > size:
+        hint = "a window lasts for some time, and the next one begins no later than it ends"
+        raise text.error("a window that is shorter than its slide", offset(call), hint)
+    if abs(start) >= slide:
+        hint = "it says by how much windows begin later than at full slides, counted from 1970"
+        raise text.error("a window's start that is no less than its slide", offset(call), hint)
+    return _Lengths(size, slide, start)
+
+
+def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:
+    """The node with the moment that is cut as an attribute, and its name."""
+    if not call.expressions:
+        raise text.error(f"{str(call.this).lower()} of nothing", offset(call), _FORM)
+    tree = call.expressions[0]
+    found = resolve(tree, relation, text, moment=True).unnest()
+    node, names = keyed(relation.node, [found], [], analyst)
+    attribute = node.schema.attribute(names[render(found)])
+    of = kind(attribute.domain.sql)
+    if of in MOMENTS:
+        return node, attribute.name
+    if of in NUMERIC or of == "boolean":
+        hint = f"of numbers write GROUP BY {attribute.name} DIV 10"
+        raise text.error(f"{attribute.name} is no moment, but {attribute.domain.type}", offset(tree), hint)
+    cast = cast_to(found, "TIMESTAMP")
+    node, names = keyed(relation.node, [cast], [], analyst)
+    return node, names[render(cast)]

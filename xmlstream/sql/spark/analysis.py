@@ -1,0 +1,326 @@
+"""Analysis by Spark: the types of a query's expressions, and Spark's errors as errors in the query's text.
+
+Spark's analyser knows the typing rules; nothing here does. It analyses frames without tuples that have the attributes
+of a plan's nodes, in a session of its own that has the tables as views. No job runs, and Java gets no Python object but
+the text of a schema. Creating frames and views is much of the cost of planning, so each is created once: a file of many
+queries has one session, and in it one view of each table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlglot import exp
+
+from operators.expressions.dialect import as_read, expression, offset, quiet_spark, render
+from operators.expressions.output_columns import coalesced_domain
+from operators.expressions.value_type import never_null
+from punct_ns.domain import Domain
+from punct_ns.errors import QueryError, UsageError
+from punct_ns.numeric_type import NumericType
+from punct_ns.schema import Attribute, Schema, structured
+from punct_ns.slices import quoted
+from xmlstream.session.spark_errors import first_cause
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.spark.printed_sql_check import SparkPlans, is_planned_alike
+
+if TYPE_CHECKING:
+    from pyspark.errors.exceptions.base import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
+
+    from xmlstream.sql.statements import Statement
+
+
+class Catalogue:
+    """Frames without tuples, by their schema, and a session that has some of them as views."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._frames: dict[Schema, Any] = {}
+        java: Any = spark._jvm
+        self._fields = java.org.apache.spark.sql.types.StructType.fromDDL
+        self._reader: SparkSession | None = None
+        self._views: dict[str, Schema] = {}
+
+    def frame(self, schema: Schema) -> DataFrame:
+        """A frame of the schema in the user's session."""
+        if schema not in self._frames:
+            self._frames[schema] = self._empty(self._spark, schema)
+        return self.of(self._frames[schema], self._spark)
+
+    def session(self, tables: Mapping[str, Schema]) -> SparkSession:
+        """A session with the tables as views, so that the user's own catalogue stays as it is.
+
+        It has the settings of the user's session as they were when it was first asked for.
+        """
+        if self._reader is None:
+            self._reader = self._with_settings()
+        for name, schema in tables.items():
+            if self._views.get(name) != schema:
+                view = self.of(self._rowless(self._reader, _shown(schema)), self._reader)
+                view.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+                self._views[name] = schema
+        return self._reader
+
+    def _with_settings(self) -> SparkSession:
+        session = self._spark.newSession()
+        java: Any = self._spark._jvm
+        settings = java.java.util.Properties()
+        settings.putAll(self._spark._jsparkSession.conf().getAllAsJava())
+        session._jsparkSession.sessionState().conf().setConf(settings)
+        # What Spark's parser keeps behind a switch is read all the same: it is computed here.
+        session.conf.set("spark.sql.join.asofJoin.enabled", "true")
+        return session
+
+    def _empty(self, session: SparkSession, schema: Schema) -> Any:
+        return self._rowless(session, schema.ddl())
+
+    def _rowless(self, session: SparkSession, ddl: str) -> Any:
+        # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it. Of rows as
+        # Spark has them itself: nothing has to be found that makes them of Java's.
+        context: Any = session.sparkContext
+        rows = context._jsc.emptyRDD().rdd()
+        return session._jsparkSession.internalCreateDataFrame(rows, self._fields(ddl), False)
+
+    @staticmethod
+    def of(frame: Any, session: SparkSession) -> DataFrame:
+        """Java's frame as Python's."""
+        from pyspark.sql.classic.dataframe import DataFrame as OfJava
+
+        return OfJava(frame, session)
+
+
+def _shown(schema: Schema) -> str:
+    """The schema as a query names its parts: a window is one."""
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in structured(schema))
+
+
+@contextmanager
+def explained(text: QueryText | None = None, start: int = 0) -> Iterator[None]:
+    """Turns what the analyser raises into a `QueryError`; `start` is where in the text that begins which it reads."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        with quiet_spark():
+            yield
+    except PySparkException as error:
+        what, hint = _said(error)
+        at = _offset(error)
+    except Py4JJavaError as error:  # what PySpark has no name for
+        what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
+    else:
+        return
+    raise QueryError(what, hint=hint) if text is None else text.error(what, start + (at or 0), hint)
+
+
+def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> None:
+    """Tries the constant patterns of a query, which Spark would read only when the first tuple comes.
+
+    Raises:
+        QueryError: One cannot be read.
+    """
+    from pyspark.errors import PySparkException
+
+    for call in tree.find_all(exp.Anonymous):
+        name, given = str(call.this).lower(), call.expressions
+        if name not in _PATTERNS or len(given) < 2 or not (isinstance(given[1], exp.Literal) and given[1].is_string):
+            continue
+        argument, hint = _PATTERNS[name]
+        try:
+            with quiet_spark():
+                java: Any = spark.sql(f"SELECT {name}({argument}, {render(given[1])})")._jdf
+                java.queryExecution().optimizedPlan()
+        except PySparkException as error:
+            if "PATTERN" in (error.getCondition() or ""):
+                raise text.error(f"'{given[1].this}' is no pattern of {name}", offset(given[1]), hint) from None
+
+
+_OF_MOMENTS = "y is the year, M the month, d the day of the month, H the hour: 'yyyy-MM-dd HH:mm:ss'"
+_PATTERNS = {
+    **dict.fromkeys(("date_format", "to_char", "to_varchar"), ("TIMESTAMP '2020-02-29 12:34:56'", _OF_MOMENTS)),
+    **dict.fromkeys(("from_unixtime",), ("0", _OF_MOMENTS)),
+    **dict.fromkeys(
+        (*("to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "to_unix_timestamp", "unix_timestamp"),),
+        ("''", _OF_MOMENTS),
+    ),
+    **dict.fromkeys(
+        ("regexp_extract", "regexp_extract_all", "regexp_like", "regexp_count", "regexp_instr", "regexp_substr"),
+        ("''", "a pattern is a regular expression of Java's; a backslash is written twice, '\\\\d'"),
+    ),
+}
+"""Functions whose second argument is a pattern: something to try one on, and a hint."""
+
+
+def _offset(error: PySparkException) -> int | None:
+    for context in error.getQueryContext():
+        if context.contextType().name == "SQL":
+            return int(context.startIndex())
+    return None
+
+
+def _said(error: PySparkException) -> tuple[str, str | None]:
+    condition, given = error.getCondition() or "", error.getMessageParameters() or {}
+    match condition.split("."):
+        case ["UNRESOLVED_COLUMN", *_]:
+            name, proposal = _bare(given.get("objectName", "")), _bare(given.get("proposal", ""))
+            return f"there is no attribute {name}", f"there are {proposal}" if proposal else None
+        case ["AMBIGUOUS_REFERENCE"]:
+            return f"{_bare(given.get('name', ''))} may be several attributes", "put the table's name before it"
+        case ["TABLE_OR_VIEW_NOT_FOUND"]:
+            return f"there is no table {_bare(given.get('relationName', ''))}", "declare it with CREATE TABLE"
+        case ["MISSING_AGGREGATION" | "MISSING_GROUP_BY", *_]:
+            return (
+                f"{given.get('expression', 'this').strip(chr(34))} is neither grouped by nor aggregated",
+                "name it in GROUP BY, or aggregate it",
+            )
+        case ["PARSE_SYNTAX_ERROR"]:
+            return f"{given.get('error', 'this')} is not expected here", None
+    return _plain(str(error)), None
+
+
+def _bare(names: str) -> str:
+    return names.replace("`.`", ".").replace("`", "")
+
+
+def _plain(message: str) -> str:
+    r"""Spark's message without its error class, its SQL state and the plan that follows.
+
+    >>> _plain("[A.B] Cannot do it. SQLSTATE: 42K09; line 1 pos 7;\n'Project")
+    'Cannot do it.'
+    """
+    message = re.sub(r"^\s*\[[A-Z0-9_.]+\]\s*", "", message)
+    return re.sub(r"\s*(SQLSTATE: \w+|; line \d+ pos \d+).*", "", message, flags=re.DOTALL).strip()
+
+
+class Analyst(Protocol):
+    """Who knows the types of expressions over a schema."""
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """The name that each expression has by itself, and its domain; all of them aggregates, or none."""
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Makes sure that the expression is true, false or null of a tuple; QueryError if not."""
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """The types that the attributes have in a UNION of these schemas; QueryError if there are none."""
+
+    def common(self, one: str, other: str) -> str | None:
+        """The type in which values of two types are compared, without a doubt; None where there is one."""
+
+
+class NamesOnly:
+    """Knows no types, and needs no Spark: enough to find misspelt names in a query before Spark is started."""
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """Each by its own text; as if they were strings, but for what is the first of several attributes."""
+        strings = (Domain("STRING", nullable=not never_null(expression(text), schema)) for text in expressions)
+        known = (coalesced_domain(text, schema) for text in expressions)
+        return [(text, found or other) for text, found, other in zip(expressions, known, strings, strict=True)]
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Takes anything for a condition."""
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """The types on the left."""
+        return [attribute.domain.type for attribute in schemas[0]]
+
+    def common(self, one: str, other: str) -> str | None:
+        """The first."""
+        return one
+
+
+_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+
+
+class SparkAnalyst:
+    """Asks Spark, of each expression over a schema once."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        for setting, wanted in _SETTINGS.items():
+            if str(spark.conf.get(setting)).lower() != wanted:
+                hint = f"set it with spark.conf.set('{setting}', '{wanted}')"
+                raise UsageError(f"{setting} must be {wanted}: queries are read and computed so", hint=hint)
+        self._catalogue, self._plans = Catalogue(spark), SparkPlans(spark)
+        self._known: dict[Schema, dict[str, tuple[str, Domain]]] = {}
+        self._conditions: set[tuple[Schema, str]] = set()
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        """What Spark calls them, and their types there; null is none of their values where that is known to either."""
+        known = self._known.setdefault(schema, {})
+        if unknown := [expression for expression in expressions if expression not in known]:
+            with explained():
+                fields = self._catalogue.frame(schema).selectExpr(*unknown).schema.fields
+            for text, field in zip(unknown, fields, strict=True):
+                nullable = field.nullable and not never_null(expression(text), schema)
+                domain, coalesced = _domain(field), coalesced_domain(text, schema)
+                if coalesced is not None and coalesced.type == domain.type:
+                    domain = coalesced
+                known[text] = field.name, replace(domain, nullable=nullable)
+        return [known[expression] for expression in expressions]
+
+    def require_condition(self, schema: Schema, expression: str) -> None:
+        """Lets Spark filter by it."""
+        if (schema, expression) in self._conditions:
+            return
+        with explained():
+            self._catalogue.frame(schema).where(expression)
+        self._conditions.add((schema, expression))
+
+    def widened(self, schemas: Sequence[Schema]) -> list[str]:
+        """What Spark's union makes of them, from left to right; those of each, where they are the same."""
+        types = [[attribute.domain.type for attribute in schema] for schema in schemas]
+        if all(each == types[0] for each in types):
+            return types[0]
+        with explained():
+            union = reduce(lambda one, other: one.unionAll(other), map(self._catalogue.frame, schemas))
+        return [_domain(field).type for field in union.schema.fields]
+
+    def common(self, one: str, other: str) -> str | None:
+        """The same, or for numbers what Spark's union makes of them, as its comparison does."""
+        if one == other:
+            return one
+        if not all(isinstance(Domain(type_).sql, NumericType) for type_ in (one, other)):
+            return None
+        return self.widened([Schema((Attribute("a", Domain(type_)),)) for type_ in (one, other)])[0]
+
+    def require_faithful(self, statement: Statement, tables: Mapping[str, Schema]) -> list[str]:
+        """Makes sure that Spark reads a query, as it was written, as it was understood here; returns its types.
+
+        Two parsers have read it: sqlglot's, from whose tree the plan is made, and Spark's. Here Spark reads both the
+        original and what the tree is written back as, and must make the same plan of them.
+
+        Raises:
+            QueryError: Spark finds an error in the query, or the two differ.
+        """
+        session = self._catalogue.session(tables)
+        text, start = statement.text, statement.start
+        with explained(text, start):
+            parsed = self._plans.parsed(text.text[start : statement.end], session)
+            frame = self._plans.analysed(parsed, session)
+        with explained(text):
+            understood = self._plans.parsed(as_read(statement.tree), session)
+            is_same = self._plans.is_parsed_alike(parsed, understood)
+            other = None if is_same else self._plans.analysed(understood, session)
+        with explained(text, start):
+            # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
+            frame.queryExecution().optimizedPlan()
+            is_same = other is None or is_planned_alike(frame, other)
+        require_patterns(statement.tree, text, session)
+        if not is_same:
+            raise text.error(
+                "Spark would not compute what was understood of this query",
+                start,
+                "write literals and functions in their plainest form, for instance CAST(… AS …)",
+            )
+        return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
+
+
+def _domain(field: StructField) -> Domain:
+    return Domain(field.dataType.simpleString(), field.nullable)

@@ -1,0 +1,48 @@
+"""CREATE TABLE as text, for a source whose declaration was inferred: what is sure as SQL, guesses as comments."""
+
+from __future__ import annotations
+
+import re
+
+from punct_ns.domain import Domain
+from punct_ns.slices import literal, quoted
+from sources.xml.inference.proposal import Proposal, quoted_if
+from sources.xml.options.leaf_paths import local_tag
+from xmlstream.sql.tables.declaration import FORMAT
+
+_MOST_OTHERS = 12
+
+
+def create_table(found: Proposal) -> str:
+    """The statement, which can be run as it stands; a guess becomes part of it once its dashes are removed."""
+    rows = f"{found.rows:,} element{'' if found.rows == 1 else 's'}"
+    part = "in all" if found.is_whole else "at its beginning, which is all that was looked at"
+    lines = [f"-- Inferred from {_one_line(found.options['path'])}: {rows} {found.options['rowTag']} {part}."]
+    if found.others:
+        more = ", …" if len(found.others) > _MOST_OTHERS else ""
+        lines.append(f"-- Other elements that repeat, for --row-tag: {', '.join(found.others[:_MOST_OTHERS])}{more}")
+    if found.left_out:
+        lines.append(f"-- {found.left_out} more leaves have no column here.")
+    name = re.sub(r"\W", "_", local_tag(found.options["rowTag"]).rpartition(":")[2])
+    lines.append(f"CREATE TABLE {quoted_if(name)} (")
+    columns = [f"  {quoted(column.name)} {column.leaf.type}" for column in found.columns]
+    lines += [",\n".join(columns), f") USING {FORMAT} OPTIONS ("]
+    lines += [
+        f"  -- a guess, true of what was looked at ({guess.why}):\n  -- {guess.option} {_text(guess.value)},"
+        for guess in found.guesses
+    ]
+    options = [f"  {_option(option)} {_text(value)}" for option, value in found.options.items()]
+    return "\n".join([*lines, ",\n".join(options), ");"])
+
+
+def _option(name: str) -> str:
+    group, dot, column = name.partition(".")
+    return f"{group}{dot}{quoted_if(column)}" if dot else name
+
+
+def _text(value: str) -> str:
+    return literal(value, Domain("STRING"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

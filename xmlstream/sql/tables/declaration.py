@@ -1,0 +1,223 @@
+"""CREATE TABLE … USING … OPTIONS (…): what a query reads, and what it writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from operators.expressions.dialect import offset, type_text
+from punct_ns.errors import InputError, QueryError, UsageError
+from punct_ns.schema import Schema
+from punct_ns.slices import quoted
+from sources import xmark
+from sources.local_paths import local_path
+from sources.parquet_table import parquet_options
+from sources.xml.options.source import SourceOptions
+from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.refused.did_you_mean import DECLARED
+from xmlstream.sql.refused.refusals import called, place_of
+from xmlstream.sql.refused.supported import require_type
+from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported
+
+FORMAT = "punctuated_xml"
+
+STREAM_FORMATS: Mapping[str, Callable[[Mapping[str, str], str | None], Mapping[str, str]] | None] = {
+    FORMAT: None,
+    "punctuated_parquet": parquet_options,
+    "xmark": lambda options, columns: _without_columns(xmark.source_options(options), columns),
+}
+"""How a stream can be declared: for each format, what options and columns mean as options of a punctuated source."""
+
+_CREATE = {"this", "kind", "properties"}
+_COLUMN = {"this", "kind", "constraints"}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What CREATE TABLE says, before anyone asks what it means; `columns` is Spark DDL, None without any."""
+
+    name: str
+    columns: str | None
+    using: str
+    options: Mapping[str, str]
+    text: QueryText
+    at: int | None
+    partition_by: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(tree: exp.Create, text: QueryText) -> Declaration:
+        """The statement, taken apart.
+
+        Raises:
+            QueryError: It declares anything but a table with columns, a format and options.
+        """
+        if str(tree.args.get("kind")).upper() != "TABLE":
+            what = f"CREATE {tree.args.get('kind')} is not supported"
+            raise text.error(what, offset(tree), "a query declares tables and views")
+        _require_only(tree, _CREATE, text)
+        is_list = isinstance(tree.this, exp.Schema)
+        table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
+        _require_only(table, {"this"}, text)
+        name, at = table.name, offset(table)
+        ddl = ", ".join(_column(column, text) for column in columns) or None
+        properties = tree.args.get("properties")
+        using, options = _properties(properties, text, name, at)
+        by = _partitions(properties, text)
+        if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
+            hint = f"leave out the option {twice[0]}"
+            raise text.error(f"table {name} has its columns twice", offset(columns[0]), hint)
+        return Declaration(name, ddl, using, options, text, at, by)
+
+    def error(self, what: str, hint: str | None = None) -> QueryError:
+        """An error that points at the table's name."""
+        return self.text.error(f"table {self.name}: {what}", self.at, hint)
+
+
+def declared(declaration: Declaration) -> Node:
+    """The source that a table is.
+
+    Raises:
+        QueryError: Its format is unknown, or its options do not fit it.
+    """
+    using, name = declaration.using, declaration.name
+    if declaration.partition_by:
+        raise declaration.error("what is read is not PARTITIONED BY", "Spark finds the partitions of a static table")
+    try:
+        if using.lower() in STREAM_FORMATS:
+            return scan(name, declaration.options, declaration.columns, using.lower())
+        if using.lower() in STATIC_FORMATS:
+            return static_table(name, using.lower(), declaration.options, declaration.columns)
+    except QueryError as error:
+        if error.where is not None:
+            raise
+        raise declaration.error(error.what, error.hint) from None
+    except (UsageError, InputError) as error:
+        raise declaration.error(error.what, error.hint) from None
+    hint = f"a stream is read USING {' or '.join(STREAM_FORMATS)}, a static table USING {', '.join(STATIC_FORMATS)}"
+    raise declaration.text.error(f"USING {using} is not supported", declaration.at, hint)
+
+
+def scan(name: str, options: Mapping[str, str], schema: str | None, using: str = FORMAT) -> Node:
+    """A source as the beginning of a plan; `schema` is Spark DDL, None where it is among the options.
+
+    Raises:
+        UsageError, QueryError: An option is unknown, missing, cannot be read, or makes no sense for the source.
+    """
+    if schema is not None:
+        # The same schema is the same text, however it was written.
+        schema = Schema.parse(schema).ddl()
+    above = {key.lower(): value for key, value in options.items() if key.lower() in ABOVE}
+    plain: Mapping[str, str] = {key: value for key, value in options.items() if key.lower() not in ABOVE}
+    if (written := STREAM_FORMATS[using]) is not None:
+        plain, schema = written(plain, schema), None
+    read = SourceOptions.parse(plain, schema, giver="user")
+    local_path(read.path)  # which refuses what is no path of files
+    node = source(name, read)
+    for option, put in ABOVE.items():
+        node = put(node, above[option]) if option in above else node
+    return node
+
+
+def _without_columns(options: Mapping[str, str], columns: str | None) -> Mapping[str, str]:
+    if columns is not None:
+        raise UsageError("it has columns of its own", hint="leave them out, as in CREATE TABLE t USING …")
+    return options
+
+
+ABOVE = {PUNCTUATE: punctuated, SEMANTICS: reported}
+"""Options that put an operator above a source, in this order."""
+
+
+def _column(column: exp.Expr, text: QueryText) -> str:
+    if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
+        raise text.error("a column is declared by its name and its type", offset(column), "as in hour INT NOT NULL")
+    _require_only(column, _COLUMN, text)
+    kind = column.args["kind"]
+    require_type(kind, text, offset(column))
+    ends = ""
+    for constraint in column.args.get("constraints") or ():
+        match constraint.args.get("kind"):
+            case exp.NotNullColumnConstraint() as not_null if not not_null.args.get("allow_null"):
+                ends = " NOT NULL"
+            case exp.CommentColumnConstraint():
+                pass
+            case other:
+                what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
+                raise text.error(what, offset(column), "a column may be NOT NULL; the option domains bounds its values")
+    return f"{quoted(column.name)} {type_text(kind)}{ends}"
+
+
+def _properties(
+    properties: exp.Properties | None, text: QueryText, table: str, at: int | None
+) -> tuple[str, dict[str, str]]:
+    using, options = None, {}
+    for part in properties.expressions if properties else ():
+        match part:
+            case exp.FileFormatProperty():
+                using = part.name
+            case exp.OptionsProperty():
+                options = dict(_pairs(part, text, table))
+            case exp.PartitionedByProperty():
+                pass
+            case exp.Property() if type(part) is exp.Property:
+                raise text.error(f"WITH (…) of table {table} is not supported", at, DECLARED)
+            case _:
+                what = f"{part.key.removesuffix('property').upper()} of table {table} is not supported"
+                raise text.error(what, offset(part) or at, "a table has columns, USING and OPTIONS")
+    if using is None:
+        raise text.error(f"table {table} does not say what it is", at, f"write USING {FORMAT} OPTIONS (…)")
+    return using, options
+
+
+def _partitions(properties: exp.Properties | None, text: QueryText) -> tuple[str, ...]:
+    """The attributes in PARTITIONED BY."""
+    part = properties.find(exp.PartitionedByProperty) if properties else None
+    names: list[str] = []
+    for column in part.this.expressions if part is not None else ():
+        if not isinstance(column, exp.Identifier):
+            hint = "compute it in the query, under a name: SELECT …, date_trunc('MINUTE', ts) AS minute"
+            raise text.error("a partition is by an attribute's name", offset(column), hint)
+        names.append(column.name)
+    return tuple(names)
+
+
+def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for option in options.expressions:
+        key, value = option.this, option.args.get("value")
+        name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
+        if not isinstance(value, exp.Literal | exp.Boolean):
+            raise text.error(f"option {name} of table {table} has no plain value", offset(option), "write it in quotes")
+        if name.lower() == "path" and _has_escape(value, text):
+            hint = r"write / between directories, or \\ for each backslash"
+            raise text.error(f"a backslash in the path of table {table} begins an escape", offset(value), hint)
+        if name.lower() in seen:
+            raise text.error(f"table {table} has the option {name} twice", offset(option))
+        seen.add(name.lower())
+        yield name, value.name if isinstance(value, exp.Literal) else str(value.this).lower()
+
+
+def _has_escape(value: exp.Expr, text: QueryText) -> bool:
+    """Whether a text holds an escape other than of a backslash or a quote, as paths of Windows do by mistake."""
+    start, end = value.meta.get("start"), value.meta.get("end")
+    if start is None or end is None:
+        return False
+    return re.search(r"\\[^\\'\"]", text.text[start : end + 1].replace(r"\\", "")) is not None
+
+
+def _require_only(tree: exp.Expr, allowed: set[str], text: QueryText) -> None:
+    for part, value in tree.args.items():
+        if value and part not in allowed:
+            what, hint = _CREATES.get(part) or called(part)
+            raise text.error(what, place_of(part, tree, text), hint)
+
+
+_CREATES = {
+    "expression": ("CREATE TABLE AS SELECT is not supported", "the query's result goes where -o says"),
+    "replace": ("OR REPLACE is not supported", "a query declares each table once"),
+    "exists": ("IF NOT EXISTS is not supported", "a query declares each table once"),
+}

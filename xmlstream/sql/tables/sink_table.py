@@ -1,0 +1,118 @@
+"""CREATE TABLE of a sink: where the result of an INSERT goes, and how it is spelt there."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from operators.expressions.output_columns import Column
+from operators.expressions.type_rules import lossless_cast
+from punct_ns.errors import UsageError
+from punct_ns.schema import Attribute, Schema, flattened
+from punct_ns.slices import quoted
+from xmlstream.plan.nodes import Node, projected
+from xmlstream.sink.target import TABLE_FORMS, Target
+from xmlstream.sql.query_text import QueryText
+from xmlstream.sql.tables.declaration import FORMAT, Declaration
+
+_OPTIONS = {
+    FORMAT: ("path", "rowTag", "rootTag"),
+    **dict.fromkeys((*TABLE_FORMS, "delta"), ("path",)),
+    "postgresql": ("url", "table"),
+}
+"""The options of a sink in each form; the first one is needed."""
+
+_NEEDED = {
+    "path": "path names a directory: it gets one document per slice",
+    "url": "url names a database, as in postgresql://user@localhost/warehouse; PGPASSWORD has the password",
+}
+
+_BY = "the query selects it, under this name"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTable:
+    """A table that is written; its `columns`, if it has any, are what a result must fit, by position."""
+
+    name: str
+    target: Target
+    columns: Schema | None
+
+    @staticmethod
+    def of(declaration: Declaration) -> SinkTable:
+        """What a declaration means for a table that an INSERT names.
+
+        Raises:
+            QueryError: It is of another format, or an option is unknown or missing.
+        """
+        form = declaration.using.lower()
+        if form not in TABLE_FORMS and declaration.partition_by:
+            raise declaration.error(
+                f"{'XML' if form == FORMAT else form} is not PARTITIONED", f"a sink USING {', '.join(TABLE_FORMS)} is"
+            )
+        if form not in _OPTIONS:
+            what = f"a sink USING {declaration.using} is not supported"
+            raise declaration.error(what, f"what is inserted is written USING {', '.join(_OPTIONS)}")
+        known = {option.lower(): option for option in _OPTIONS[form]}
+        given: dict[str, str] = {}
+        xml: list[str] = []
+        for option, value in declaration.options.items():
+            if form == FORMAT and option.lower().startswith("path."):
+                xml.append(_xml_column(declaration, option, value))
+                continue
+            if option.lower() not in known:
+                near = difflib.get_close_matches(option.lower(), known, n=1)
+                hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(known.values())}"
+                raise declaration.error(f"a sink has no option {option}", hint)
+            given[option.lower()] = value
+        if not given.get(needed := _OPTIONS[form][0]):
+            raise declaration.error(f"there is no {needed}", _NEEDED[needed])
+        output = given[needed]
+        if form == "postgresql":
+            output = f"{output}#{given.get('table', declaration.name)}"
+        tags = given.get("rowtag", "row"), given.get("roottag", "rows")
+        try:
+            target = Target(output, *tags, form, declaration.partition_by, tuple(xml))
+        except UsageError as error:
+            raise declaration.error(error.what, error.hint) from None
+        columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
+        return SinkTable(declaration.name, target, columns)
+
+    def fitted(self, node: Node, text: QueryText, at: int, *, typed: bool) -> Node:
+        """A result with the sink's columns; `typed` says whether the node's types are known.
+
+        Raises:
+            QueryError: There are more or fewer, a type is not wider, or null may come where NOT NULL is.
+        """
+        for name in self.target.partition_by:
+            known = node.schema if self.columns is None else self.columns
+            if name.lower() not in {attribute.lower() for attribute in known.names}:
+                raise text.error(f"{self.name} is partitioned by {name}, which it does not have", at, _BY)
+        if self.columns is None:
+            return node
+        if len(self.columns) != len(node.schema):
+            what = f"{self.name} has {len(self.columns)} columns, what is inserted has {len(node.schema)}"
+            raise text.error(what, at, "they belong together in order")
+        made: list[Column] = []
+        for wanted, attribute in zip(self.columns, node.schema, strict=True):
+            domain = lossless_cast(attribute.domain, wanted.domain.type) if typed else attribute.domain
+            if domain is None:
+                what = (
+                    f"{wanted.name} of {self.name} is {wanted.domain.type}, {attribute.name} is {attribute.domain.type}"
+                )
+                raise text.error(what, at, f"write CAST({attribute.name} AS {wanted.domain.type})")
+            if typed and domain.nullable and not wanted.domain.nullable:
+                what = f"{wanted.name} of {self.name} is NOT NULL, {attribute.name} may be null"
+                raise text.error(what, at, f"write coalesce({attribute.name}, …), or declare it without NOT NULL")
+            is_same = domain.type == attribute.domain.type
+            expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
+            made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
+        return projected(node, made)
+
+
+def _xml_column(declaration: Declaration, option: str, value: str) -> str:
+    """The column whose texts are elements, by its path in the sink: that of the element, which has its name."""
+    column = option.partition(".")[2]
+    if value.replace(" ", "") != f"xml({column})":
+        raise declaration.error(f"{option} '{value}'", f"of a sink it is 'xml({column})', or the column is a child")
+    return column

@@ -1,0 +1,240 @@
+"""Options of a stream that put an operator above its source: `punctuate` and `semantics`, parsed from text.
+
+`punctuate` gives rules for what the source does not punctuate (`operators.punctuators`):
+
+    order of ts, per sid, slack 10s, max_ahead 5m
+    clock of ts, delay 2m
+    roster of sid (S01, S02), order of hour
+    end of auction, end of region, when status = 'closed'
+
+Rules are separated by `;`, their parts by `,`. A distance of a timestamp has its unit, as in `30s`, `10m`, `2h`; a
+distance of a date is a number of days.
+
+`semantics` makes windows over the stream as another engine would:
+
+    streambase, size 5, slide 1, of time
+    coral8, size 4, slide 1, of time, batch bid
+    stream, size 100 tuples, slide 10, of time
+
+The table then has four more attributes, by which a query groups what that engine would aggregate: window_start,
+window_end, window_at and window_tuple (`operators.secret_window`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+
+from operators.punctuate import Punctuate
+from operators.punctuators.distance import Distance
+from operators.punctuators.order import ByClock, ByOrder, ByRoster
+from operators.punctuators.predicate import ByPredicate
+from operators.punctuators.rule import Rule
+from punct_ns.domain import Domain
+from punct_ns.errors import NotationError, UsageError
+from punct_ns.notation import parse_pattern
+from punct_ns.numeric_type import DecimalType, FloatType
+from punct_ns.pattern import Constant
+from punct_ns.schema import Schema, split_name
+from punct_ns.sql_type import split_outside
+from punct_ns.temporal_type import TimestampType
+from sources.xml.options.formats import seconds
+from xmlstream.plan.nodes import Node, Scan
+from xmlstream.secret.operator import secret_window
+from xmlstream.secret.profile import PROFILES, Windows, profile
+from xmlstream.sql.clauses.row_windows import require_positions
+
+PUNCTUATE = "punctuate"
+
+_RULE_HINT = (
+    "a rule is `order of ts, per sid, slack 10s, max_ahead 5m`, `clock of ts, delay 2m`, "
+    "`roster of sid (S01, S02), order of hour` or `end of auction, when status = 'closed'`"
+)
+
+
+def punctuated(node: Node, text: str) -> Node:
+    """A source, punctuated by rules; what becomes of tuples that break them is said by its option `ungrammatical`.
+
+    Raises:
+        UsageError, QueryError: A rule cannot be read, or makes no sense for the source.
+    """
+    scan = node.operator
+    if not isinstance(scan, Scan):
+        raise UsageError(
+            "documents that are merged have no order to punctuate", hint="leave out documents 'merge' or punctuate"
+        )
+    for rule in rules(text, node.schema):
+        node = Node(Punctuate(rule, scan.options.ungrammatical), (node,), "punctuate")
+    return node
+
+
+def rules(text: str, schema: Schema) -> Iterator[Rule]:
+    """The rules that a text declares for a source of this schema.
+
+    >>> schema = Schema.parse("sid STRING, ts TIMESTAMP")
+    >>> [rule.name for rule in rules("order of ts, per sid, slack 10s; clock of ts, delay 2m", schema)]
+    ['order of ts per sid', 'clock of ts']
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    for rule in split_outside(text, ";"):
+        if rule.strip():
+            yield _rule(rule.strip(), schema)
+
+
+def _rule(text: str, schema: Schema) -> Rule:
+    """One rule: a roster has an order, too, so that it is looked for first."""
+    parts = _Parts(text)
+    read = next((one for kind, one in _KINDS.items() if parts.has(kind)), None)
+    if read is None:
+        raise UsageError(f"the rule '{text}' cannot be read", hint=_RULE_HINT)
+    rule = read(parts, schema)
+    parts.require_read()
+    return rule
+
+
+class _Parts:
+    """The parts of a rule by the words that they begin with, each to be read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._left: list[tuple[str, str]] = []
+        head, when, condition = text.partition(", when ")
+        for part in split_outside(head, ","):
+            word = next((word for word in _RULE_WORDS if part.strip().lower().startswith(f"{word} ")), None)
+            if word is None:
+                raise UsageError(f"'{part.strip()}' in the rule '{text}' cannot be read", hint=_RULE_HINT)
+            self._left.append((word, part.strip()[len(word) :].strip()))
+        if when:
+            self._left.append(("when", condition.strip()))
+
+    def has(self, word: str) -> bool:
+        return any(known == word for known, _ in self._left)
+
+    def all(self, word: str) -> list[str]:
+        """What stands behind each part of that word."""
+        found = [value for known, value in self._left if known == word]
+        self._left = [part for part in self._left if part[0] != word]
+        return found
+
+    def one(self, word: str) -> str:
+        """What stands behind the only part of that word."""
+        found = self.all(word)
+        if len(found) != 1:
+            raise UsageError(f"the rule '{self._text}' says '{word}' {len(found)} times, and not once", hint=_RULE_HINT)
+        return found[0]
+
+    def require_read(self) -> None:
+        if self._left:
+            word, value = self._left[0]
+            raise UsageError(f"'{word} {value}' says nothing in the rule '{self._text}'", hint=_RULE_HINT)
+
+
+def _order(parts: _Parts, schema: Schema) -> Rule:
+    name = _name(parts.one("order of"))
+    domain = schema.attribute(name).domain
+    slack, ahead = ((_distance(word, parts.one(word), domain) if parts.has(word) else None) for word in _DISTANCES)
+    return ByOrder(name, slack, ahead, tuple(map(_name, parts.all("per"))))
+
+
+def _clock(parts: _Parts, schema: Schema) -> Rule:
+    delay = timedelta(seconds=seconds("delay", parts.one("delay"))) if parts.has("delay") else timedelta()
+    return ByClock(_name(parts.one("clock of")), delay)
+
+
+def _roster(parts: _Parts, schema: Schema) -> Rule:
+    member, listed = split_name(parts.one("roster of"))
+    domain = schema.attribute(member).domain
+    try:
+        if not (listed.startswith("(") and listed.endswith(")")):
+            raise NotationError(f"'{listed}' is no list")
+        members = [parse_pattern(each, domain) for each in split_outside(listed[1:-1], ",")]
+    except ValueError:
+        members = []
+    roster = [one.value for one in members if isinstance(one, Constant) and one.value is not None]
+    if not roster or len(roster) < len(members):
+        raise UsageError(f"the roster {listed or 'of nobody'} is no list of values of {member}", hint=_RULE_HINT)
+    return ByRoster(_name(parts.one("order of")), member, tuple(roster))
+
+
+def _end(parts: _Parts, schema: Schema) -> Rule:
+    return ByPredicate(parts.one("when"), tuple(map(_name, parts.all("end of"))))
+
+
+_KINDS: Mapping[str, Callable[[_Parts, Schema], Rule]] = {
+    "roster of": _roster,
+    "clock of": _clock,
+    "end of": _end,
+    "order of": _order,
+}
+_DISTANCES = ("slack", "max_ahead")
+_RULE_WORDS = (*_KINDS, *_DISTANCES, "per", "delay")
+
+
+def _name(text: str) -> str:
+    name, rest = split_name(text)
+    if rest:
+        raise UsageError(f"'{rest}' behind {name} cannot be read", hint=_RULE_HINT)
+    return name
+
+
+def _distance(word: str, text: str, domain: Domain) -> Distance:
+    """A distance in the attribute's units."""
+    if isinstance(domain.sql, TimestampType):
+        return timedelta(seconds=seconds(word, text))
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise UsageError(f"{word} '{text}' is no number", hint=_RULE_HINT) from None
+    match domain.sql:
+        case DecimalType():
+            return number
+        case FloatType():
+            return float(number)
+    return int(number) if number == int(number) else number
+
+
+SEMANTICS = "semantics"
+
+_SEMANTICS_HINT = (
+    f"write 'streambase, size 5, slide 1, of time'; there are {', '.join(PROFILES)}; 'size 5 tuples' counts tuples"
+)
+_SEMANTICS_WORDS = ("size", "slide", "of", "batch")
+
+
+def reported(node: Node, text: str) -> Node:
+    """What an engine reports of windows over a source, each tuple in each of them.
+
+    Raises:
+        UsageError: The text cannot be read, or there is no such engine.
+        QueryError: An attribute does not fit, or the tuples have no order.
+    """
+    engine, *parts = (part.strip() for part in split_outside(text, ","))
+    said: dict[str, str] = {}
+    for part in parts:
+        word, _, value = part.partition(" ")
+        if word.lower() not in _SEMANTICS_WORDS or not value.strip() or word.lower() in said:
+            raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_SEMANTICS_HINT)
+        said[word.lower()] = value.strip()
+    if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in said]:
+        raise UsageError(f"semantics '{text}' does not say {_together(missing)}", hint=_SEMANTICS_HINT)
+    size, _, unit = said["size"].partition(" ")
+    length, slide = (int(number) if number.isdecimal() else 0 for number in (size, said["slide"]))
+    if unit.strip().lower() not in ("", "tuples") or not (length and slide):
+        raise UsageError(f"semantics '{text}' has a size or slide that is no number above 0", hint=_SEMANTICS_HINT)
+    windows = Windows(length, slide, of_tuples=bool(unit.strip()))
+    batch = split_name(said["batch"])[0] if "batch" in said else None
+    return in_windows(node, engine, windows, split_name(said["of"])[0], batch)
+
+
+def _together(words: list[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def in_windows(node: Node, engine: str, windows: Windows, time: str, batch: str | None) -> Node:
+    """The same of any node whose tuples have positions."""
+    require_positions(node, f"windows as {engine} has them")
+    return Node(secret_window(profile(engine), windows, time, batch), (node,), "secret_window")
