@@ -1,4 +1,4 @@
-"""`python -m xmlstream` is `xmlstream`; the command begins here, with what must be so before anything is imported."""
+"""The entry point of `xmlstream` and of `python -m xmlstream`; it handles signals before it imports anything else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xmlstream.cli import interrupts
 
 
 def main() -> NoReturn:
-    """The command."""
+    """Runs the command line, and exits."""
     interrupts.deadly()
     from xmlstream.cli.commands import main as command
 

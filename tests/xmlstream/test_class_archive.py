@@ -114,7 +114,7 @@ def test_an_empty_variable_means_that_no_archive_is_used(machine: Path, monkeypa
     monkeypatch.setenv(DIRECTORY_VARIABLE, "")
     assert directory() is None
     assert not java_options()
-    with pytest.raises(UsageError, match="no place"):
+    with pytest.raises(UsageError, match="no directory for the archive"):
         archive_classes(print)
 
 

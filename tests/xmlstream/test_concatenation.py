@@ -75,7 +75,7 @@ def test_a_broken_document_is_named_with_its_line(tmp_path: Path) -> None:
 def test_documents_of_two_queries_are_no_output(tmp_path: Path) -> None:
     write(tmp_path, ["<row/>"])
     (tmp_path / "slice-000000001.xml").write_text("<other><row/></other>")
-    with pytest.raises(StateError, match="another root"):
+    with pytest.raises(StateError, match="differs from the root"):
         collect(tmp_path)
 
 

@@ -48,7 +48,7 @@ def test_a_run_that_follows_says_what_it_waits_for_once_nothing_moves(
     silent.slice(slice_["report"])
     assert not any("no slice for" in line for line in seen(table))
     monkeypatch.setattr(progress, "IDLE_SECONDS", 0.0)
-    assert seen(table)[-1] == "no slice for 0 s; waits for sensor2 to say <*, 17, *, *>"
+    assert seen(table)[-1] == "no slice for 0 s; waits for sensor2 to send <*, 17, *, *>"
     assert not any("no slice for" in line for line in seen(silent))
 
 

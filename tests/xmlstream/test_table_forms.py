@@ -281,7 +281,7 @@ def test_tables_are_published_once_their_slice_is_committed_and_guarded_as_docum
         )
     with pytest.raises(StateError, match=r"documents? of an earlier query"):
         query.run(output=tmp_path / "out.parquet", checkpoint=tmp_path / "another")
-    with pytest.raises(UsageError, match="holds parquet, no XML"):
+    with pytest.raises(UsageError, match="has parquet documents, but no XML"):
         concatenate(tmp_path / "out.parquet", StandardOutput())
     published.write_bytes(b"")
     with pytest.raises(StateError, match=r"slice-\d+\.parquet is not as it was published"):

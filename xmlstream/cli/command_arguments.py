@@ -13,10 +13,10 @@ from punct_ns.errors import UsageError
 
 
 def query_text(query: str) -> tuple[str, str]:
-    """A query's text, and what to call it.
+    """Returns the text of a query and the name that messages use for it.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The file cannot be read.
     """
     if query == "-":
         return sys.stdin.read(), "standard input"
@@ -25,7 +25,7 @@ def query_text(query: str) -> tuple[str, str]:
     except OSError as error:
         raise UsageError(f"the query {query} cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"the query {query} is no UTF-8 text") from None
+        raise UsageError(f"the query {query} is not UTF-8 text") from None
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -35,15 +35,15 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def name_values(texts: list[str] | None, option: str, form: str) -> dict[str, str]:
-    """The values of an option that is given as often as one likes, by their names.
+    """Returns the NAME=VALUE pairs of an option that may be repeated.
 
     Raises:
-        UsageError: One has no name, or no value.
+        UsageError: A pair has no name, or no equals sign.
     """
     pairs = {}
     for text in texts or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"{option} {text}: a name and a value are wanted", hint=f"{option} {form}")
+            raise UsageError(f"{option} {text}: not NAME=VALUE", hint=f"{option} {form}")
         pairs[name.strip()] = value
     return pairs

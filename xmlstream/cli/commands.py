@@ -1,8 +1,7 @@
 """The command line: generate, receive, infer, run, monitor, cat, check, explain, example, prepare.
 
-Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 a query that is not safe over inputs that go on,
-130 and 143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors are printed on
-standard error.
+Exit codes: 0 done, 1 failed while running, 2 bad usage or query, 3 query unsafe over inputs without an end, 130 and
+143 interrupted by SIGINT and SIGTERM, 141 the reader of the output has closed it. Errors go to standard error.
 """
 
 from __future__ import annotations
@@ -31,17 +30,19 @@ from xmlstream.sink.standard_output import ReaderGone, StandardOutput
 def infer(
     file: Annotated[str, typer.Argument(help="The documents: a file, a directory, a glob.", metavar="FILE")],
     row_tag: Annotated[
-        str | None, typer.Option(help="Tag of the tuples; without it, what repeats and holds most.")
+        str | None, typer.Option(help="Tag of the tuples; by default the repeated element with the most content.")
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(help="An option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
     ] = None,
-    sample: Annotated[str, typer.Option(help="How much is looked at, such as 512k or 64m.", metavar="SIZE")] = "4m",
+    sample: Annotated[
+        str, typer.Option(help="How much of the documents to read, such as 512k or 64m.", metavar="SIZE")
+    ] = "4m",
 ) -> None:
-    """Print a CREATE TABLE for documents: columns, types and paths, and what they may promise, as guesses.
+    """Print a CREATE TABLE for documents: columns, types, paths, and guesses at the schemes that they may promise.
 
-    The beginning of the documents is looked at. Other elements that repeat are named; --row-tag chooses one.
+    Reads the beginning of the documents. If other elements repeat, too, it names them; --row-tag chooses one.
     """
     from sources.xml.inference.proposal import proposal
     from sources.xml.options.formats import size
@@ -103,7 +104,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which xmlstream this is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Punctuated XML streams, queried for ever: Niagara-style stream processing on Apache Spark."""
@@ -133,7 +134,7 @@ def main() -> NoReturn:
 
 
 def _code(error: XmlStreamError) -> int:
-    """The exit code that tells who mends it."""
+    """The exit code: it depends on who can fix the error."""
     match error:
         case UnsafeQuery():
             return 3
@@ -159,14 +160,14 @@ def check(
     file: Annotated[str, typer.Argument(help="The stream: a file, a directory, a glob.", metavar="FILE")],
     schema: Annotated[str, typer.Option(help='Its attributes, such as "sid STRING, hour INT".', metavar="DDL")],
     row_tag: Annotated[str, typer.Option(help="Tag of its tuples.")],
-    schemes: Annotated[str, typer.Option(help='What it promises, such as "hour; sid, ts prefix".')] = "",
-    domains: Annotated[str, typer.Option(help='What its attributes can be, such as "min 0..59".')] = "",
+    schemes: Annotated[str, typer.Option(help='Schemes that it promises, such as "hour; sid, ts prefix".')] = "",
+    domains: Annotated[str, typer.Option(help='Domains of its attributes, such as "min 0..59".')] = "",
     option: Annotated[
         list[str] | None,
-        typer.Option(help="Another option of a source, as in CREATE TABLE.", metavar="NAME=VALUE"),
+        typer.Option(help="Another option of the source, as in CREATE TABLE.", metavar="NAME=VALUE"),
     ] = None,
 ) -> None:
-    """Say whether a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
+    """Check that a punctuated stream is grammatical: no tuple comes after a punctuation that matches it."""
     from sources.xml.grammar.check import check_grammar
     from sources.xml.options.source import SourceOptions
     from xmlstream.runtime.likely_mistakes import of_source
@@ -182,22 +183,22 @@ def check(
         raise found.violation.error()
     noticed = of_source(file, found.findings, source)
     if found.findings.saw_nothing:
-        raise InputError(f"nothing of {file} was seen: {noticed[0].what}", hint="see --row-tag and --schema")
+        raise InputError(f"no tuple or punctuation in {file}: {noticed[0].what}", hint="check --row-tag and --schema")
     for finding in noticed:
         _say(f"noticed in {finding}")
-    tuples, said = found.findings.tuples, sum(found.findings.said.values())
-    typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(said, 'punctuation')}")
+    tuples, punctuations = found.findings.tuples, sum(found.findings.said.values())
+    typer.echo(f"{file} is grammatical: {counted(tuples, 'tuple')}, {counted(punctuations, 'punctuation')}")
 
 
 @app.command()
 def example(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which, such as warehouse or nexmark_q9; all without any.", metavar="NAME"),
+        typer.Argument(help="Names, such as warehouse or nexmark_q9; all examples by default.", metavar="NAME"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory that they go to.", metavar="DIR")] = Path("data"),
+    out: Annotated[Path, typer.Option(help="Directory to write to.", metavar="DIR")] = Path("data"),
 ) -> None:
-    """Write the queries and small inputs of the documentation, so that its commands can be tried."""
+    """Write the queries and small inputs of the documentation, to try its commands."""
     from xmlstream.cli.example import write_examples
 
     written = write_examples(names or [], out)
@@ -206,17 +207,18 @@ def example(
 
 @app.command()
 def prepare() -> None:
-    """Make later starts on this machine faster, in a minute, once: Java's classes go into a file.
+    """Make later starts on this machine faster: run once, for a minute, to archive Java's loaded classes.
 
-    Before that, Python's modules are compiled that are not yet, those of this product and of what it depends on.
+    Also compiles the Python modules of xmlstream and its dependencies.
 
-    A start is mostly Java that loads and checks Spark's classes. This runs some queries over a small generated stream,
-    has Java write the classes that they took to an archive of some 200 MB, and says what a short run took without and
-    with it. From then on every `xmlstream run` and every session of this machine's own uses it, unless Java or Spark
-    are changed: then they do without, until this is run again.
+    A start spends most of its time in Java, which loads and verifies Spark's classes. This command runs some queries
+    over a small generated stream, writes the loaded classes to an archive of about 200 MB, and prints the time of a
+    short run without and with the archive. Every later `xmlstream run` and every session on this machine uses it.
+    After a change of Java or Spark the archive is ignored, until you run this command again.
 
-    It lies in the virtual environment, else in ~/.cache/xmlstream; the environment variable XMLSTREAM_CLASS_ARCHIVES
-    names another directory, and if empty means that none is used. It can be removed at any time.
+    The archive is in the virtual environment, or else in ~/.cache/xmlstream. The environment variable
+    XMLSTREAM_CLASS_ARCHIVES names another directory; if it is empty, no archive is used. You can delete the archive at
+    any time.
     """
     from xmlstream.cli.prepare import archive_classes
 

@@ -1,4 +1,4 @@
-"""Concatenation of a query's documents into one, copied in their order as they are, in constant memory."""
+"""Concatenates the documents of a query into one: copies their content in order, in constant memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from xmlstream.sink.sink import INEXACT
 from xmlstream.sink.standard_output import Written
 
 CHUNK = 1 << 16
-"""Bytes that are read at a time."""
+"""Bytes per read."""
 
 
 def concatenate(directory: Path, out: Written) -> int:
-    """Write the committed documents of an output directory as one, well-formed; returns how many there were.
+    """Writes the committed documents of an output directory as one well-formed document.
+
+    Returns:
+        The number of documents.
 
     Raises:
-        UsageError: There is no such directory, or no document in it.
+        UsageError: The directory does not exist, or has no XML document.
         MalformedInput: A document is not well-formed.
-        StateError: The documents do not belong together: their roots differ.
+        StateError: The start tags of the documents' roots differ, so they come from different queries.
     """
     if not directory.is_dir():
         raise UsageError(f"there is no output {directory}", hint="name the directory that `xmlstream run -o` wrote")
@@ -31,11 +34,14 @@ def concatenate(directory: Path, out: Written) -> int:
     if not paths and (
         others := sorted({path.suffix[1:] for path in directory.iterdir() if slice_of(path.name) is not None})
     ):
-        raise UsageError(f"{directory} holds {' and '.join(others)}, no XML", hint="any program reads it as it is")
+        raise UsageError(
+            f"{directory} has {' and '.join(others)} documents, but no XML", hint="`xmlstream cat` is only for XML"
+        )
     if not paths:
         raise UsageError(
             f"there is no document in {directory}",
-            hint="a query writes one once it has a result; `xmlstream run` says what it noticed in its input",
+            hint="a query writes its first document with its first result; the findings that `xmlstream run` prints "
+            "may explain why there is none",
         )
     out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
     exactness = INEXACT if INEXACT in (_root(paths[-1]) or b"") else b""
@@ -54,7 +60,8 @@ def concatenate(directory: Path, out: Written) -> int:
                     root = part.replace(INEXACT, b"")
                     out.write(root[:-1] + exactness + root[-1:])
                 elif part.replace(INEXACT, b"") != root:
-                    raise StateError(f"{path.name} has another root than the documents before it", where=str(directory))
+                    what = f"the root of {path.name} differs from the root of the documents before it"
+                    raise StateError(what, where=str(directory))
     if root is None:
         root = f'<rows xmlns:punct="{PUNCT_NS}">'.encode()
         out.write(root)
@@ -63,13 +70,13 @@ def concatenate(directory: Path, out: Written) -> int:
 
 
 def _root(path: Path) -> bytes | None:
-    """The root's start tag; None of one without content. That of the last document says whether all are exact."""
+    """The start tag of the root; None if the root is empty. The last document's says whether all are exact."""
     with path.open("rb") as document:
         return next((part for is_root, part in _parts(document, path) if is_root), None)
 
 
 def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
-    """The root's start tag, marked, then its content, without its end tag."""
+    """Yields (True, start tag of the root), then (False, part of its content) until the end tag."""
     marks = _Marks()
     read = 0
     pending = b""
@@ -86,7 +93,7 @@ def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
                     return
                 yield True, tag
                 pending, read, has_root = pending[marks.content - read :], marks.content, True
-            # The end tag may have begun, and not be known yet.
+            # The end tag may have begun without the parser having reported it.
             safe = marks.end if marks.end is not None else marks.last
             if safe > read:
                 yield False, pending[: safe - read]
@@ -102,7 +109,7 @@ def _parts(document: BinaryIO, path: Path) -> Iterator[tuple[bool, bytes]]:
 
 
 class _Marks:
-    """Where a document's root, its content, its end tag and what was parsed last begin, in bytes."""
+    """Byte offsets in a document: its root, the root's content, the root's end tag, the last parsed item."""
 
     def __init__(self) -> None:
         self.root = 0

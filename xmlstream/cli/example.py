@@ -1,6 +1,6 @@
-"""Examples of the documentation: its queries and small inputs, found where they were installed, and copied.
+"""`xmlstream example`: copies the queries and small inputs of the documentation.
 
-In a checkout they are its `data` directory; a wheel puts them into `share/xmlstream/data` of the environment.
+In a checkout they are in `data`; a wheel installs them into `share/xmlstream/data` of the environment.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ EXAMPLES = PurePath("share/xmlstream/data")
 
 
 def examples() -> dict[str, Path]:
-    """The files by their names, which are paths from the directory that they belong to.
+    """Returns the files of the examples by their paths relative to the directory of all examples.
 
     Raises:
-        UsageError: They are not installed.
+        UsageError: The examples are not installed.
     """
     checkout = Path(__file__).resolve().parents[2] / "data"
     if (checkout / "warehouse.sql").is_file():
@@ -32,37 +32,40 @@ def examples() -> dict[str, Path]:
         pass
     if not found:
         raise UsageError(
-            "the examples are not installed", hint="they come with the wheel, and lie in a checkout's data"
+            "the examples are not installed", hint="install the wheel, or use the directory data of a checkout"
         )
     return dict(sorted(found.items()))
 
 
 def write_examples(names: list[str], out: Path) -> list[Path]:
-    """Writes examples, all of them if no names are given; what is there already stays, and must be the same.
+    """Writes examples; keeps a file that already exists with the same content.
 
     Args:
-        names: As `examples` has them, or the last parts of those, with or without their suffixes.
-        out: The directory that they go to.
+        names: Paths as in `examples`, or file names, with or without suffix; all examples if empty.
+        out: The directory to write to.
+
+    Returns:
+        The paths of the examples in `out`.
 
     Raises:
-        UsageError: There is no such example, or another file is in its place.
+        UsageError: There is no such example, or a file of that name has other content.
     """
     known = examples()
-    chosen = {name: path for wanted in names for name, path in _called(wanted, known).items()} if names else known
+    chosen = {name: path for wanted in names for name, path in _matching(wanted, known).items()} if names else known
     written = []
     for name, path in chosen.items():
         target, content = out / name, path.read_bytes()
         written.append(target)
         if target.exists():
             if target.read_bytes() != content:
-                raise UsageError(f"{target} is there, and is another file", hint="name another directory with --out")
+                raise UsageError(f"{target} exists with other content", hint="name another directory with --out")
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     return written
 
 
-def _called(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
+def _matching(wanted: str, known: dict[str, Path]) -> dict[str, Path]:
     found = {name: file for name, file in known.items() if wanted in (name, PurePath(name).name, PurePath(name).stem)}
     if not found:
         stems = sorted(PurePath(name).stem for name in known if name.endswith(".sql"))

@@ -1,4 +1,4 @@
-"""`xmlstream explain`: what is known of a query before it runs, and what one that has begun waits for."""
+"""`xmlstream explain`: judges a query before it runs, and shows which punctuations a running query waits for."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Of a run that waits for more input, without an end.")
+        bool, typer.Option("--follow", help="Judge a run that waits for more input, without an end.")
     ] = False,
     as_written: Annotated[
-        bool, typer.Option("--as-written", help="The plan as the query says, without the rules of the optimizer.")
+        bool, typer.Option("--as-written", help="Show the plan as written, without the optimizer's rules.")
     ] = False,
     plans: Annotated[
         bool,
@@ -54,17 +54,18 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         Path | None,
         typer.Option(
             "--metrics",
-            help="With --plans, metrics of a former run, or its checkpoint: its rates, and how long it kept tuples.",
+            help="With --plans, metrics or checkpoint of an earlier run, for its rates and how long it kept tuples.",
         ),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="What the query of this checkpoint waits for, and of whom.")
+        Path | None,
+        typer.Option("--checkpoint", help="Show which punctuations the query of this checkpoint waits for."),
     ] = None,
     key: Annotated[
         list[str] | None,
         typer.Option(
             "--key",
-            help="With --checkpoint, whether these results are out, and else what is missing.",
+            help="With --checkpoint, show whether these results are out, and which punctuations are missing.",
             metavar="NAME=PATTERN",
         ),
     ] = None,
@@ -72,35 +73,35 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         Format, typer.Option("--format", help="For people, for programs, as a picture, or as a page.")
     ] = Format.TEXT,
 ) -> None:
-    """Say of a query, before it runs, when it answers, what it keeps until when, and which promises it lacks.
+    """Show, before a query runs, when it answers, what it keeps until when, and which promises it lacks.
 
-    With --checkpoint: say of a query that runs, was stopped or has died what it waits for, and who must say it.
+    With --checkpoint: show, for a query that runs, was stopped or was killed, which punctuations it waits for, and
+    which source must send them.
     """
     if (query is None) == (checkpoint is None):
         raise UsageError(
-            "a query to be judged, or a checkpoint to be looked into, is wanted, and not both",
+            "explain takes a query or a checkpoint, and not both",
             hint="xmlstream explain QUERY.sql, or xmlstream explain --checkpoint DIR",
         )
     if checkpoint is not None:
         if define or follow or as_written or plans or metrics:
-            what = "--define, --follow, --as-written, --plans and --metrics are of a query's text, and no checkpoint's"
-            raise UsageError(what)
+            raise UsageError("--define, --follow, --as-written, --plans and --metrics do not apply to a checkpoint")
         if format_ not in (Format.TEXT, Format.JSON):
-            raise UsageError(f"what a checkpoint waits for is no {format_.value}", hint="--format text or json")
+            raise UsageError(f"--checkpoint has no format {format_.value}", hint="--format text or json")
         typer.echo(_waiting(checkpoint, name_values(key, "--key", "NAME=PATTERN"), as_json=format_ is Format.JSON))
         return
     if key:
-        raise UsageError("--key asks of a query that has begun", hint="name its --checkpoint")
+        raise UsageError("--key needs --checkpoint", hint="name the checkpoint of the query that has begun")
     if metrics is not None and not plans:
-        raise UsageError("--metrics tells the rates by which ways to join are compared", hint="say --plans, too")
+        raise UsageError("--metrics needs --plans", hint="the metrics of an earlier run compare ways to join")
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.explanation import explained
     from xmlstream.sql import script as scripts
 
     assert query is not None
-    text, called = query_text(query)
-    script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), called)
+    text, title = query_text(query)
+    script = scripts.read(text, name_values(define, "-D", "NAME=VALUE"), title)
     warn(script.warnings)
     root = script.sketch()
     require_stream(root)
@@ -108,15 +109,15 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
         warn(read_once(root))
     if plans:
         if format_ not in (Format.TEXT, Format.JSON):
-            raise UsageError(f"ways to join are no {format_.value}", hint="--format text or json")
+            raise UsageError(f"--plans has no format {format_.value}", hint="--format text or json")
         typer.echo(_plans(root, metrics, as_json=format_ is Format.JSON))
         return
     root = root if as_written else optimized(root)
-    typer.echo(explained(root, follow=follow, format_=format_.value, title=called, query=text))
+    typer.echo(explained(root, follow=follow, format_=format_.value, title=title, query=text))
 
 
 def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
-    """The ways to join, at the rates that sources declare, or that were measured."""
+    """The ways to join, compared at declared or measured rates."""
     from xmlstream.optimizer.choose_joins import with_rates
     from xmlstream.optimizer.rules import join_choices, purges
     from xmlstream.plan.nodes import Scan, topological
@@ -124,20 +125,20 @@ def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
 
     known = None if metrics is None else measured(metrics)
     root = root if known is None else with_rates(root, known.rates)
-    found = join_choices(root)
+    choices = join_choices(root)
     rates = {
         node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
     }
     purging = purges(root, {} if known is None else known.loads)
     if as_json:
-        told = {
+        content = {
             "rates": rates,
-            "choices": [choice.as_json() for choice in found],
+            "choices": [choice.as_json() for choice in choices],
             "purges": [choice.as_json() for choice in purging],
         }
-        return json.dumps(told, ensure_ascii=False, indent=2)
-    lines = [str(choice) for choice in found] or ["It joins no more than two streams at a time."]
-    if found and known is None:
+        return json.dumps(content, ensure_ascii=False, indent=2)
+    lines = [str(choice) for choice in choices] or ["It joins no more than two streams at a time."]
+    if choices and known is None:
         lines.append(f"{_COMPARED}.")
     if known is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
@@ -146,8 +147,8 @@ def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
 
 
 _COMPARED = (
-    "The numbers compare how many tuples are kept where each source sends one in a slice,"
-    " or as many as its option rate, or --metrics, says"
+    "The numbers compare kept tuples if each source sends one tuple per slice, or the number that its option rate or"
+    " --metrics gives"
 )
 
 
@@ -160,7 +161,7 @@ def _waiting(checkpoint: Path, key: dict[str, str], *, as_json: bool) -> str:
 
 
 class _BySpark:
-    """Expressions computed by Spark, which is started when the first of them is asked for."""
+    """Computes expressions by Spark, which starts with the first of them."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint

@@ -1,4 +1,4 @@
-"""The commands that write punctuated streams to try things on: `xmlstream generate …`."""
+"""`xmlstream generate …`: commands that write punctuated example streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from punct_ns.errors import UsageError
 
-generators = typer.Typer(help="Write punctuated streams to try things on.", no_args_is_help=True)
+generators = typer.Typer(help="Write punctuated example streams.", no_args_is_help=True)
 
 
 @generators.command("sensors")
@@ -18,23 +18,23 @@ def generate_sensors(
     to: Annotated[
         str | None,
         typer.Option(
-            help="Send them live instead, a message a line, to sensor1, sensor2, … below mqtt://HOST/TOPIC or "
-            "http://HOST:PORT/PATH.",
+            help="Send the reports live instead, one message per line, to sensor1, sensor2, … below mqtt://HOST/TOPIC "
+            "or http://HOST:PORT/PATH.",
             metavar="ADDRESS",
         ),
     ] = None,
-    sensors: Annotated[int, typer.Option(help="How many sensors.")] = 2,
-    hours: Annotated[int, typer.Option(help="How many hours each of them reports.")] = 60,
+    sensors: Annotated[int, typer.Option(help="Number of sensors.")] = 2,
+    hours: Annotated[int, typer.Option(help="Hours that each sensor reports.")] = 60,
     punctuations_per_hour: Annotated[
         int, typer.Option(help="Punctuations in each hour, the last one for the whole hour; 0 for none.")
     ] = 1,
-    reports_per_hour: Annotated[int, typer.Option(help="Reports of each sensor in each hour.")] = 60,
-    seed: Annotated[int, typer.Option(help="Of the temperatures: the same seed, the same bytes.")] = 0,
+    reports_per_hour: Annotated[int, typer.Option(help="Reports per sensor and hour.")] = 60,
+    seed: Annotated[int, typer.Option(help="Seed of the temperatures: the same seed gives the same bytes.")] = 0,
     rate: Annotated[
-        float | None, typer.Option(help="Write live, so many reports a second; 60 with --to.", metavar="REPORTS")
+        float | None, typer.Option(help="Write live, at so many reports per second; 60 with --to.", metavar="REPORTS")
     ] = None,
 ) -> None:
-    """Warehouse sensors that report temperatures (Tucker et al. 2003, §7)."""
+    """Write the reports of warehouse sensors: temperatures (Tucker et al. 2003, §7)."""
     from sources.generators.sensors import publish_sensors, write_sensors
 
     numbers = {
@@ -50,7 +50,9 @@ def generate_sensors(
         for path in write_sensors(out, **numbers, rate=rate):
             typer.echo(path)
     else:
-        raise UsageError("generate sensors takes one of --out and --to", hint="--out DIR writes, --to ADDRESS sends")
+        raise UsageError(
+            "generate sensors takes either --out or --to", hint="--out DIR writes files, --to ADDRESS sends messages"
+        )
 
 
 @generators.command("auctions")
@@ -58,40 +60,42 @@ def generate_auctions(  # noqa: PLR0913, PLR0917 - one parameter for each option
     out: Annotated[
         Path, typer.Option(help="Directory for person.xml, auction.xml, bid.xml and tables.sql.", metavar="DIR")
     ],
-    events: Annotated[int, typer.Option(help="How many people, auctions and bids, 1 : 3 : 46.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Of all that is random: the same seed, the same bytes.")] = 0,
+    events: Annotated[int, typer.Option(help="Number of people, auctions and bids together, 1 : 3 : 46.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Seed of all random values: the same seed gives the same bytes.")] = 0,
     xml: Annotated[
-        str, typer.Option(help="flat: an element for each attribute; nested: in XMark's manner.", metavar="FORM")
+        str, typer.Option(help="flat: one element per attribute; nested: as XMark nests them.", metavar="FORM")
     ] = "flat",
     schemes: Annotated[
         str,
         typer.Option(
-            help="What is punctuated: all, none, dateTime (heartbeats in all streams), or any of person.id, "
+            help="Punctuated attributes: all, none, dateTime (heartbeats in all streams), or any of person.id, "
             "auction.id, bid.auction (expired), bid.bidder, auction.seller (retired), person.dateTime, "
-            "auction.dateTime, bid.dateTime; apart by ; or ,."
+            "auction.dateTime, bid.dateTime; separated by ; or ,."
         ),
     ] = "all",
-    bid_streams: Annotated[int, typer.Option(help="Over how many documents the bids are spread.")] = 1,
+    bid_streams: Annotated[int, typer.Option(help="Number of documents that the bids are spread over.")] = 1,
     out_of_order: Annotated[
-        float, typer.Option(help="A tenth of the tuples is late by up to so many seconds.", metavar="SECONDS")
+        float, typer.Option(help="Largest delay of tuples; a tenth of them is late.", metavar="SECONDS")
     ] = 0,
-    pace: Annotated[int, typer.Option(help="Events in a second of the tuples' own time.")] = 10,
+    pace: Annotated[int, typer.Option(help="Events per second of the tuples' own time.")] = 10,
     heartbeat: Annotated[
         float, typer.Option(help="Seconds of the tuples' own time between heartbeats.", metavar="SECONDS")
     ] = 10,
-    in_flight: Annotated[int, typer.Option(help="Auctions that are open at once, about.")] = 100,
-    active: Annotated[int, typer.Option(help="People, those who came last, who bid and sell.")] = 1000,
+    in_flight: Annotated[int, typer.Option(help="Approximate number of auctions that are open at once.")] = 100,
+    active: Annotated[int, typer.Option(help="Number of people who bid and sell: the newest ones.")] = 1000,
     lifespan: Annotated[
         str,
         typer.Option(
-            help="What is said of an id holds so long after its auction has expired, or its person has retired (PT1H); "
-            "then the id is used again.",
+            help="How long the punctuation of an id holds after its auction has expired or its person has retired "
+            "(PT1H); then the id is used again.",
             metavar="DURATION",
         ),
     ] = "",
-    rate: Annotated[float | None, typer.Option(help="Write live, so many events a second.", metavar="EVENTS")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Write live, at so many events per second.", metavar="EVENTS")
+    ] = None,
 ) -> None:
-    """An online auction: people, auctions, bids, in the manner of the NEXMark benchmark."""
+    """Write an online auction: people, auctions, bids, like the NEXMark benchmark."""
     from sources.generators.auction_documents import write_auctions
     from sources.generators.auction_house import House, read_form
 

@@ -1,6 +1,6 @@
-"""Signals that ask a command to end: Ctrl-C, what `kill` and systemd send, and a terminal that goes away.
+"""Signals that end a command: SIGINT (Ctrl-C), SIGTERM (`kill`, systemd), SIGHUP (the terminal closes).
 
-Handlers only note what came, since they run in the middle of anything; whoever waits looks at the note.
+A handler can run between any two instructions, so it only records the signal; the code that waits checks the record.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from types import FrameType
 from typing import Any, NoReturn
 
 SAME_PRESS_SECONDS = 0.4
-"""Signals within it are one: `timeout` sends its signal to the process, and at once again to its group."""
+"""Signals this close together count as one: `timeout` signals the process, and at once its group."""
 
 AGAIN_SECONDS = 2.0
-"""How long closing what is open may take."""
+"""Time for a command to close its files and connections before `Interrupted` is raised again."""
 
 
 class Interrupted(BaseException):
-    """A signal asked the command to end; no `Exception`, so that only who looks for it catches it."""
+    """A signal ended the command; not an `Exception`, so that `except Exception` does not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,11 +32,11 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """What was asked so far: nothing, to end in order, or to end at once.
+    """The signals received so far.
 
     Attributes:
-        number: The first signal's, None before it.
-        at_once: Whether a second one came.
+        number: Number of the first signal; None before it.
+        at_once: Whether a second signal came: the command ends without finishing the current slice.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Interrupts:
         self._first = 0.0
 
     def note(self, number: int, frame: FrameType | None = None) -> None:
-        """The handler."""
+        """Records a signal."""
         now = time.monotonic()
         if self.number is None:
             self.number, self._first = number, now
@@ -55,7 +55,7 @@ class Interrupts:
 
 @contextmanager
 def noted() -> Iterator[Interrupts]:
-    """Notes signals instead of what they would do; in the main thread alone."""
+    """Records signals instead of ending the process; only in the main thread."""
     interrupts = Interrupts()
     before = _handled_by(interrupts.note)
     try:
@@ -67,19 +67,19 @@ def noted() -> Iterator[Interrupts]:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Has signals raise `Interrupted`, so that what is open is closed; in the main thread alone.
+    """Raises `Interrupted` on a signal, so that the command closes what it opened; only in the main thread.
 
-    What is raised in the middle of anything may be lost, for instance in an import that looks whether it succeeds: it
-    is raised again until the command has ended.
+    Other code may swallow the exception, for example a `try` around an import; so it is raised again every
+    `AGAIN_SECONDS` until the command has ended.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         if number != signal.SIGALRM:
-            asked.note(number)
+            interrupts.note(number)
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-        raise Interrupted(asked.number or number)
+        raise Interrupted(interrupts.number or number)
 
-    asked = Interrupts()
+    interrupts = Interrupts()
     before = {**_handled_by(interrupt), signal.SIGALRM: signal.signal(signal.SIGALRM, interrupt)}
     try:
         yield
@@ -90,15 +90,15 @@ def raised() -> Iterator[None]:
 
 
 def deadly() -> None:
-    """From here on signals end the process at once and without a word, with the exit code that shells know them by.
+    """Makes signals end the process at once, silently, with the exit code that shells expect.
 
-    This is for the first moments of a command, when nothing is open yet.
+    Used at the start of a command, when nothing is open yet.
     """
     _handled_by(lambda number, frame: os._exit(128 + number))
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process now, whatever its threads are at; what was to be removed at its end is removed."""
+    """Ends the process without waiting for its threads; exit handlers still run and remove temporary files."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -107,9 +107,9 @@ def leave(code: int) -> NoReturn:
 
 
 def _handled_by(handler: Any) -> dict[signal.Signals, Any]:
-    """Sets the handler of all of them; what they had before."""
-    asking = [signal.SIGINT, signal.SIGTERM]
-    # Under nohup a terminal that goes away is nothing to the command.
+    """Sets the handler of all these signals; returns the handlers that they had."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # nohup ignores SIGHUP, and the command must keep on ignoring it.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        asking.append(signal.SIGHUP)
-    return {number: signal.signal(number, handler) for number in asking}
+        numbers.append(signal.SIGHUP)
+    return {number: signal.signal(number, handler) for number in numbers}

@@ -1,8 +1,7 @@
-"""`xmlstream prepare`: runs queries of every kind once, and keeps the classes that they took for all later starts.
+"""`xmlstream prepare`: runs queries of every kind once, and archives the loaded Java classes for later starts.
 
-Python's modules are compiled before, so that neither of the runs that are timed compiles any.
-
-What is timed, before and after, is what the user will do: `xmlstream run` in a process of its own.
+It compiles the Python modules first, so that no timed run compiles any. The timed runs, without and with the archive,
+are `xmlstream run` in a process of its own, as users run it.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _MANY = "".join(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was made: the archive, its size in bytes, and the times of a short run without it and with it."""
+    """The archive, its size in bytes, and the times of a short run without it and with it."""
 
     archive: Path
     size: int
@@ -66,25 +65,25 @@ class Prepared:
 
 
 def archive_classes(say: Callable[[str], None]) -> Prepared:
-    """Makes the archive of this Java and this Spark, in place of one that is there; `say` hears what is being done.
+    """Makes the archive for this Java and this Spark, replacing an older one; reports each step to `say`.
 
     Raises:
-        UsageError: There is no Java, or no place for the archive.
-        XmlStreamError: This Java makes no archive, or one that it does not run with; what was there is as it was.
+        UsageError: There is no Java, or no directory for the archive.
+        XmlStreamError: This Java cannot write an archive, or does not run with it; the older archive is unchanged.
     """
     place, prefix = directory(), fitting()
     if java_home() is None:
         raise UsageError("there is no Java", hint=JAVA_HINT)
     if prefix is None:
         raise UsageError(
-            "this Java does not say what it is", hint="set JAVA_HOME to a JDK or JRE with a `release` file"
+            "the version of this Java is unknown", hint="set JAVA_HOME to a JDK or JRE with a `release` file"
         )
     if place is None or os.pathsep in str(place):
         hint = f"set {DIRECTORY_VARIABLE} to a directory, without {os.pathsep} in its path"
-        raise UsageError("there is no place for an archive", hint=hint)
+        raise UsageError("there is no directory for the archive", hint=hint)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        # Beside what it replaces, so that the replacing is one rename; Java must not be given a file that is there.
+        # In the same directory, so that a rename replaces the older archive; Java needs the name of a new file.
         with tempfile.TemporaryDirectory(prefix=".making-", dir=place) as scratch:
             return _prepared(place, prefix, Path(scratch), say)
     except OSError as error:
@@ -98,18 +97,18 @@ def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None
     say("compiling Python's modules")
     compile_byte_code()
     write_sensors(scratch, sensors=2, hours=4, reports_per_hour=20, seed=1)
-    say("running queries of every kind, to keep the classes that they take")
+    say("running queries of every kind, to archive the classes that they load")
     (scratch / "new").mkdir()
     made = scratch / "new" / "classes.jsa"
-    # Java writes the archive when it ends, after the Python that started it. It holds on to standard error until then,
-    # and so does the one who reads that: hence --traceback, without which Java's words go to a file.
+    # Java writes the archive when it ends, later than the Python process that started it. `subprocess.run` waits until
+    # Java closes standard error; without --traceback Java's standard error would be a file, and nothing would wait.
     options = f"spark.driver.extraJavaOptions={JAVA_OPTIONS} -XX:ArchiveClassesAtExit={java_quoted(made)}"
     _run(scratch, _MANY, "", "-D", "SLICE=4k", "--traceback", "--conf", options)
     if not made.is_file():
-        raise XmlStreamError("this Java makes no archive of its classes", hint="OpenJDK 17 and later do")
+        raise XmlStreamError("this Java cannot write an archive of its classes", hint="OpenJDK 17 and later can")
     size = made.stat().st_size
     named = made.rename(made.with_name(whole_name(prefix, made)))
-    say("timing a short run without them, and with them")
+    say("timing a short run without and with the archive")
     short = ["-D", "SLICE=1m", "-o", str(scratch / "out"), "--overwrite"]
     before, after = (_run(scratch, _SHORT, archives, *short) for archives in ("", str(named.parent)))
     final = named.replace(place / named.name)
@@ -120,10 +119,10 @@ def _prepared(place: Path, prefix: str, scratch: Path, say: Callable[[str], None
 
 
 def _run(scratch: Path, query: str, archives: str, *options: str) -> Times:
-    """The times of an `xmlstream run` with the archives of a directory.
+    """Runs `xmlstream run` with the archives of a directory, and returns its times.
 
     Raises:
-        XmlStreamError: It failed.
+        XmlStreamError: The run failed.
     """
     report = scratch / "times.json"
     timer = [sys.executable, "-m", "xmlstream.cli.processor_time", str(report)]
@@ -146,5 +145,5 @@ def _run(scratch: Path, query: str, archives: str, *options: str) -> Times:
     )
     if ended.returncode:
         words = "\n".join(ended.stderr.splitlines()[-3:])
-        raise XmlStreamError("a query to try does not run", where=reason_in(ended.stdout + ended.stderr) or words)
+        raise XmlStreamError("a trial query failed", where=reason_in(ended.stdout + ended.stderr) or words)
     return Times(**json.loads(report.read_text(encoding="utf-8")))

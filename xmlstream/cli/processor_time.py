@@ -1,7 +1,7 @@
-"""The time that a command takes, also of processors: `python -m xmlstream.cli.processor_time FILE COMMAND …`.
+"""Measures the wall time and processor time of a command: `python -m xmlstream.cli.processor_time FILE COMMAND …`.
 
-The wall clock also counts what else the machine does. Java outlives the Python that started it, and so do the workers:
-this process adopts them, waits for their ends, and so has their time, too. Only Linux lets it.
+Processor time does not depend on what else the machine does. Java and the workers outlive the Python process that
+started them; on Linux this process adopts them and waits for them, so that their time counts, too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of a command: by the wall clock, and of all processors together; None where nobody counts those."""
+    """Seconds of a command: by the wall clock, and of all processors together (None if not on Linux)."""
 
     wall: float
     processor: float | None
 
     def __str__(self) -> str:
-        """Both, as in `4.1 s (7.9 s of processors)`."""
+        """Both times, such as `4.1 s (7.9 s of processors)`."""
         return f"{self.wall:.1f} s" + ("" if self.processor is None else f" ({self.processor:.1f} s of processors)")
 
 
@@ -36,7 +36,7 @@ def timed(command: Sequence[str], report: Path) -> int:
     """Runs a command, writes its times to a file, and returns its exit status."""
     adopts = sys.platform == "linux" and ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     begun = time.monotonic()
-    status = subprocess.run(command, check=False).returncode  # noqa: S603 - of the caller
+    status = subprocess.run(command, check=False).returncode  # noqa: S603 - the caller's command
     wall = time.monotonic() - begun
     with contextlib.suppress(ChildProcessError):
         while adopts:

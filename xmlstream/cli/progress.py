@@ -1,7 +1,7 @@
-"""Progress of a running query on standard error: a live table in a terminal, elsewhere plain lines at intervals.
+"""Progress of a running query on standard error: a live table in a terminal, plain lines elsewhere.
 
-The table has the inputs, what each has closed and lacks, what is kept, and what the query waits for. Findings are
-printed as they come.
+The table shows for each input the values that are closed and those that are missing, then the kept tuples, and the
+punctuations that the query waits for. Findings are printed as they come.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from xmlstream.monitor.run_view import RunView
 from xmlstream.runtime.metrics import counted
 
 EVERY_SECONDS = 2.0
-"""At the least between two plain lines."""
+"""Shortest time between two plain lines."""
 
 NOTICED_EVERY_SECONDS = 30.0
-"""How often what was noticed in the sources is said while the query waits."""
+"""How often new findings are printed."""
 
 _IMPORTED = time.monotonic()
 
 ReportJson = Mapping[str, Any]
 
 
-class Totals:
-    """What a run has done up to now."""
+class _Progress:
+    """Counts of a run so far, as a line of text."""
 
     def __init__(self) -> None:
         self.slices = self.items = self.tuples_out = self.kept = self.held = self.set_aside = 0
@@ -44,7 +44,7 @@ class Totals:
         self._began = time.perf_counter()
 
     def add(self, report: ReportJson) -> None:
-        """One more slice."""
+        """Adds the report of a slice."""
         self.slices += 1
         self.items += report["items_in"]
         self.tuples_out += report["tuples_out"]
@@ -65,16 +65,16 @@ class Totals:
 
 @contextmanager
 def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Iterator[None]:
-    """Says what is noticed, now and then, each thing once; at the end again, where numbers have changed."""
+    """Prints each finding once while the query runs; at the end again where its numbers have changed."""
     done = threading.Event()
-    told: dict[Hashable, str] = {}
+    printed: dict[Hashable, str] = {}
 
     def say(*, again: bool = False) -> None:
         for finding in findings():
-            about, text = getattr(finding, "subject", str(finding)), str(finding)
-            if about not in told or (again and told[about] != text):
+            subject, text = getattr(finding, "subject", str(finding)), str(finding)
+            if subject not in printed or (again and printed[subject] != text):
                 console.print(f"noticed in {text}", highlight=False, markup=False, soft_wrap=True)
-                told[about] = text
+                printed[subject] = text
 
     def wait() -> None:
         while not done.wait(NOTICED_EVERY_SECONDS):
@@ -91,26 +91,27 @@ def noticed(console: Console, findings: Callable[[], Iterable[object]]) -> Itera
 
 
 def lines(console: Console, every: float) -> Callable[[ReportJson], None]:
-    """What is to be called with the report of each committed slice: the first one has a line.
+    """Returns a callback for the report of each committed slice, which prints progress as lines.
 
-    Of the others one has a line `every` so many seconds, and the last one, unless that is never.
+    It prints a line for the first slice, then at most one in `every` seconds, and one for the last slice; with
+    `every` infinite only the first line.
     """
-    totals = Totals()
-    told = -inf
+    progress = _Progress()
+    printed = -inf
 
     def on_slice(report: ReportJson) -> None:
-        nonlocal told
-        totals.add(report)
+        nonlocal printed
+        progress.add(report)
         now = time.perf_counter()
-        if told == -inf or now - told >= every or (report["closed"] and every < inf):
-            told = now
-            console.print(f"slice {report['slice']}: {totals}", highlight=False, soft_wrap=True)
+        if printed == -inf or now - printed >= every or (report["closed"] and every < inf):
+            printed = now
+            console.print(f"slice {report['slice']}: {progress}", highlight=False, soft_wrap=True)
 
     return on_slice
 
 
 def seconds_since_start() -> float:
-    """How long this process has been running, Python's own start included; without Linux's /proc, since its import."""
+    """Seconds since this process started; without Linux's /proc, since this module was imported."""
     try:
         # Field 22, in ticks since the machine's start; the command in field 2 may hold blanks and brackets.
         ticks = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
@@ -120,19 +121,19 @@ def seconds_since_start() -> float:
 
 
 MOST_ROWS = 12
-"""Rows of inputs; of more the rest is counted."""
+"""Rows of inputs in the table; further ones are only counted."""
 
 IDLE_SECONDS = 1.0
-"""How long nothing moves before it is said what is waited for."""
+"""Time without tuples after which the table names the punctuations that the query waits for."""
 
 
 @contextmanager
 def shown(
     console: Console, view: RunView, *, verbose: bool, follow: bool
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Shows a run on a terminal as it goes, elsewhere in a line for its first slice; in more of them if `verbose`.
+    """Shows a run: as a live table in a terminal; else as a line for its first slice, or for more if `verbose`.
 
-    Yields what is to be called with the report of each committed slice.
+    Yields a callback for the report of each committed slice.
     """
     if console.is_terminal:
         table = LiveTable(view, follow=follow)
@@ -143,33 +144,32 @@ def shown(
 
 
 class LiveTable:
-    """What a terminal shows of a run, drawn anew each time that it is asked for.
+    """The table of a run in a terminal, rendered anew at each refresh.
 
     Args:
         view: The run.
-        follow: Whether it waits for more input, and it is told what for.
+        follow: Whether the run waits for more input; then the table names the punctuations that it waits for.
     """
 
     def __init__(self, view: RunView, *, follow: bool) -> None:
         self._view, self._follow = view, follow
-        self._totals = Totals()
+        self._progress = _Progress()
         self._spinner = Spinner("dots")
         self._moved = time.monotonic()
         self._axes: list[dict[str, Any]] = []
 
     def slice(self, report: dict[str, Any]) -> None:
-        """One more slice."""
-        self._totals.add(report)
+        """Takes the report of a slice."""
+        self._progress.add(report)
         if report["items_in"]:
             self._moved = time.monotonic()
 
     def __rich__(self) -> RenderableType:
-        """The table, and what is waited for below it."""
-        if not self._totals.slices and not self._view.totals.last:
+        if not self._progress.slices and not self._view.totals.last:
             self._spinner.update(text="no slice yet")
             return self._spinner
         self._axes = self._view.closed()
-        self._spinner.update(text=Text(str(self._totals)))
+        self._spinner.update(text=Text(str(self._progress)))
         parts: list[RenderableType] = [self._table(), self._spinner]
         if self._follow and (idle := time.monotonic() - self._moved) >= IDLE_SECONDS:
             parts.append(Text(f"no slice for {idle:.0f} s; {waited_for(self._axes)}", style="yellow"))
@@ -196,20 +196,20 @@ class LiveTable:
 
 
 def waited_for(axes: list[dict[str, Any]]) -> str:
-    """What a run waits for, by its closed map, in a line.
+    """One line about the missing punctuations in the closed map of a run.
 
     >>> row = {"input": "s2", "attribute": "hour", "closed": "≤ 16", "lacks": "17", "missing": ["<*, 17, *>"]}
     >>> waited_for([{"rows": [row]}])
-    'waits for s2 to say <*, 17, *>'
+    'waits for s2 to send <*, 17, *>'
     """
     rows = [row for axis in axes for row in axis["rows"]]
-    lacking = [f"{row['input']} to say {', '.join(row['missing'][:3])}" for row in rows if row["missing"]]
+    missing = [f"{row['input']} to send {', '.join(row['missing'][:3])}" for row in rows if row["missing"]]
     silent = [
         f"{row['input']}, which has closed no {row['attribute']} yet" for row in rows if row["closed"] == "nothing yet"
     ]
-    told = lacking or silent
+    inputs = missing or silent
     return (
-        f"waits for {'; '.join(told[:3])}{f' and {len(told) - 3} more' if len(told) > 3 else ''}"
-        if told
+        f"waits for {'; '.join(inputs[:3])}{f' and {len(inputs) - 3} more' if len(inputs) > 3 else ''}"
+        if inputs
         else "waits for more input"
     )

@@ -1,4 +1,4 @@
-"""`xmlstream receive`: a live feed into documents that a query follows."""
+"""`xmlstream receive`: writes a live feed into documents that a query follows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
             metavar="ADDRESS",
         ),
     ],
-    into: Annotated[Path, typer.Option(help="Directory for the documents, which a source reads.", metavar="DIR")],
+    into: Annotated[Path, typer.Option(help="Directory for the documents; a source reads it.", metavar="DIR")],
     row_tag: Annotated[str, typer.Option(help="Tag of the tuples.")],
     root_tag: Annotated[str, typer.Option(help="Tag of the documents' root.")] = "stream",
     rotate_size: Annotated[str, typer.Option(help="Close a document of this size: 10m, 1g.", metavar="SIZE")] = "64m",
@@ -39,7 +39,7 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = "10m",
     key: Annotated[
         str | None,
-        typer.Option(help="Leaves that identify a tuple: a message comes once. sid,ts or @id.", metavar="LEAVES"),
+        typer.Option(help="Leaves that identify a tuple, to drop repeated messages: sid,ts or @id.", metavar="LEAVES"),
     ] = None,
     id_property: Annotated[
         str | None, typer.Option(help="User property that identifies an MQTT message.", metavar="NAME")
@@ -47,26 +47,28 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
     client_id: Annotated[
         str, typer.Option(help="Name of the session at an MQTT broker, which keeps messages for it.")
     ] = "xmlstream",
-    remember: Annotated[int, typer.Option(help="How many messages are known again, the newest.", min=0)] = 1_000_000,
+    remember: Annotated[
+        int, typer.Option(help="How many of the newest messages are checked for repetition.", min=0)
+    ] = 1_000_000,
     apart: Annotated[
         bool,
-        typer.Option("--apart", help="Each MQTT topic, HTTP path, Kafka partition gets a directory of its own."),
+        typer.Option("--apart", help="One directory for each MQTT topic, HTTP path or Kafka partition."),
     ] = False,
-    lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, rather than each element.")] = False,
-    max_message: Annotated[str, typer.Option(help="How long a message may be.", metavar="SIZE")] = "64m",
+    lines: Annotated[bool, typer.Option("--lines", help="Each line is a message, instead of each element.")] = False,
+    max_message: Annotated[str, typer.Option(help="Longest message that is accepted.", metavar="SIZE")] = "64m",
     setting: Annotated[
         list[str] | None, typer.Option(help="Setting of Kafka's client (librdkafka).", metavar="NAME=VALUE")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what came.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.")] = False,
 ) -> None:
-    """Write what a live feed sends into documents, each message once, and acknowledge it when it is on disk.
+    """Write the messages of a live feed into documents, each once, and acknowledge each after it is on disk.
 
-    A query follows them: CREATE TABLE … OPTIONS (path 'DIR', …), and `xmlstream run --follow`. Punctuations are
-    elements of messages, as tuples are. Until interrupted, or to the end of standard input.
+    A query follows the documents: CREATE TABLE … OPTIONS (path 'DIR', …), and `xmlstream run --follow`. Tuples and
+    punctuations are both elements of messages. Runs until interrupted, or to the end of standard input.
     """
     from sources.receivers import receiving as receivers
 
-    with interrupts.noted() as asked:
+    with interrupts.noted() as signals:
         receiving = receivers.receive(
             address,
             into,
@@ -82,30 +84,34 @@ def receive(  # noqa: PLR0913, PLR0917 - one parameter for each option
             lines=lines,
             apart=apart,
             settings=name_values(setting, "--setting", "NAME=VALUE"),
-            is_asked_to_end=lambda: asked.number is not None,
+            is_asked_to_end=lambda: signals.number is not None,
         )
         if address != "-":
             _say(f"receiving {receiving.place} into {into}; Ctrl-C ends it")
-        _watch(receiving, asked, verbose=verbose)
+        _watch(receiving, signals, verbose=verbose)
         received = receiving.stop()
     _say(f"{into}: {_counts(received)}")
     if received.malformed:
-        _say(f"why they could not be read: {receiving.set_aside}")
-    if address == "-" and asked.number is not None:
-        raise interrupts.Interrupted(asked.number)
+        _say(f"the malformed messages, with their errors: {receiving.set_aside}")
+    if address == "-" and signals.number is not None:
+        raise interrupts.Interrupted(signals.number)
 
 
-def _watch(receiving: Receiving, asked: interrupts.Interrupts, *, verbose: bool) -> None:
-    """Wait for its end; say what troubles it, and what came."""
-    said, told = time.monotonic(), None
-    while asked.number is None and not receiving.wait(_LOOK_SECONDS) and receiving.is_running:
+def _watch(receiving: Receiving, signals: interrupts.Interrupts, *, verbose: bool) -> None:
+    """Waits for the end; prints write errors and, if verbose, counts."""
+    last_counts, last_trouble = time.monotonic(), None
+    while signals.number is None and not receiving.wait(_LOOK_SECONDS) and receiving.is_running:
         trouble = receiving.trouble and (receiving.trouble.strerror or str(receiving.trouble)).lower()
-        if trouble != told:
-            _say(f"documents cannot be written: {trouble}; what came is in the journal" if trouble else "written again")
-            told = trouble
-        if verbose and time.monotonic() - said >= _SAY_SECONDS:
+        if trouble != last_trouble:
+            _say(
+                f"documents cannot be written: {trouble}; messages are kept in the journal"
+                if trouble
+                else "documents are written again"
+            )
+            last_trouble = trouble
+        if verbose and time.monotonic() - last_counts >= _SAY_SECONDS:
             _say(_counts(receiving.received))
-            said = time.monotonic()
+            last_counts = time.monotonic()
 
 
 def _counts(received: Received) -> str:

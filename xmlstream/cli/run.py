@@ -1,8 +1,8 @@
-"""`xmlstream run`: a query in a session of its own, until its input ends or someone interrupts it.
+"""`xmlstream run`: runs a query in its own Spark session until its input ends or a signal interrupts it.
 
-A thread runs the query, and the main thread, which alone hears signals, waits for it. Before the query has begun there
-is nothing to lose, and an interrupt ends all at once; later the slice in hand is done first, unless there is a second
-interrupt: then what is done stays, as whenever a process is killed, and the slice is done again by the next run.
+A second thread runs the query; the main thread, which alone receives signals, waits for it. An interrupt before the
+query has begun ends the process at once. Later the current slice is finished first. A second interrupt does not wait
+for that: committed slices stay, as after a kill, and the next run repeats the slice.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.05
-"""How long an interrupt may wait to be seen."""
+"""Longest time before an interrupt is noticed."""
 
 LEAVING_SECONDS = 8.0
-"""How long Java may take to stop Spark and to remove what it wrote for itself."""
+"""Longest time for Java to stop Spark and to remove its temporary files."""
 
 LEAVING_AT_ONCE_SECONDS = 2.0
-"""The same after an interrupt that does not wait for the slice."""
+"""The same after a second interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a query runs: Spark's master and configuration, and what is told of it."""
+    """Where a query runs: Spark's master and configuration, and how much is printed."""
 
     master: str | None = None
     conf: Mapping[str, str] | None = None
@@ -66,31 +66,31 @@ class Environment:
 def run_script(
     script: Script, settings: Settings, environment: Environment, console: Console, *, as_written: bool = False
 ) -> Summary:
-    """Runs to the end of the input; or of a query that follows its input, until an interrupt.
+    """Runs to the end of the input; a query that follows its input runs until an interrupt.
 
-    With `as_written` the plan is the one that the script says, else it is made cheaper first.
+    The optimizer rewrites the plan first, unless `as_written`.
 
     Raises:
-        XmlStreamError: What is wrong with the query, or made it fail.
+        XmlStreamError: The query is wrong, or has failed.
         Interrupted: A signal came before the end of the input; Java and the workers have ended.
     """
     _require_startable(script, settings)
     if environment.keep_java_quiet:
-        # What py4j logs of a Java that has ended, or of an error, is said in words.
+        # Hides py4j's log lines about an error or a Java that has ended: the command prints its own message.
         logging.getLogger().addHandler(logging.NullHandler())
     with noted() as interrupts:
         run = _Run(script, settings, environment, console, interrupts, as_written=as_written)
         thread = threading.Thread(target=run.begin, name="query", daemon=True)
         thread.start()
-        asked = False
+        announced = False
         while thread.is_alive() and not run.must_end_at_once:
             thread.join(POLL_SECONDS)
-            if interrupts.number is not None and not asked and console.is_terminal:
-                asked = True
-                console.print("ending after the slice in hand; once more ends at once")
+            if interrupts.number is not None and not announced and console.is_terminal:
+                announced = True
+                console.print("ending after the current slice; press Ctrl-C again to end at once")
         if thread.is_alive():
             _end_java(LEAVING_AT_ONCE_SECONDS)
-            # Without Java it comes back soon, and tidies up.
+            # Without Java the thread ends soon, and cleans up.
             thread.join(LEAVING_AT_ONCE_SECONDS)
             console.show_cursor()
         elif run.was_interrupted():
@@ -99,7 +99,7 @@ def run_script(
 
 
 class _Run:
-    """A run in its thread, seen from the main thread."""
+    """A run in its own thread, and its state for the main thread."""
 
     def __init__(
         self,
@@ -119,26 +119,26 @@ class _Run:
 
     @property
     def must_end_at_once(self) -> bool:
-        """Whether it is not to come to an end by itself."""
+        """Whether the main thread must not wait for the current slice."""
         interrupts = self._interrupts
         return interrupts.at_once or (interrupts.number is not None and not self._has_begun)
 
     def was_interrupted(self) -> bool:
-        """Whether a signal came before its end."""
+        """Whether a signal came before the end of the run."""
         if self._failure is not None and self._interrupts.number is None:
             # A signal may reach Java or a worker first, as systemd sends it to each.
             time.sleep(POLL_SECONDS)
         return self._interrupts.number is not None
 
     def begin(self) -> None:
-        """Runs; what comes of it is noted."""
+        """Runs the query, and records its summary or its failure."""
         try:
             self._summary = self._run()
-        except BaseException as failure:  # noqa: BLE001 - raised again where it is waited for
+        except BaseException as failure:  # noqa: BLE001 - raised again by `outcome`
             self._failure = failure
 
     def outcome(self) -> Summary:
-        """What was done, or what it ended with."""
+        """Returns the summary, or raises the failure or `Interrupted`."""
         number = self._interrupts.number
         if number is not None and (self._summary is None or self._interrupts.at_once):
             raise Interrupted(number)
@@ -157,8 +157,8 @@ class _Run:
             for line in chosen_lazily(root):
                 self._console.print(line, highlight=False)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
-            told = {"verbose": self._environment.verbose, "follow": settings.follow}
-            on_slice = stack.enter_context(shown(self._console, view, **told))
+            verbose = self._environment.verbose
+            on_slice = stack.enter_context(shown(self._console, view, verbose=verbose, follow=settings.follow))
             if settings.watcher is None and self._console.is_terminal:
                 settings = replace(settings, watcher=view)
             launched = launch(spark, root, replace(settings, on_slice=on_slice))
@@ -177,15 +177,15 @@ class _Run:
 
 
 def _end_java(seconds: float) -> None:
-    """Ends Java; what threads of Spark's have to say of that goes nowhere, for good."""
-    # Both what Python prints and what is printed past it; the thread may be about to turn the latter back.
-    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    """Ends Java, and discards from now on everything that Spark's threads print about that."""
+    # Python's stream and the file descriptor below it, which the thread may be about to restore.
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     os.dup2(sys.stderr.fileno(), 2)
     java_process.end_java(seconds)
 
 
 def _require_startable(script: Script, settings: Settings) -> None:
-    """Finds before Spark is started what would stop the query soon after."""
+    """Finds before Spark starts the mistakes that would stop the query soon after."""
     settings.require_understood()
     outputs = [target.output for target in settings.targets if target.directory is not None]
     paths = [source.options.path for source in script.sources]
@@ -213,8 +213,8 @@ def _session(environment: Environment, console: Console) -> Iterator[SparkSessio
     try:
         yield spark
     finally:
-        # A cluster must hear that its application is done. On this machine Java sees that this process ends, stops
-        # Spark and removes what it wrote for itself: nobody needs to wait for that.
+        # A cluster needs the notice that its application has ended. On this machine Java stops Spark and removes its
+        # temporary files by itself once this process has ended: no need to wait for that.
         if cores_of(str(spark.sparkContext.master)) is None:
             spark.stop()
 

@@ -1,4 +1,4 @@
-"""The command `xmlstream run`: its options, and what it says at the end."""
+"""The command `xmlstream run`: its options, and its last line."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         typer.Option("--define", "-D", help="Value of a variable ${NAME} of the query.", metavar="NAME=VALUE"),
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Where the query's state lives, so that a later run goes on.", metavar="DIR")
+        str | None, typer.Option(help="Directory for the query's state; a later run resumes from it.", metavar="DIR")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more input until interrupted.")] = False,
     keep_open: Annotated[
-        bool, typer.Option("--keep-open", help="The input's end does not close the query: a later run goes on.")
+        bool, typer.Option("--keep-open", help="The end of the input does not close the query: a later run resumes.")
     ] = False,
     row_tag: Annotated[str, typer.Option(help="Tag of the result's tuples.")] = "row",
     root_tag: Annotated[str, typer.Option(help="Tag of the result's documents.")] = "rows",
     xml: Annotated[
         list[str] | None,
-        typer.Option(help="Column of the result whose texts are XML elements, written as such.", metavar="COLUMN"),
+        typer.Option(help="Column of the result whose texts are XML elements; written unescaped.", metavar="COLUMN"),
     ] = None,
     metrics: Annotated[str | None, typer.Option(help="File for one JSON object per slice.", metavar="FILE")] = None,
     monitor: Annotated[
@@ -46,47 +46,50 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         typer.Option(help="Serve a live page of the run; port 0 is a free one.", metavar="[HOST:]PORT"),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output.")
+        bool, typer.Option("--overwrite", help="Remove the documents of an earlier query from the output first.")
     ] = False,
     moved: Annotated[
         bool,
-        typer.Option("--moved", help="Inputs and outputs lie elsewhere than before, or published documents are gone."),
+        typer.Option("--moved", help="Accept that inputs or outputs have moved, or that published documents are gone."),
     ] = False,
     trigger: Annotated[
         str | None,
-        typer.Option(help="With --follow, begin a slice no more often: 500ms, 10s, 5m.", metavar="TIME"),
+        typer.Option(help="With --follow, shortest time between two slices: 500ms, 10s, 5m.", metavar="TIME"),
     ] = None,
     purge_after: Annotated[
         str | None,
         typer.Option(
-            help="Divert tuples kept for longer to the dead letters; exact no more: '1000 slices', PT1H.",
+            help="Purge tuples kept for longer, into dead letters; the result is then not exact: '1000 slices', PT1H.",
             metavar="TIME",
         ),
     ] = None,
     warn_after: Annotated[
         str | None,
         typer.Option(
-            help="Tell of a promised scheme of which nothing comes for so long, while tuples wait: '40 slices', PT10M.",
+            help="Warn if tuples wait and a promised scheme sends no punctuation for so long: '40 slices', PT10M.",
             metavar="TIME",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What Spark's pages call the query.", metavar="NAME")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the query in Spark's pages.", metavar="NAME")] = None,
     as_written: Annotated[
-        bool, typer.Option("--as-written", help="Run the plan that the query says, without making it cheaper first.")
+        bool, typer.Option("--as-written", help="Run the plan as written, without the optimizer's rules.")
     ] = False,
     allow_unsafe: Annotated[
-        bool, typer.Option("--allow-unsafe", help="With --follow, run a query, too, that waits or grows for ever.")
+        bool, typer.Option("--allow-unsafe", help="With --follow, also run a query that waits or grows for ever.")
     ] = False,
     master: Annotated[
-        str | None, typer.Option(help="Spark's master; all cores of this machine by default.", metavar="URL")
+        str | None, typer.Option(help="Spark's master; by default all cores of this machine.", metavar="URL")
     ] = None,
     conf: Annotated[list[str] | None, typer.Option(help="Spark's configuration.", metavar="KEY=VALUE")] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse, without --follow, too, what only the end of its input would end.")
+        bool,
+        typer.Option(
+            "--strict", help="Also without --follow, refuse a query that only the end of its input completes."
+        ),
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say now and then what was done.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print progress every few seconds.")] = False,
     traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where in the program an error was raised, and Spark's log.")
+        bool, typer.Option("--traceback", help="Show Python's traceback of an error, and Spark's log.")
     ] = False,
 ) -> None:
     """Run a query over punctuated XML streams, to the end of its input or until interrupted."""
@@ -94,9 +97,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from xmlstream.sql import script as scripts
 
     variables, configuration = name_values(define, "-D", "NAME=VALUE"), name_values(conf, "--conf", "KEY=VALUE")
-    text, called = query_text(query)
+    text, name_in_messages = query_text(query)
     try:
-        script = scripts.read(text, variables, called)
+        script = scripts.read(text, variables, name_in_messages)
         warn(script.warnings)
         _require_safe(script, follow=follow, allowed=allow_unsafe, strict=strict, as_written=as_written)
         _run(
@@ -122,7 +125,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         if traceback:
             traceback_module.print_exc()
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort: what was not foreseen is told in a line, too
+    except Exception as error:  # noqa: BLE001 - the last resort: an unforeseen error gets one line, too
         if traceback:
             traceback_module.print_exc()
         what = f"{type(error).__name__}: {first_cause(error)}"
@@ -130,31 +133,31 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _require_safe(script: Any, *, follow: bool, allowed: bool, strict: bool, as_written: bool) -> None:
-    """Refuses what would wait or grow for ever, or says so once."""
+    """Refuses a query that would wait or grow for ever; prints one line if the run does not need that."""
     from xmlstream.optimizer.rules import optimized
     from xmlstream.runtime.preflight import read_once, require_stream
     from xmlstream.safety.words import caution, unsafe
 
     if strict and allowed:
-        raise UsageError("--strict and --allow-unsafe", hint="say one of them")
+        raise UsageError("--strict and --allow-unsafe exclude each other", hint="use one of them")
     root = script.sketch() if as_written else optimized(script.sketch())
     require_stream(root)
     if follow:
         warn(read_once(root))
     if follow or strict:
-        found = unsafe(root, strict=not follow)
-        if found is not None and not allowed:
-            raise found
-        said = found and f"unsafe: {found.what}\n  {found.where}"
+        refusal = unsafe(root, strict=not follow)
+        if refusal is not None and not allowed:
+            raise refusal
+        line = refusal and f"unsafe: {refusal.what}\n  {refusal.where}"
     else:
-        said = None if allowed else caution(root)
-    if said:
-        Console(stderr=True, highlight=False).print(Text(said), soft_wrap=True)
+        line = None if allowed else caution(root)
+    if line:
+        Console(stderr=True, highlight=False).print(Text(line), soft_wrap=True)
 
 
 @contextmanager
 def _monitored(address: str | None, console: Console) -> Iterator[Any]:
-    """A live page of what runs meanwhile, if an address is given for it."""
+    """Serves a live page of the run, if an address is given."""
     if address is None:
         yield None
         return
@@ -179,26 +182,26 @@ def _run(
     from xmlstream.runtime.metrics import counted
     from xmlstream.runtime.settings import Settings
 
-    # A file of its own: standard error is turned away while Java starts, and when it is ended.
+    # A file of its own: standard error is redirected while Java starts and ends.
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as stderr:
         console = Console(file=stderr)
         try:
             with _monitored(monitor, console) as watcher:
-                told = Settings(**settings, watcher=watcher)
-                summary = run_script(script, told, Environment(**environment), console, as_written=as_written)
+                run_settings = Settings(**settings, watcher=watcher)
+                summary = run_script(script, run_settings, Environment(**environment), console, as_written=as_written)
         except interrupts.Interrupted as interrupted:
-            hint = "a run with the same --checkpoint goes on from here" if settings["checkpoint"] else None
-            said = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
-            console.print(Text(said), soft_wrap=True)
+            hint = "a run with the same --checkpoint resumes from here" if settings["checkpoint"] else None
+            line = format_error(XmlStreamError("interrupted before the end of the input", hint=hint))
+            console.print(Text(line), soft_wrap=True)
             interrupts.leave(interrupted.code)
         if summary.closed_before:
-            closed = f"the query of checkpoint {settings['checkpoint']} is closed, its input has ended for good"
-            said = f"nothing to do: {closed}"
+            closed = f"the query of checkpoint {settings['checkpoint']} is closed: its input has ended for good"
+            line = f"nothing to do: {closed}"
         else:
-            said = (
+            line = (
                 f"done: {counted(summary.slices, 'slice')}, {counted(summary.items_in, 'item')} in, "
                 f"{counted(summary.tuples_out, 'tuple')} out in {seconds_since_start():.1f} s"
                 + ("" if summary.closed else "; the query is open")
-                + ("" if summary.exact else "; the result is not exact: tuples were overdue, and purged")
+                + ("" if summary.exact else "; the result is not exact: overdue tuples were purged")
             )
-        console.print(Text(said), highlight=False, soft_wrap=True)
+        console.print(Text(line), highlight=False, soft_wrap=True)

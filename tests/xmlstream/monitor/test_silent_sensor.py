@@ -112,8 +112,8 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
         print(f"named {took:.0f} ms after its slice")
         # On an idle machine it is a quarter of a second, at the most.
         assert took < MOST_MILLISECONDS
-        until(lambda: "waits for sensor2 to say <*, [2,3], *, *>" in terminal.text)
-        assert re.search(r"no slice for \d+ s; waits for sensor2 to say", terminal.text)
+        until(lambda: "waits for sensor2 to send <*, [2,3], *, *>" in terminal.text)
+        assert re.search(r"no slice for \d+ s; waits for sensor2 to send", terminal.text)
         shown = len(terminal.text)
         with (tmp_path / "sensor2.xml").open("a", encoding="utf-8") as file:
             file.write(hours("S2", 2, 4))
@@ -123,4 +123,4 @@ def test_a_silent_sensor_is_named_with_the_missing_pattern_until_it_speaks(brows
         out = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out").glob("*.xml"))
         assert "<maxtemp>63</maxtemp><hour>3</hour>" in out
         page.close()
-    assert "ending after the slice in hand" in terminal.text
+    assert "ending after the current slice" in terminal.text

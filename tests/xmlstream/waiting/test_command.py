@@ -43,12 +43,12 @@ def query(tmp_path: Path, more: str = "") -> Path:
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ((), "a query to be judged, or a checkpoint to be looked into, is wanted"),
+        ((), "explain takes a query or a checkpoint, and not both"),
         (("{q}", "--checkpoint", "{t}"), "and not both"),
-        (("{q}", "--key", "hour=5"), "--key asks of a query that has begun"),
-        (("--checkpoint", "{t}", "--follow"), "are of a query's text, and no checkpoint's"),
-        (("--checkpoint", "{t}", "--format", "svg"), "what a checkpoint waits for is no svg"),
-        (("--checkpoint", "{t}", "--key", "5"), "--key 5: a name and a value are wanted"),
+        (("{q}", "--key", "hour=5"), "--key needs --checkpoint"),
+        (("--checkpoint", "{t}", "--follow"), "do not apply to a checkpoint"),
+        (("--checkpoint", "{t}", "--format", "svg"), "--checkpoint has no format svg"),
+        (("--checkpoint", "{t}", "--key", "5"), "--key 5: not NAME=VALUE"),
         (("--checkpoint", "{t}/nowhere"), "there is no checkpoint in"),
     ],
 )
