@@ -130,7 +130,7 @@ def test_check_says_that_it_saw_nothing(here: Command, sensors: Path, schema: st
     (sensors / "plain.xml").write_text("\n".join(line for line in lines if "<punct:" not in line))
     result = here("check", sensors / "plain.xml", "--schema", schema, "--row-tag", tag)
     assert (result.returncode, result.stdout) == (1, "")
-    assert all(word in "".join(said(result)) for word in ["nothing", *words])
+    assert all(word in "".join(said(result)) for word in ["no tuple or punctuation", *words])
 
 
 def test_check_says_what_it_noticed(here: Command, sensors: Path) -> None:
