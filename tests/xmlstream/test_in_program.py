@@ -171,7 +171,7 @@ def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None
         query.run()
     with pytest.raises(xs.UsageError, match="an output and a sink"):
         query.insert_into("out", sink=Ledger(tmp_path))
-    with pytest.raises(xs.UsageError, match="no checkpoint"):
+    with pytest.raises(xs.UsageError, match="needs a checkpoint"):
         query.start("out")
     with pytest.raises(AttributeError, match=r"collect\(\), to_dataframe\(\)"):
         query.toPandas()

@@ -163,12 +163,12 @@ WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [
         "no attribute houre",
         "'1 + min + houre AS x', line 1, column 11",
     ),
-    (lambda q: q.select("a, b"), "not one expression", "'a, b'"),
-    (lambda q: q.select("hour FROM other"), "not one expression", None),
-    (lambda q: q.select("hour; SELECT 1"), "not one expression", None),
+    (lambda q: q.select("a, b"), "not a single expression", "'a, b'"),
+    (lambda q: q.select("hour FROM other"), "not a single expression", None),
+    (lambda q: q.select("hour; SELECT 1"), "not a single expression", None),
     (lambda q: q.select("hour) FROM x --"), ") is not expected", None),
     (lambda q: q.select("'hour"), "does not end", None),
-    (lambda q: q.select(3), "no SQL text", None),  # type: ignore[arg-type]
+    (lambda q: q.select(3), "not SQL text", None),  # type: ignore[arg-type]
     (lambda q: q.select(), "without anything to select", None),
     (lambda q: q.where("hour"), "boolean", "'hour', line 1, column 1"),
     (lambda q: q.where("max(hour) > 1"), "aggregate in WHERE", "'max(hour) > 1', line 1, column 1"),
@@ -178,10 +178,10 @@ WRONG: list[tuple[Callable[[Query], object], str, str | None]] = [
     (lambda q: q.select("sid + DATE '2020-01-01' AS x"), "sid", "column 1"),
     (lambda q: q.group_by("hour").agg("currtmp AS x"), "neither grouped", "'currtmp AS x', line 1, column 1"),
     (lambda q: q.group_by("hour").agg("first(currtmp) AS x"), "first", None),
-    (lambda q: q.group_by().agg(), "nothing to group by", None),
+    (lambda q: q.group_by().agg(), "agg without a key", None),
     (lambda q: q.group_by().agg("hour"), "no aggregate", None),
-    (lambda q: q.drop("sid", "hour", "min", "currtmp"), "nothing is left", None),
-    (lambda q: q.union(q.select("hour")), "4 attributes beside 1", None),
+    (lambda q: q.drop("sid", "hour", "min", "currtmp"), "drop removes all attributes", None),
+    (lambda q: q.union(q.select("hour")), "4 and 1 attributes", None),
 ]
 
 

@@ -258,11 +258,11 @@ def test_the_builder_gives_the_plans_that_sql_gives(spark: SparkSession) -> None
         bid.limit(3)
     with pytest.raises(UsageError, match="first 0"):
         bid.order_by("ts").limit(0)
-    with pytest.raises(QueryError, match="no order"):
+    with pytest.raises(QueryError, match="top needs an order"):
         bid.group_by("auction").top(3)
     with pytest.raises(QueryError, match="no attribute prize"):
         bid.group_by("auction").top(3, "prize DESC")
-    with pytest.raises(QueryError, match="not a key to sort by"):
+    with pytest.raises(QueryError, match="not a sort key"):
         bid.group_by("auction").top(3, "price * 2")
 
 

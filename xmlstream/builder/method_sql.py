@@ -1,11 +1,11 @@
-"""SQL of the builder's methods: from arguments to the text of a query, for columns, joins, groups and windows.
+"""SQL of the builder's methods: turns arguments into the text of a query, for columns, joins, groups and windows.
 
-Every argument is Spark SQL as text. Each is parsed by itself before it becomes part of a query's text, so an error
-points into the argument. `Groups` and `TupleWindows` are what `Query.group_by` and `Query.tuple_window` return, to be
-aggregated or ranked.
+Each argument is Spark SQL as text. It is parsed by itself before it becomes part of a query's text, so an error points
+into the argument. `Query.group_by` and `Query.tuple_window` return `Groups` and `TupleWindows`, to aggregate or
+rank.
 
-The names are PySpark's: `JOINS` has what PySpark calls joins, `ON_QUERIES` and `ON_GROUPS` what to write for the
-methods that PySpark has and the builder does not.
+Names are PySpark's: `JOINS` has PySpark's names of joins; `ON_QUERIES` and `ON_GROUPS` have, for each method of PySpark
+that the builder lacks, what to write instead.
 """
 
 from __future__ import annotations
@@ -35,70 +35,74 @@ if TYPE_CHECKING:
 
 
 def argument(text: str) -> QueryText:
-    """One expression, perhaps with a name, as part of a query's text.
+    """Checks one expression, perhaps with a name, and returns it as part of a query's text.
 
     Raises:
-        QueryError: It is not SQL text, or is more than one expression.
+        QueryError: The argument is not SQL text, or is more than one expression.
     """
     if not isinstance(text, str):
-        raise QueryError(f"{text!r} is no SQL text", hint='expressions are written as text, such as "a + 1 AS b"')
+        raise QueryError(f"{text!r} is not SQL text", hint='write expressions as text, such as "a + 1 AS b"')
     written = QueryText.of(text, f"'{text}'")
     statements = parse_statements(QueryText.joined(["SELECT ", written]))
     parts = {name for name, value in statements[0].tree.args.items() if value}
     if len(statements) != 1 or parts != {"expressions"} or len(statements[0].tree.expressions) != 1:
-        raise written.error("not one expression", 0, "give each expression as an argument of its own")
+        raise written.error("not a single expression", 0, "pass each expression as an argument of its own")
     return written
 
 
 def has_aggregate(text: str) -> bool:
-    """Whether an expression aggregates."""
+    """Whether an expression contains an aggregate."""
     return any(True for _ in aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
 
 
 def listed(texts: Iterable[str]) -> list[str | QueryText]:
-    """Expressions, each read by itself, with commas between."""
+    """Expressions, each parsed by itself, separated by commas."""
     return separated([argument(text) for text in texts])
 
 
 def separated(parts: Iterable[str | QueryText]) -> list[str | QueryText]:
-    """The parts with commas between; on lines of their own, since they may end with a comment."""
+    """The parts separated by commas, each on a line of its own, since a part may end with a comment."""
     listed = [separated for part in parts for separated in (part, "\n, ")]
     return [*listed[:-1], "\n"]
 
 
 def sort_key(text: str) -> str:
-    """An attribute, perhaps with its direction, as ORDER BY takes it."""
+    """Checks an ORDER BY key: an attribute, perhaps with a direction.
+
+    Raises:
+        QueryError: It is an expression, or has other words.
+    """
     name, *words = text.split()
     bare = name.startswith("`") or re.fullmatch(r"\w+", name)
     if not bare or not {word.upper() for word in words} <= {"ASC", "DESC", "NULLS", "FIRST", "LAST"}:
-        raise QueryError(f"not a key to sort by: {text!r}", hint='an attribute and its direction, such as "hour DESC"')
+        raise QueryError(f"not a sort key: {text!r}", hint='write an attribute and its direction, such as "hour DESC"')
     return text
 
 
 _OUTER = {"outer": "full", **{f"{side}outer": side for side in ("left", "right", "full")}}
 JOINS = {**_OUTER, "leftsemi": "semi", "leftanti": "anti"}
-"""What PySpark also calls joins, without the underscores that it allows anywhere."""
+"""PySpark's other names of joins, without underscores."""
 
 _WRITTEN = 'run(output="out") writes the result as XML, or Parquet as "out.parquet"'
-_TAKEN = "collect(), to_dataframe() and to_arrow() have all tuples, slices() one slice after the other"
+_TAKEN = "collect(), to_dataframe() and to_arrow() return all tuples, slices() one slice after the other"
 ON_QUERIES = {
     **dict.fromkeys(("show", "count", "take", "head", "first", "toPandas", "foreach", "foreachBatch"), _TAKEN),
     **dict.fromkeys(("write", "writeStream", "save", "saveAsTable", "cache", "persist", "checkpoint"), _WRITTEN),
     **dict.fromkeys(
         ("dropDuplicates", "drop_duplicates"), "distinct(), or group_by(…).top(1, …) for one of each group"
     ),
-    **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract are of sets, as SQL's INTERSECT and EXCEPT"),
+    **dict.fromkeys(("intersectAll", "exceptAll"), "intersect and subtract, which remove duplicates, as in SQL"),
     **dict.fromkeys(("agg", "cube", "rollup", "pivot"), 'group_by(…).agg("count(*) AS n")'),
     **dict.fromkeys(("alias", "toDF"), 'select("a AS b"), or join(…, left="l", right="r")'),
     **dict.fromkeys(("withColumns", "withColumnsRenamed"), "with_column or with_column_renamed for each"),
     "crossJoin": 'join on an equality; select("*", "1 AS k") on both sides and join(other, ["k"]) pairs all with all',
-    "unionByName": "select in the order of the other, then union_all",
-    "withWatermark": "punctuate(xs.ByOrder(…)) says that the tuples come in an order",
-    "printSchema": "schema, columns and explain() tell",
-    "dtypes": "schema tells",
+    "unionByName": "select the attributes in the other query's order, then union_all",
+    "withWatermark": "punctuate(xs.ByOrder(…)) if the tuples come in an order",
+    "printSchema": "print schema, columns or explain()",
+    "dtypes": "schema has the types",
     "createOrReplaceTempView": "xs.from_sql(spark, text) takes CREATE TABLE and CREATE VIEW",
 }
-"""What PySpark has and a query has not, with what to write instead."""
+"""PySpark's methods of DataFrames that a query lacks, with what to write instead."""
 
 ON_GROUPS = dict.fromkeys(
     ("count", "sum", "avg", "mean", "min", "max", "pivot", "apply", "applyInPandas", "cogroup"),
@@ -107,37 +111,37 @@ ON_GROUPS = dict.fromkeys(
 
 
 def no_such_name(name: str, what: str, instead: Mapping[str, str], kind: type) -> str:
-    """What to say of a name that a class does not have."""
+    """The message for a method that a class does not have: what, and a hint if one is known."""
     near = difflib.get_close_matches(name, [known for known in dir(kind) if not known.startswith("_")], n=1)
     hint = instead.get(name) or (f"did you mean {near[0]}?" if near else None)
     return f"{what} has no {name}" + (f"; Hint: {hint}" if hint else "")
 
 
 def session_window(moment: str, gap: str) -> str:
-    """SQL of the sessions by which to group, as in `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
+    """A session window to group by: `group_by("bidder", xs.session_window("dateTime", "10 seconds"))`.
 
     Args:
-        moment: An attribute, or an expression, that is a TIMESTAMP.
-        gap: After how long without a tuple of its group a session is over, such as "1 hour 30 minutes".
+        moment: An attribute or an expression of type TIMESTAMP.
+        gap: A session ends after this time without a tuple of its group, such as "1 hour 30 minutes".
 
     Returns:
-        SQL's `session_window(…)`, whose ends are `session_window.start` and `session_window.end`.
+        SQL's `session_window(…)`; its ends are `session_window.start` and `session_window.end`.
 
     Raises:
-        QueryError: The moment is not one expression.
+        QueryError: The moment is not a single expression.
     """
     argument(moment)
     return f"session_window({moment}, {text_literal(gap)})"
 
 
 def lengths_of(size: str, slide: str | None, start: str | None) -> Sequence[str]:
-    """The lengths that SQL's `window` takes behind the moment."""
-    given = [size, slide or size, start] if start is not None else [size, slide]
-    return [length for length in given if length is not None]
+    """The lengths that SQL's `window` takes after the moment."""
+    lengths = [size, slide or size, start] if start is not None else [size, slide]
+    return [length for length in lengths if length is not None]
 
 
 def text_literal(text: str) -> str:
-    """A text as SQL writes it.
+    """A text as a SQL literal.
 
     >>> text_literal("it's")
     "'it''s'"
@@ -146,7 +150,7 @@ def text_literal(text: str) -> str:
 
 
 def with_column(schema: Schema, name: str, expression: str) -> list[str | QueryText]:
-    """All attributes, and an expression under a name, in the place of the attribute that has it."""
+    """SELECT items: all attributes and a named expression, which replaces the attribute of that name."""
     new = QueryText.joined(["(", argument(expression), f"\n) AS {quoted(name)}"])
     at = [other.lower() for other in schema.names]
     parts: list[str | QueryText] = [quoted(other) for other in schema.names]
@@ -158,22 +162,22 @@ def with_column(schema: Schema, name: str, expression: str) -> list[str | QueryT
 
 
 def renamed(schema: Schema, old: str, new: str) -> str:
-    """All attributes, one of them under another name."""
+    """SELECT items: all attributes, one of them renamed."""
     known = schema.attribute(old).name
     items = (f"{quoted(name)} AS {quoted(new)}" if name == known else quoted(name) for name in schema.names)
     return ", ".join(items)
 
 
 def without(schema: Schema, names: Sequence[str]) -> str:
-    """All attributes but these.
+    """SELECT items: all attributes except these.
 
     Raises:
-        QueryError: None is left.
+        QueryError: No attribute is left.
     """
     gone = {schema.attribute(name).name for name in names}
     left = [quoted(name) for name in schema.names if name not in gone]
     if not left:
-        raise QueryError("nothing is left of the query's attributes", hint="keep one of them")
+        raise QueryError("drop removes all attributes of the query", hint="keep one of them")
     return ", ".join(left)
 
 
@@ -183,15 +187,15 @@ _JOINS = {
 
 
 def joined(on: str | Sequence[str], how: str, left: str, right: str) -> list[str | QueryText]:
-    """The tables `input` and `other`, under the names of the sides, and the condition or the common names.
+    """The FROM clause of a join: the tables `input` and `other` under the names of the sides, and ON or USING.
 
     Raises:
-        QueryError: No join is called so.
+        QueryError: There is no such kind of join.
     """
     plain = how.lower().replace("_", "")
     kind = _JOINS.get(JOINS.get(plain, plain))
     if kind is None:
-        raise QueryError(f"no join is called {how!r}", hint=", ".join(_JOINS))
+        raise QueryError(f"there is no join {how!r}", hint=", ".join(_JOINS))
     match on:
         case str() if re.fullmatch(r"\s*\w+\s*", on):
             condition: list[str | QueryText] = [f" USING ({quoted(on.strip())})"]
@@ -212,18 +216,18 @@ def joined_asof(
     right: str,
     tolerance: str | int | None,
 ) -> list[str | QueryText]:
-    """The query of an as-of join of `input` and `other`, of these schemas.
+    """The SELECT statement of an as-of join of `input` and `other`.
 
     Raises:
-        QueryError: There is no key, one of the names is none that both have, no as-of join is called so, or what a
-            tolerance is of is said by a comparison.
+        QueryError: There is no key, a key is not an attribute of both sides, there is no such kind of as-of join, or
+            `on` is a comparison and there is a tolerance.
     """
     plain = how.lower().replace("_", "")
     kind = {"inner": "", "left": "LEFT "}.get(JOINS.get(plain, plain))
     if kind is None:
-        raise QueryError(f"no as-of join is called {how!r}", hint="inner, left")
+        raise QueryError(f"there is no as-of join {how!r}", hint="inner, left")
     if not by:
-        raise QueryError("an as-of join without a key", hint='by=["sensor"] names what is equal')
+        raise QueryError("an as-of join needs a key", hint='by=["sensor"] names the attributes that must be equal')
     keys = [here.attribute(name).name for name in by]
     same = {there.attribute(name).name for name in keys}
     compared = next((a.name for a in here if a.name.lower() == on.strip().lower()), None)
@@ -242,8 +246,8 @@ def joined_asof(
         return [*query, f"\n) USING ({', '.join(map(quoted, keys))})"]
     if compared is None or at is None:
         raise QueryError(
-            f"an as-of join on {on!r} with a tolerance",
-            hint="give both sides' attribute one name by with_column_renamed, and say on='that name'",
+            f"a tolerance needs an attribute of both sides, and {on!r} is a comparison",
+            hint="give both attributes one name by with_column_renamed, and pass on='that name'",
         )
     equal = [f"{quoted(left)}.{quoted(key)} = {quoted(right)}.{quoted(there.attribute(key).name)}" for key in keys]
     oldest = f"{quoted(right)}.{quoted(at)} >= {quoted(left)}.{quoted(compared)} - ("
@@ -252,7 +256,7 @@ def joined_asof(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Groups:
-    """A query's tuples in groups, to be aggregated or ranked."""
+    """The groups of a query's tuples, to aggregate or rank."""
 
     query: Query
     keys: tuple[str, ...]
@@ -264,32 +268,35 @@ class Groups:
         raise AttributeError(no_such_name(name, "a grouped query", ON_GROUPS, Groups))
 
     def agg(self, *aggregates: str) -> Query:
-        """One tuple of each group, as soon as it is complete: the keys, then these.
+        """One tuple for each group, as soon as the group is complete: its keys, then the aggregates.
 
-        An item is an aggregate or an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
+        Each argument is an expression over aggregates and keys: `agg("max(a) - min(a) AS spread")`.
+
+        Raises:
+            QueryError: There are neither keys nor aggregates, or no expression without keys has an aggregate.
         """
         if not self.keys and not aggregates:
-            raise QueryError("nothing to group by and nothing to aggregate", hint='for example agg("count(*) AS n")')
+            raise QueryError("agg without a key and without an aggregate", hint='for example agg("count(*) AS n")')
         items = listed((*self.keys, *aggregates))
         numbers = ", ".join(str(number + 1) for number in range(len(self.keys)))
         if not numbers and not any(map(has_aggregate, aggregates)):
-            raise QueryError(f"no aggregate: {', '.join(aggregates)}", hint="name what to group by, or use select")
+            raise QueryError(f"no aggregate in {', '.join(aggregates)}", hint="group_by needs a key, or use select")
         return self.query._of("SELECT ", *items, " FROM `input`", f" GROUP BY {numbers}" if numbers else "")
 
     def top(self, n: int, *order: str, number: str | None = None, rank: Rank = "row_number") -> Query:
-        """The first n tuples of each group in an order, as soon as it is complete: `top(3, "price DESC", "ts")`.
+        """The first n tuples of each group in an order, once the group is complete: `top(3, "price DESC", "ts")`.
 
         Args:
-            n: How many there are of each group.
-            order: Attributes, each perhaps with a direction.
-            number: An attribute for the tuple's rank in its group, if it is wanted.
-            rank: How tuples are counted, as SQL's functions of that name do; `rank` and `dense_rank` keep ties.
+            n: Number of tuples per group.
+            order: Attributes to sort by, each perhaps with a direction.
+            number: Name of an attribute for the tuple's rank in its group; by default the result has none.
+            rank: The SQL function that ranks; `rank` and `dense_rank` keep ties.
 
         Raises:
-            QueryError: There is no order to be first in.
+            QueryError: `order` is empty.
         """
         if not order:
-            raise QueryError("the first tuples of no order", hint=f'for example top({n}, "price DESC")')
+            raise QueryError("top needs an order", hint=f'for example top({n}, "price DESC")')
         called = number or unique("rank", self.query.schema.names)
         by = [" PARTITION BY ", *listed(self.keys)] if self.keys else []
         over = [*by, " ORDER BY ", ", ".join(sort_key(key) for key in order), f") AS {quoted(called)} FROM `input`"]
@@ -300,18 +307,18 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class TupleWindows:
-    """A query's tuples in windows of so many."""
+    """The windows of a number of tuples each, to aggregate."""
 
     query: Query
     window: TupleWindow
 
     def agg(self, *aggregates: str) -> Query:
-        """One tuple of each window, as soon as its last tuple comes: what it is counted per, then these.
+        """One tuple for each window, as soon as the window is full: the `per` attributes, then the aggregates.
 
-        An item is an aggregate or an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
+        Each argument is an expression over aggregates: `agg("avg(v) AS mean", "max(v) - min(v) AS spread")`.
 
         Raises:
-            QueryError: There is none; or the query's tuples have no order, as above a merge or a join.
+            QueryError: There is no aggregate; or the tuples have no order, for example after a merge or a join.
         """
         if not aggregates:
             raise QueryError("nothing to aggregate", hint='for example agg("avg(v) AS mean")')

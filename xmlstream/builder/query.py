@@ -1,10 +1,10 @@
-"""The builder: a query built operator by operator, with the names that PySpark has for them.
+"""The builder: a query built operator by operator, with PySpark's method names.
 
-Every argument is Spark SQL. A `Query` never changes; each method returns a new one. A method does what the same SQL
-does: `q.select("a").where("a > 1")` has the plan of `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
+Arguments are Spark SQL as text. A `Query` is immutable; each method returns a new one. A method has the plan of the
+same SQL: `q.select("a").where("a > 1")` is `SELECT a FROM q`, then `SELECT * FROM … WHERE a > 1`.
 
-`multiway_join` joins many queries at once: a tuple that no pair of them could purge may be purged by a chain of their
-punctuations.
+`multiway_join` joins many queries at once: a chain of punctuations across them purges tuples that no pair of them could
+purge (Li et al. 2006, §3.2.1).
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from xmlstream.sql.tables.stream_options import in_windows
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query(Runnable):
-    """A query over punctuated streams, and the Spark session it will run in; made by `read` and `from_sql`."""
+    """A query over punctuated streams, and the Spark session to run it in; created by `read` and `from_sql`."""
 
     @property
     def columns(self) -> list[str]:
-        """The names of its result's attributes."""
+        """The names of the result's attributes."""
         return list(self.schema.names)
 
     def __repr__(self) -> str:
@@ -78,113 +78,113 @@ class Query(Runnable):
     def explain(
         self, *, as_written: bool = False, format: Format | Literal["plan"] = "plan", follow: bool = False
     ) -> str:
-        """The plan, a node a line, its inputs below it; or what is known of it before it runs.
+        """Returns the plan as a tree, or the verdict on it before it runs.
 
         Args:
-            as_written: The plan as the query says; else as it will run.
-            format: The `plan` alone; or with what each operator promises, when it answers and what it keeps until when,
-                as `text`, `json`, `svg` or `html`.
-            follow: Whether its sources are waited for, as `start` does, so that nobody knows of an end of theirs.
+            as_written: Explain the plan as written; by default the optimized plan, which runs.
+            format: `plan` for the tree alone; `text`, `json`, `svg` or `html` for what each operator promises, when it
+                answers and how long it keeps tuples.
+            follow: Judge the query as `start` runs it: its sources have no known end.
         """
         root = self.root if as_written else self.plan
         return tree(root) if format == "plan" else explained(root, follow=follow, format_=format)
 
     def _repr_html_(self) -> str:
-        """The plan with its verdicts, drawn, as a notebook shows it."""
+        """The picture of the plan with its verdicts, which notebooks show."""
         return explained(self.plan, format_="svg")
 
     def select(self, *items: str) -> Query:
-        """These expressions of each tuple, as in SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
+        """Computes expressions for each tuple, as SQL's SELECT: `select("hour", "currtmp * 2 AS twice", "*")`."""
         return self._of("SELECT ", *listed(items), " FROM `input`")
 
     def where(self, condition: str) -> Query:
-        """The tuples for which the condition is true."""
+        """Keeps the tuples for which the condition is true."""
         return self._of("SELECT * FROM `input` WHERE ", argument(condition))
 
     filter = where
     selectExpr = select  # noqa: N815 - as PySpark spells it
 
     def with_column(self, name: str, expression: str) -> Query:
-        """All attributes, and one more that is computed; it replaces one of the same name."""
+        """Adds a computed attribute, or replaces the attribute of that name."""
         return self._of("SELECT ", *with_column(self.schema, name, expression), " FROM `input`")
 
     withColumn = with_column  # noqa: N815 - as PySpark spells it
 
     def with_column_renamed(self, old: str, new: str) -> Query:
-        """All attributes, one of them under another name."""
+        """Renames an attribute."""
         return self._of("SELECT ", renamed(self.schema, old, new), " FROM `input`")
 
     withColumnRenamed = with_column_renamed  # noqa: N815 - as PySpark spells it
 
     def drop(self, *names: str) -> Query:
-        """All attributes but these."""
+        """Removes attributes."""
         return self._of("SELECT ", without(self.schema, names), " FROM `input`")
 
     def explode(self, array: str, element: str, *, outer: bool = False) -> Query:
-        """A tuple of each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
+        """Makes one tuple for each element of an array, as SQL's LATERAL VIEW explode: `explode("tags", "tag")`.
 
         Args:
-            array: An attribute, or an expression, that is an array.
-            element: The name of its element, which stands behind all other attributes.
-            outer: Whether a tuple whose array is empty or null stays, with null for the element.
+            array: An attribute or an expression of an array type.
+            element: Name of the new attribute for the element; it comes after all other attributes.
+            outer: Keep a tuple whose array is empty or null, with null as its element.
         """
         view = f"LATERAL VIEW{' OUTER' if outer else ''} explode("
         return self._of(f"SELECT * FROM `input` {view}", argument(array), f") exploded AS {quoted(element)}")
 
     def window(self, moment: str, size: str, slide: str | None = None, start: str | None = None) -> Query:
-        """All attributes, and the window in time of a moment, by which to group: `window("ts", "10 minutes")`.
+        """Adds an attribute `window`, the time window of a moment, to group by: `window("ts", "10 minutes")`.
 
-        A tuple is there once for each window that it is in; of a moment that is null there is none.
+        A tuple comes out once for each window that contains it; not at all if its moment is null.
 
         Args:
-            moment: An attribute, or an expression, that is a TIMESTAMP.
-            size: How long a window lasts, as SQL's `window` has it, such as "1 hour 30 minutes".
-            slide: After how long the next window begins; the size, if it is not given.
-            start: By how much windows begin later than at full slides.
+            moment: An attribute or an expression of type TIMESTAMP.
+            size: Length of a window, as for SQL's `window`, such as "1 hour 30 minutes".
+            slide: Time from the start of a window to the start of the next; by default `size`.
+            start: Offset of the starts of windows from multiples of `slide`.
         """
         lengths = ", ".join(text_literal(length) for length in lengths_of(size, slide, start))
         return self._of("SELECT *, window(", argument(moment), f"\n, {lengths}) AS window FROM `input`")
 
     def distinct(self) -> Query:
-        """Each different tuple once."""
+        """Removes duplicates, as SQL's SELECT DISTINCT."""
         return self._of("SELECT DISTINCT * FROM `input`")
 
     def union(self, other: Query) -> Query:
-        """Each different tuple of both once, by position, as SQL's UNION; `union_all` keeps all tuples.
+        """The tuples of both queries without duplicates, by position, as SQL's UNION; `union_all` keeps duplicates.
 
         Differs: PySpark's `union` is SQL's UNION ALL.
         """
         return self._merged(other, label="union")
 
     def union_all(self, other: Query) -> Query:
-        """All tuples of both, by position."""
+        """All tuples of both queries, by position, as SQL's UNION ALL."""
         return self._merged(other, label=None)
 
     unionAll = union_all  # noqa: N815 - as PySpark spells it
 
     def intersect(self, other: Query) -> Query:
-        """Each different tuple that both have, once, by position."""
+        """The tuples that both queries have, without duplicates, by position, as SQL's INTERSECT."""
         return Query(self.spark, intersect(*self._beside(other), SparkAnalyst(self.spark)).node)
 
     def subtract(self, other: Query) -> Query:
-        """Each different tuple that the other does not have, once, by position, as SQL's EXCEPT."""
+        """The tuples that the other query does not have, without duplicates, by position, as SQL's EXCEPT."""
         return Query(self.spark, difference(*self._beside(other), SparkAnalyst(self.spark)).node)
 
     def join(
         self, other: Query, on: str | Sequence[str], how: str = "inner", *, left: str = "left", right: str = "right"
     ) -> Query:
-        """The pairs of tuples of both that agree.
+        """Joins this query with another one: the pairs of tuples that satisfy a condition.
 
         Args:
-            other: What is joined with this query.
-            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or one name or
-                several that both have, whose attributes are then equal and stand once, in front.
-            how: `inner`, `left`, `right`, `full`, `semi` or `anti`, or as PySpark calls them, such as `left_outer`.
-            left: What the condition calls this query.
-            right: What the condition calls the other one.
+            other: The right side of the join.
+            on: A condition with an equality between the sides, such as `"left.id = right.auction"`; or the name of an
+                attribute of both sides, or several; the result has it once, as its first attribute.
+            how: `inner`, `left`, `right`, `full`, `semi` or `anti`, or PySpark's names for them, such as `left_outer`.
+            left: Name of this query in the condition.
+            right: Name of the other query in the condition.
 
         Raises:
-            QueryError: There is no equality, or the result would have two attributes of one name.
+            QueryError: The condition has no equality between the sides, or two attributes of the result have one name.
         """
         return self._of("SELECT * FROM ", *joined(on, how, left, right), other=other)
 
@@ -199,38 +199,40 @@ class Query(Runnable):
         left: str = "left",
         right: str = "right",
     ) -> Query:
-        """Each tuple with the last one of the other query that is not later, of its key, as SQL's ASOF JOIN.
+        """Joins each tuple with the latest tuple of its key in the other query that is not later; SQL's ASOF JOIN.
 
-        It comes as soon as punctuations of the other query tell that no later partner can.
+        A result goes out as soon as punctuations of the other query exclude a later partner.
 
         Args:
-            other: Where the last tuple is looked for.
-            on: What is compared: an attribute that both have, of which the other one's is called `right_<name>`; or
-                a comparison by `>=` or `>`, such as `"left.dateTime > right.since"`.
-            by: The keys: attributes that both have, which stand once, in front.
-            how: `inner`, or `left` for tuples without partner, too.
-            tolerance: How much older a partner may be at the most, as Spark SQL: `5`, `"INTERVAL 1 HOUR"`. What is too
-                old for all tuples to come is forgotten, also the last tuple of a key. By default any age will do.
-            left: What the comparison calls this query.
-            right: What the comparison calls the other one, and how its `on` is called.
+            other: The query with the partners.
+            on: An attribute of both queries; the other query's is called `right_<name>` in the result. Or a comparison
+                by `>=` or `>`, such as `"left.dateTime > right.since"`.
+            by: The keys: attributes of both queries; the result has each once, before the others.
+            how: `inner`, or `left` to keep tuples without a partner.
+            tolerance: Largest difference in `on` between a tuple and its partner, as Spark SQL: `5`,
+                `"INTERVAL 1 HOUR"`; by default any. Tuples too old for all tuples to come are purged, even the latest
+                of a key.
+            left: Name of this query in the comparison.
+            right: Name of the other query in the comparison, and the prefix of its `on` attribute.
 
         Raises:
-            QueryError: It is no such comparison or kind, or the result would have two attributes of one name.
+            QueryError: The comparison or the kind of join is not one of these, or two attributes of the result have one
+                name.
         """
         keys = [by] if isinstance(by, str) else list(by)
         return self._of(*joined_asof(self.schema, other.schema, on, keys, how, left, right, tolerance), other=other)
 
     def order_by(self, *keys: str) -> Query:
-        """The tuples in order, each as soon as punctuations tell that none comes before it: `order_by("hour DESC")`."""
+        """Sorts: a tuple goes out as soon as punctuations exclude all tuples before it: `order_by("hour DESC")`."""
         return self._of("SELECT * FROM `input` ORDER BY ", ", ".join(sort_key(key) for key in keys))
 
     orderBy = sort = order_by  # noqa: N815 - as PySpark spells it
 
     def limit(self, n: int) -> Query:
-        """The first n tuples of a query with an order, in order, once the input is closed: `order_by("t").limit(10)`.
+        """The first n tuples of a sorted query, in order, once the input is closed: `order_by("t").limit(10)`.
 
         Raises:
-            QueryError: There is no order to be first in.
+            QueryError: The query is not sorted.
         """
         if not isinstance(self.root.operator, Sort):
             raise QueryError("limit without an order", hint=f'order_by("…").limit({n}) says which tuples come first')
@@ -238,12 +240,13 @@ class Query(Runnable):
         return Query(self.spark, ordered(first(Relation.of(self.root.inputs[0]), n, keys).node, keys))
 
     def describe_punctuations(self, *attributes: str, watch: Sequence[str] = (), patterns: Sequence[str] = ()) -> Query:
-        """All tuples, and only such punctuations as describe these attributes.
+        """Passes all tuples, and only the punctuations that describe these attributes.
 
         Args:
-            attributes: What punctuations are to speak of.
-            watch: Attributes from whose punctuations new ones are built up, once they cover them.
-            patterns: What must be covered of each, as a check; it must be all that there can be.
+            attributes: The attributes that punctuations may restrict.
+            watch: Further attributes: once punctuations cover all their values, a punctuation follows that does not
+                restrict them.
+            patterns: For each watched attribute the pattern that must be covered; checked to match its whole domain.
 
         Differs: PySpark's `describe` computes statistics.
         """
@@ -251,27 +254,27 @@ class Query(Runnable):
         return Query(self.spark, Node(operator, (self.root,), "describe"))
 
     def punctuate(self, rule: Rule, ungrammatical: Ungrammatical = "fail") -> Query:
-        """All tuples, and what a rule knows about those to come; directly on a source.
+        """Adds the punctuations that follow from a rule about the source, such as an order; only directly on a source.
 
         Args:
             rule: For example `ByOrder("ts")`; see `operators.punctuate`.
-            ungrammatical: What is done with a tuple that comes although the rule excluded it.
+            ungrammatical: What to do with a tuple that breaks the rule.
         """
         return Query(self.spark, Node(Punctuate(rule, ungrammatical), (self.root,), "punctuate"))
 
     def group_by(self, *keys: str) -> Groups:
-        """The groups of tuples that agree in these expressions; one group of all tuples without any."""
+        """Groups the tuples by the values of these expressions; without expressions all tuples are one group."""
         return Groups(self, keys)
 
     groupBy = groupby = group_by  # noqa: N815 - as PySpark spells it
 
     def tuple_window(self, size: int, slide: int | None = None, per: str | Sequence[str] = ()) -> TupleWindows:
-        """Windows of so many tuples, in the order in which they come: `tuple_window(10, 5, per="sid").agg("avg(v)")`.
+        """Windows of a number of tuples, in order of arrival: `tuple_window(10, 5, per="sid").agg("avg(v)")`.
 
         Args:
-            size: How many tuples are in a window.
-            slide: After how many tuples the next window is complete; the size, if it is not given.
-            per: Attributes for each of whose values tuples are counted by themselves.
+            size: Number of tuples in a window.
+            slide: Number of tuples from one window to the next; by default `size`.
+            per: Attributes: each combination of their values has windows of its own.
         """
         names = (per,) if isinstance(per, str) else tuple(per)
         return TupleWindows(self, TupleWindow(size, size if slide is None else slide, names))
@@ -279,35 +282,36 @@ class Query(Runnable):
     def window_as(
         self, engine: str, time: str, size: int, slide: int, *, batch: str | None = None, of_tuples: bool = False
     ) -> Groups:
-        """The windows that another engine would report of this stream, to be aggregated (Botan et al. 2010).
+        """The windows that another engine would report for this stream, to aggregate (Botan et al. 2010).
 
         Args:
             engine: `stream`, `coral8`, `streambase`, or `xmlstream` itself.
-            time: The attribute with the time, a whole number that is never null; tuples come in its order.
-            size: How long a window is.
-            slide: How far apart windows are.
-            batch: The attribute with the number of the batch, for engines that react to batches.
-            of_tuples: Whether size and slide are numbers of tuples.
+            time: The time attribute: an integer, never null; tuples must come in its order.
+            size: Length of a window, in units of `time`.
+            slide: Distance of windows, in units of `time`.
+            batch: The attribute with the batch number, for engines that react to batches.
+            of_tuples: Size and slide are numbers of tuples.
 
         Raises:
-            QueryError: The tuples have no order, as above a merge or a join.
+            QueryError: The tuples have no order, for example because they come out of a merge or a join.
         """
         node = in_windows(self.root, engine, Windows(size, slide, of_tuples=of_tuples), time, batch)
         assert isinstance(node.operator, SecretWindow)
         return Groups(Query(self.spark, node), tuple(map(quoted, node.operator.reported)))
 
     def _of(self, *parts: str | QueryText, **others: Query) -> Query:
-        """The query that this text is, over this one under the name `input`, and others under theirs."""
+        """The query of a SQL text in which `input` is this query; `others` are further queries by name."""
         statement = parse_statements(QueryText.joined(parts))[0]
         tables = {"input": Relation.of(self.root), **{name: Relation.of(query.root) for name, query in others.items()}}
         translation.sketched(statement, tables)
         return Query(self.spark, translation.planned(statement, tables, SparkAnalyst(self.spark)))
 
     def _beside(self, other: Query) -> tuple[Relation, Relation]:
-        """Both, as they are taken together by position."""
+        """Both queries as relations, after a check that they have as many attributes."""
         here, there = len(self.schema), len(other.schema)
         if here != there:
-            raise QueryError(f"{here} attributes beside {there}", hint="select as many on both sides")
+            what = f"the queries have {here} and {there} attributes"
+            raise QueryError(what, hint="select the same number of attributes on both sides")
         return Relation.of(self.root), Relation.of(other.root)
 
     def _merged(self, other: Query, *, label: str | None) -> Query:
@@ -317,26 +321,26 @@ class Query(Runnable):
 
 
 def _no_column(name: object) -> str:
-    """What to say of an attribute that is asked for as a column of PySpark's."""
+    """The message for a PySpark column such as `query.hour`."""
     text = name if isinstance(name, str) else "hour"
-    return f'expressions are text here; Hint: write "{text}" as SQL does, as in select("{text}"), where("{text} = 3")'
+    return f'expressions are SQL text; Hint: write "{text}", for example select("{text}") or where("{text} = 3")'
 
 
 def multiway_join(
     on: str, purge: Literal["eager", "lazy"] | None = None, every: int | None = None, **queries: Query
 ) -> Query:
-    """The combinations of tuples of several queries that satisfy a condition.
+    """Joins several queries at once: the combinations of their tuples that satisfy a condition.
 
     Args:
-        on: Equalities of attributes that connect all queries, and perhaps further conditions, joined by AND; the
-            queries go by the names of their arguments: `multiway_join("a.x = b.x AND b.y = c.y", a=…, b=…, c=…)`.
-        purge: Whether kept tuples are looked through in every slice, or only now and then; None for what costs less, as
-            far as a former run with the checkpoint has measured it.
-        every: After how many slices a lazy purge comes again; 10 unless said.
-        queries: The queries, by name; their attributes must differ in name, or be renamed before.
+        on: Equalities of attributes that connect all queries, and perhaps further conditions, joined by AND. Queries
+            have the names of their arguments: `multiway_join("a.x = b.x AND b.y = c.y", a=…, b=…, c=…)`.
+        purge: `eager` purges in every slice, `lazy` in every n-th slice; by default the cheaper one, if an earlier run
+            with the checkpoint has measured it, else `eager`.
+        every: The n of a lazy purge; by default 10.
+        queries: The queries by name; rename attributes first that have the same name.
 
     Raises:
-        QueryError: There are fewer than two queries, the equalities do not connect them, or names are not clear.
+        QueryError: There are fewer than two queries, the equalities do not connect all of them, or a name is ambiguous.
     """
     if len(queries) < 2:
         raise QueryError("a join of fewer than two queries", hint="multiway_join(on, a=…, b=…, c=…)")

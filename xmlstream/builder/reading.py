@@ -1,4 +1,4 @@
-"""Readers of the builder, with which a query begins: of a punctuated source, a DataFrame, SQL text."""
+"""Readers of the builder: functions that start a query from a punctuated source, a DataFrame or SQL text."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ def read(
     name: str | None = None,
     **options: Any,
 ) -> Query:
-    """A punctuated XML source as a query.
+    """Reads a punctuated XML source.
 
     Args:
-        spark: The session that the query will run in.
+        spark: The session to run the query in.
         path: A file, a directory or a glob.
         schema: The attributes as Spark DDL, such as `"sid STRING, hour INT NOT NULL"`, as PySpark's StructType, or as a
-            list of names, which are all strings. Without it the beginning of the documents is looked at, and what was
-            inferred is printed on standard error as the CREATE TABLE that says the same, so that it can be kept.
-        name: What metrics call the source; by default its path's last part without its suffix.
-        options: `rowTag`, `schemes`, `domains` and the others that CREATE TABLE takes; see `SourceOptions`.
+            list of names, all of type STRING. Without it the schema is inferred from the beginning of the documents,
+            and printed on standard error as a CREATE TABLE statement, for you to keep.
+        name: Name of the source in metrics; by default the last part of the path without its suffix.
+        options: `rowTag`, `schemes`, `domains` and the other options of CREATE TABLE; see `SourceOptions`.
 
     Raises:
-        UsageError: An option is unknown, missing or cannot be read.
-        InputError: Nothing can be inferred from what is there.
+        UsageError: An option is unknown, missing or invalid.
+        InputError: No schema can be inferred from the documents.
     """
-    called = name or _called(path)
-    given = {**_texts(options), "path": str(path)}
-    if schema is not None or any(option.lower() == "schema" for option in given):
-        return Query(spark, scan(called, given, None if schema is None else _ddl(schema)))
-    above = {option: value for option, value in given.items() if option.lower() in ABOVE}
-    plain = {option: value for option, value in given.items() if option not in above and option.lower() != "rowtag"}
-    row_tag = next((value for option, value in given.items() if option.lower() == "rowtag"), None)
-    found = proposal(str(path), row_tag, plain)
-    sys.stderr.write(f"{create_table(found)}\n")
-    return Query(spark, scan(called, {**found.options, **above}, found.schema))
+    source = name or _name_of(path)
+    options = {**_texts(options), "path": str(path)}
+    if schema is not None or any(option.lower() == "schema" for option in options):
+        return Query(spark, scan(source, options, None if schema is None else _ddl(schema)))
+    above = {option: value for option, value in options.items() if option.lower() in ABOVE}
+    plain = {option: value for option, value in options.items() if option not in above and option.lower() != "rowtag"}
+    row_tag = next((value for option, value in options.items() if option.lower() == "rowtag"), None)
+    inferred = proposal(str(path), row_tag, plain)
+    sys.stderr.write(f"{create_table(inferred)}\n")
+    return Query(spark, scan(source, {**inferred.options, **above}, inferred.schema))
 
 
 def _ddl(schema: str | StructType | Sequence[str]) -> str:
@@ -69,20 +69,20 @@ def _ddl(schema: str | StructType | Sequence[str]) -> str:
 
 
 def read_xmark(spark: SparkSession, path: str | Path, stream: str, *, name: str | None = None, **options: Any) -> Query:
-    """A stream of XMark documents as a query.
+    """Reads a stream of XMark documents.
 
     Args:
-        spark: The session that the query will run in.
-        path: A file; a directory or a glob under `documents="merge"`.
-        stream: Which of the streams, such as `"person"` or `"bidder"`; see `sources.xmark`.
-        name: What metrics call the source; by default the stream's name.
-        options: Those that CREATE TABLE … USING xmark takes.
+        spark: The session to run the query in.
+        path: A file; with `documents="merge"` a directory or a glob.
+        stream: Name of the stream, such as `"person"` or `"bidder"`; see `sources.xmark`.
+        name: Name of the source in metrics; by default the name of the stream.
+        options: Options of CREATE TABLE … USING xmark.
 
     Raises:
-        UsageError: There is no such stream, or an option is unknown or cannot be read.
+        UsageError: There is no such stream, or an option is unknown or invalid.
     """
-    given = {**_texts(options), "path": str(path), "stream": stream}
-    return Query(spark, scan(name or stream, given, None, "xmark"))
+    options = {**_texts(options), "path": str(path), "stream": stream}
+    return Query(spark, scan(name or stream, options, None, "xmark"))
 
 
 def read_parquet(
@@ -93,24 +93,24 @@ def read_parquet(
     name: str | None = None,
     **options: Any,
 ) -> Query:
-    """What another query has written as Parquet, as a query: its tuples, and the punctuations beside them.
+    """Reads the Parquet output of another query: its tuples, and the punctuations beside them.
 
     Args:
-        spark: The session that the query will run in.
-        path: A directory that `output="out.parquet"` names or a sink `USING parquet`, perhaps one that is written to.
-        schema: The attributes, as for `read`; None for those that the files tell.
-        name: What metrics call the source; by default the path's last part without its suffix.
-        options: Those that CREATE TABLE … USING punctuated_parquet takes, such as `schemes`.
+        spark: The session to run the query in.
+        path: The directory of `output="out.parquet"` or of a sink `USING parquet`; the other query may still run.
+        schema: The attributes, as for `read`; by default those of the files.
+        name: Name of the source in metrics; by default the last part of the path without its suffix.
+        options: Options of CREATE TABLE … USING punctuated_parquet, such as `schemes`.
 
     Raises:
-        UsageError: An option is unknown or cannot be read, or nothing tells the columns.
+        UsageError: An option is unknown or invalid, or there is neither a schema nor a file.
     """
-    given = {**_texts(options), "path": str(path)}
+    options = {**_texts(options), "path": str(path)}
     ddl = None if schema is None else _ddl(schema)
-    return Query(spark, scan(name or _called(path), given, ddl, "punctuated_parquet"))
+    return Query(spark, scan(name or _name_of(path), options, ddl, "punctuated_parquet"))
 
 
-def _called(path: str | Path) -> str:
+def _name_of(path: str | Path) -> str:
     return re.sub(r"\W+", "_", Path(path).stem).strip("_") or "source"
 
 
@@ -119,23 +119,25 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def from_dataframe(frame: DataFrame, name: str = "static") -> Query:
-    """A DataFrame of Spark's as a static input: read once, by the first slice, and closed from then on.
+    """Reads a Spark DataFrame as a static table: the first slice reads it, and then it is closed.
 
     Raises:
-        UsageError: It is a stream, as `spark.readStream` gives, or two of its columns have one name.
+        UsageError: It is a streaming DataFrame (`spark.readStream`), or two of its columns have one name.
     """
     return Query(frame.sparkSession, static_frame(name, frame))
 
 
 def from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> Query:
-    """The query that SQL text declares and asks, as `xmlstream run` takes it.
+    """The query of a SQL text with its CREATE statements, as `xmlstream run` takes it.
 
     Raises:
-        QueryError: It is no SQL, uses what is not supported, does not fit its tables, or holds several queries.
+        QueryError: The text is not SQL, uses unsupported SQL, does not fit its tables, or has several queries.
     """
     answers = (read_text := script.read(text, variables)).answers
     for warning in read_text.warnings:
         warnings.warn(warning, stacklevel=2)
     if len(answers) > 1:
-        raise answers[1].query.text.error("a second query", answers[1].query.start, "take them by inserts_from_sql")
+        raise answers[1].query.text.error(
+            "a second query", answers[1].query.start, "use inserts_from_sql for several queries"
+        )
     return Query(spark, results(read_text.plan(spark))[0])

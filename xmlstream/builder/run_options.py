@@ -1,4 +1,4 @@
-"""How the builder's `run` and `start` are told what to do beside the query itself."""
+"""Options of the builder's `run` and `start`."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from xmlstream.sink.target import Target
 
 
 class CommonOptions(TypedDict, total=False):
-    """How queries are run.
+    """Options of a run of one or several queries.
 
     Attributes:
-        keep_open: The end of the input does not close the query: a later run goes on.
+        keep_open: The end of the input does not close the query: a later run resumes.
         metrics: A file that gets one JSON object per slice.
-        overwrite: Remove the documents of an earlier query from the output.
-        moved: Inputs and outputs may lie elsewhere than in the run before, and published documents may be gone.
-        trigger: Of `start`, how often a slice begins at the most, such as `10s`.
-        purge_after: How long tuples are kept at the most, such as `1000 slices`, `1 hour` or `PT1H`: older ones become
-            dead letters, and from then on the result is not exact.
-        warn_after: How long nothing may come of a scheme that was promised, while tuples wait, until that is told:
-            `40 slices`, `10 minutes`, `PT10M`; by default both 40 slices and a minute.
-        name: What Spark calls the query.
+        overwrite: Remove the documents of an earlier query from the output first.
+        moved: Accept that inputs or outputs have moved since the last run, or that published documents are gone.
+        trigger: For `start`, shortest time between two slices, such as `10s`.
+        purge_after: Longest time to keep tuples, such as `1000 slices`, `1 hour` or `PT1H`. Older tuples become dead
+            letters, and from then on the result is not exact.
+        warn_after: Warn if tuples wait and a promised scheme sends no punctuation for so long: `40 slices`,
+            `10 minutes`, `PT10M`; by default after both 40 slices and a minute.
+        name: Name of the query in Spark.
         on_slice: Called with the report of each committed slice.
-        as_written: Run the plan that the query says, without the rules of the optimizer.
-        monitor: Serve a live page of the run: at this port, or `HOST:PORT`, or with True at a free port. The handle's
+        as_written: Run the plan as written, without the optimizer's rules.
+        monitor: Serve a live page of the run: at this port, at `HOST:PORT`, or with True at a free port. The handle's
             `monitor` is its URL. Needs the extra `xmlstream[monitor]`.
-        allow_unsafe: Of `start`, run a query, too, that never answers or keeps tuples without bound.
-        strict: Of `run`, refuse it, too, where only the end of its input would let it answer, or forget.
+        allow_unsafe: For `start`, also run a query that never answers or keeps tuples without bound.
+        strict: For `run`, refuse a query that answers or purges only because its input ends.
     """
 
     keep_open: bool
@@ -55,7 +55,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class RunOptions(CommonOptions, total=False):
-    """How a query with one result is run.
+    """Options of a run of a query with one result.
 
     Attributes:
         row_tag: Tag of the result's tuples, `row` by default.
@@ -67,10 +67,10 @@ class RunOptions(CommonOptions, total=False):
 
 
 def require_known(options: Mapping[str, Any]) -> None:
-    """Refuses an option that there is not, which a slip of the pen may have made.
+    """Refuses unknown options, with the nearest known name as hint.
 
     Raises:
-        UsageError: There is one.
+        UsageError: An option is unknown.
     """
     for name in options:
         if name not in RunOptions.__annotations__:
@@ -88,20 +88,20 @@ def settings(
     follow: bool,
     **options: Any,
 ) -> Settings:
-    """What the runner is told of one result."""
+    """The runner's settings for one result."""
     tags = {name: options.pop(name) for name in ("row_tag", "root_tag") if name in options}
     return settings_of([Target.of(output, **tags, sink=sink)], checkpoint, follow=follow, **options)
 
 
 def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, follow: bool, **options: Any) -> Settings:
-    """What the runner is told of several results."""
+    """The runner's settings for several results."""
     metrics = options.pop("metrics", None)
     if (monitor := options.pop("monitor", False)) is not False:
         from xmlstream.monitor.monitor import Monitor
 
         options["watcher"] = Monitor("0" if monitor is True else str(monitor))
     options["picture"] = partial(pictured, follow=follow)
-    for which_plan in ("as_written", "allow_unsafe", "strict"):  # how it runs they do not say
+    for which_plan in ("as_written", "allow_unsafe", "strict"):  # these choose the plan, and are no settings
         options.pop(which_plan, None)
     return Settings(
         targets=tuple(targets),
@@ -113,11 +113,11 @@ def settings_of(targets: Sequence[Target], checkpoint: str | Path | None, *, fol
 
 
 def require_safe(root: Node, options: CommonOptions, *, follow: bool = True) -> None:
-    """Refuses a query over inputs that go on, unless it may be unsafe; over others, where it is to be `strict`.
+    """Refuses an unsafe query: with `follow` unless `allow_unsafe`, else only if `strict`.
 
     Raises:
-        UnsafeQuery: It would never answer, or keep tuples without bound.
+        UnsafeQuery: Over inputs without an end the query would never answer, or keep tuples without bound.
     """
-    asked = not options.get("allow_unsafe") if follow else options.get("strict")
-    if asked and (found := unsafe(root, strict=not follow)) is not None:
-        raise found
+    must_be_safe = not options.get("allow_unsafe") if follow else options.get("strict")
+    if must_be_safe and (refusal := unsafe(root, strict=not follow)) is not None:
+        raise refusal

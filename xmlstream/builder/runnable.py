@@ -1,6 +1,6 @@
-"""Running queries: to the end of their input, for ever, in a loop of the program, or several queries together.
+"""Runs queries: to the end of their input, without end, in a loop of the program, or several queries together.
 
-Queries that run together write each into a place of its own; a part that they share is computed once:
+Queries that run together write each into its own output; a part that they share is computed once:
 
 xs.run([prices.insert_into("out/prices", row_tag="price"), counts.insert_into("out/counts")], checkpoint="state")
 """
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS = 0.05
-"""How long the end of a query may go unnoticed."""
+"""Longest time before the end of a query is noticed."""
 
 
 def loop(
     spark: SparkSession, root: Node, checkpoint: str | None, *, follow: bool, **options: Any
 ) -> Iterator[ResultSlice]:
-    """The slices of a query that runs while they are asked for; what makes it fail is raised by the one that asks."""
+    """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
     sink = LoopSink(root.schema)
     target = Target("the loop over its slices", form=PROGRAM, taken=sink)
-    # What is wrong with these is told before anyone asks for a slice.
+    # Invalid settings raise here, before the loop takes a slice.
     return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
 
 
@@ -68,7 +68,7 @@ def _slices(spark: SparkSession, root: Node, settings: Settings, sink: LoopSink)
 
 
 def all_tuples(spark: SparkSession, root: Node, **options: Any) -> pa.Table:
-    """The tuples of all slices, in the order in which they come."""
+    """Runs a query, and returns the tuples of all slices in order of arrival."""
     options.setdefault("follow", False)
     tables = [slice_.tuples for slice_ in loop(spark, root, None, **options)]
     return pa.concat_tables(tables or [no_rows(root.schema)], promote_options="permissive")
@@ -76,7 +76,7 @@ def all_tuples(spark: SparkSession, root: Node, **options: Any) -> pa.Table:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Insert:
-    """A query and where its result goes; made by `Query.insert_into` and `inserts_from_sql`."""
+    """A query and the target of its result; created by `Query.insert_into` and `inserts_from_sql`."""
 
     spark: SparkSession = field(repr=False, compare=False)
     root: Node
@@ -87,17 +87,17 @@ class Insert:
 
 
 def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **options: Unpack[CommonOptions]) -> Summary:
-    """Runs queries together to the end of their input, which closes them for good unless `keep_open`.
+    """Runs queries together to the end of their input, which closes them unless `keep_open`.
 
     Args:
-        inserts: The queries, each with the place of its result.
-        checkpoint: Where their state lives, so that a later run goes on; None for a state that ends with the run.
+        inserts: The queries, each with the target of its result.
+        checkpoint: Directory for their state, from which a later run resumes; None for state that ends with the run.
         options: See `CommonOptions`.
 
     Raises:
         InputError: The input is malformed or ungrammatical.
         StateError: The checkpoint or an output belongs to other queries.
-        UsageError: There is no query, or two results go to one place.
+        UsageError: There is no query, or two results have one target.
     """
     targets = [insert.target for insert in inserts]
     require_known(options)
@@ -111,7 +111,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
     The arguments are those of `run`.
 
     Raises:
-        UnsafeQuery: One would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
+        UnsafeQuery: A query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
         StateError: The checkpoint or an output belongs to other queries, or the queries were closed.
     """
     targets = [insert.target for insert in inserts]
@@ -122,22 +122,22 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
 
 
 def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str] | None = None) -> list[Insert]:
-    """The INSERT INTO statements of SQL text, in order.
+    """The INSERT INTO statements of a SQL text, in order.
 
     Raises:
-        QueryError: It is no SQL, or does not fit its tables; or a query of it is without INSERT INTO.
+        QueryError: The text is not SQL, does not fit its tables, or has a query without INSERT INTO.
     """
     read = script.read(text, variables)
     for warning in read.warnings:
         warnings.warn(warning, stacklevel=2)
     roots = results(read.plan(spark))
-    found = []
+    inserts = []
     for root, answer in zip(roots, read.answers, strict=True):
         if answer.sink is None:
-            hint = "write INSERT INTO before it, or take it by from_sql"
-            raise answer.query.text.error("nothing says where the result goes", answer.query.start, hint)
-        found.append(Insert(spark, root, answer.sink.target))
-    return found
+            hint = "write INSERT INTO before it, or use from_sql"
+            raise answer.query.text.error("the result has no target", answer.query.start, hint)
+        inserts.append(Insert(spark, root, answer.sink.target))
+    return inserts
 
 
 def _plan(inserts: Sequence[Insert], checkpoint: str | Path | None, *, as_written: bool) -> Node:
@@ -147,25 +147,25 @@ def _plan(inserts: Sequence[Insert], checkpoint: str | Path | None, *, as_writte
 
 def _session(inserts: Sequence[Insert]) -> SparkSession:
     if not inserts:
-        raise UsageError("nothing to run", hint="name queries, each with insert_into")
+        raise UsageError("no query to run", hint="pass queries, each with insert_into")
     return inserts[0].spark
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Runnable:
-    """A plan as it was written, the Spark session that it will run in, and the ways to run it."""
+    """A plan as written, the Spark session to run it in, and the methods that run it."""
 
     spark: SparkSession = field(repr=False, compare=False)
     root: Node
 
     @property
     def schema(self) -> Schema:
-        """The attributes of its result."""
+        """The schema of the result."""
         return self.root.schema
 
     @property
     def plan(self) -> Node:
-        """What will run, unless it is run `as_written`, which is `root`."""
+        """The optimized plan; with the option `as_written` the plan `root` runs instead."""
         return optimized(self.root)
 
     def run(
@@ -176,16 +176,17 @@ class Runnable:
         sink: TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> Summary:
-        """Runs to the end of the input, which closes the query for good unless `keep_open`; says what was done.
+        """Runs to the end of the input, which closes the query unless `keep_open`; returns a summary.
 
         Args:
             output: A directory that gets one document per slice, or `-` for standard output.
-            checkpoint: Where the query's state lives, so that a later run goes on; None for a state that ends with it.
-            sink: In place of an output, what takes the slices in two phases.
+            checkpoint: Directory for the query's state, from which a later run resumes; None for state that ends with
+                the run.
+            sink: Takes the slices in two phases, instead of an output.
             options: See `RunOptions`.
 
         Raises:
-            UnsafeQuery: It is to be `strict`, and only the end of its input would let it answer, or forget.
+            UnsafeQuery: The option `strict` is set, and the query answers or purges only because its input ends.
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
@@ -201,18 +202,18 @@ class Runnable:
         sink: TwoPhaseSink | None = None,
         **options: Unpack[RunOptions],
     ) -> StreamingQuery:
-        """Starts the query and returns Spark's own handle of it; it waits for more input until it is stopped.
+        """Starts the query and returns Spark's own handle; it waits for more input until it is stopped.
 
-        The arguments are those of `run`; a checkpoint is needed.
+        The arguments are those of `run`; the checkpoint is required.
 
         Raises:
-            UnsafeQuery: It would never answer, or keep tuples without bound, and `allow_unsafe` is not given.
+            UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
         root = self._chosen(options, checkpoint)
         require_safe(root, options)
         if checkpoint is None:
-            raise UsageError("a query that is started has no checkpoint", hint='say where: checkpoint="state"')
+            raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
         return runner.start(self.spark, root, settings(output, checkpoint, sink, follow=True, **options))
 
     def slices(
@@ -220,17 +221,17 @@ class Runnable:
     ) -> Iterator[ResultSlice]:
         """Runs while a loop takes the slices: `for slice in query.slices(): print(slice.tuples, slice.punctuations)`.
 
-        A slice is committed once the loop asks for the next one. The query ends when the loop is left; what makes it
-        fail is raised in the loop. With a checkpoint, another loop goes on behind the last slice that was committed;
-        the one in which a loop was left, by an error or by `break`, comes again under its number.
+        A slice is committed when the loop takes the next one. The query ends when the loop ends; a failure of the query
+        is raised in the loop. With a checkpoint a later loop resumes after the last committed slice: the slice in which
+        a loop ended by an error or by `break` comes again, under the same number.
 
         Args:
-            checkpoint: Where the query's state lives; None for a state that ends with the loop.
-            follow: Wait for more input, instead of ending with it.
+            checkpoint: Directory for the query's state; None for state that ends with the loop.
+            follow: Wait for more input at the end of the input.
             options: See `CommonOptions`.
 
         Raises:
-            UnsafeQuery: It follows its input, and would never answer, or keep tuples without bound.
+            UnsafeQuery: The query follows its input, and would never answer, or keep tuples without bound.
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
@@ -239,7 +240,7 @@ class Runnable:
         return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
 
     def to_arrow(self, **options: Unpack[CommonOptions]) -> pa.Table:
-        """Runs to the end of the input, and gives all tuples as an Arrow table, in the order in which they come.
+        """Runs to the end of the input, and returns all tuples as an Arrow table, in order of arrival.
 
         Raises:
             InputError: The input is malformed or ungrammatical.
@@ -251,11 +252,11 @@ class Runnable:
     toArrow = to_arrow  # noqa: N815 - as PySpark spells it
 
     def to_dataframe(self, **options: Unpack[CommonOptions]) -> DataFrame:
-        """Runs to the end of the input, and gives all tuples as a DataFrame of Spark; raises what `to_arrow` does."""
+        """Runs to the end of the input, and returns all tuples as a Spark DataFrame; raises as `to_arrow` does."""
         return self.spark.createDataFrame(self.to_arrow(**options), self.schema.ddl())
 
     def collect(self, **options: Unpack[CommonOptions]) -> list[Row]:
-        """Runs to the end of the input, and gives all tuples as rows of Spark; raises what `to_arrow` does."""
+        """Runs to the end of the input, and returns all tuples as Spark rows; raises as `to_arrow` does."""
         return self.to_dataframe(**options).collect()
 
     def insert_into(
@@ -268,22 +269,22 @@ class Runnable:
         partition_by: str | Sequence[str] = (),
         xml: str | Sequence[str] = (),
     ) -> Insert:
-        """This query with the place of its result, to be run together with others by `xmlstream.run`.
+        """Pairs this query with the target of its result, for `xmlstream.run` to run it together with others.
 
         Args:
             output: A directory that gets one document per slice; `bids.parquet` gets Parquet.
-            row_tag: The element of each tuple, in XML.
-            root_tag: The element around them.
-            sink: In place of an output, a sink of the program's.
-            partition_by: Attributes by whose values documents lie in directories of their own, each marked `_SUCCESS`
-                once punctuations have closed it; of Parquet, CSV and JSON.
-            xml: Attributes whose texts are XML elements of their name, written as such.
+            row_tag: In XML, the element of each tuple.
+            root_tag: In XML, the root element.
+            sink: A sink of the program, instead of an output.
+            partition_by: For Parquet, CSV and JSON, attributes with one directory for each of their values; a directory
+                gets the file `_SUCCESS` once punctuations have closed its value.
+            xml: Attributes whose texts are XML elements of the attribute's name; written unescaped.
         """
         by, elements = ((each,) if isinstance(each, str) else tuple(each) for each in (partition_by, xml))
         target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
         return Insert(self.spark, self.root, target)
 
     def _chosen(self, options: Mapping[str, Any], checkpoint: str | Path | None = None) -> Node:
-        """The plan that runs."""
+        """The plan that runs, by the options."""
         require_known(options)
         return self.root if options.get("as_written") else optimized(self.root, partial(loads_of, checkpoint))
