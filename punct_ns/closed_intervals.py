@@ -1,18 +1,18 @@
-"""Closed intervals: which intervals of an attribute are closed, by what the other attributes are.
+"""Closed intervals: the intervals of an attribute that are closed, depending on the values of the other attributes.
 
-*Runs*: the intervals of one attribute that are closed without a gap. A session lies in one run of closed moments, or
-may still grow. Several punctuations make one run where their values of the attribute meet: `<1, (,9]>` and
-`<*, [10,20]>` close all up to 20 where the first attribute is 1.
+*Runs*: the intervals of one attribute that are closed without a gap. A session is complete if one run of closed moments
+contains it; otherwise it may still grow. Several punctuations form one run where their values of the attribute meet:
+`<1, (,9]>` and `<*, [10,20]>` close everything up to 20 where the first attribute is 1.
 
-*Consensus*: the widest intervals of several attributes that punctuations close together. Several punctuations may close
-an interval together, each for some values of the other attributes: their consensus is an interval that is the union of
-theirs, where the other attributes match both. Found by consensus again and again, with absorption, the widest boxes are
-all there are (the prime implicants of W. V. Quine, 1955, for values that are ordered).
+*Consensus*: the widest intervals of several attributes that the union of punctuations closes. Two punctuations may each
+close a part of an interval, each for some values of the other attributes: their consensus is the union of the two
+intervals, where the other attributes match both. Repeated consensus with absorption finds all of the widest boxes
+(the prime implicants of W. V. Quine, 1955, for values that are ordered).
 
 *Containment*: what closed intervals of an attribute x close for tuples elsewhere that wait for intervals of x. A tuple
-of the other side of a join waits for values of x between ends of its own, `f(x) >= low` and `f(x) <= high`. It waits in
-vain once all of them are closed. So each closed interval of x becomes a punctuation on the ends: `[10,29]` closes
-`low >= 10` with `high <= 29`, and `(,29]` closes `high <= 29` alone.
+of the other side of a join waits for values of x between two of its own values, `f(x) >= low` and `f(x) <= high`. It
+can be dropped once all of these values are closed. So each closed interval of x becomes a punctuation on the ends:
+`[10,29]` closes `low >= 10` with `high <= 29`, and `(,29]` closes `high <= 29` alone.
 """
 
 from __future__ import annotations
@@ -34,110 +34,110 @@ from punct_ns.sql_type import DiscreteType
 from punct_ns.value_set import ValueSet
 
 MOST = 64
-"""Boxes of the other attributes that are looked at beside those of new punctuations."""
+"""The number of boxes of the other attributes that are examined beside those of new punctuations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Where the other attributes match `there`, by their places, all values from one cut to another are closed."""
+    """All values from one cut to another are closed where the other attributes match `there` (patterns by index)."""
 
     there: Mapping[int, Pattern]
     low: Cut
     high: Cut
 
 
-def closed_runs(said: PunctuationSet, place: int, new: Iterable[Punctuation]) -> list[Run]:
-    """The runs of the attribute that new punctuations made, or made longer; as long as they are, each by itself.
+def closed_runs(closed_set: PunctuationSet, place: int, new: Iterable[Punctuation]) -> list[Run]:
+    """Returns the runs of the attribute that new punctuations created or extended, each in full length.
 
-    `said` holds the new ones and all before them. Each of its boxes is looked at, and where two of them meet, up to a
-    number; what several boxes only together cover of the other attributes is left out: less may be closed, never more.
+    `closed_set` includes the new ones and all before them. Each of its boxes is examined, and up to `MOST` places where
+    two of them meet; covers of the other attributes by several boxes are left out: it may close less, never more.
 
     >>> from punct_ns.schema import Schema
     >>> schema = Schema.parse("k INT, t INT")
-    >>> said = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<1, (,9]>", "<*, [10,20]>")])
-    >>> [(run.there, run.low, run.high) for run in closed_runs(said, 1, [Punctuation.parse("<*, [10,20]>", schema)])]
+    >>> both = [Punctuation.parse(text, schema) for text in ("<1, (,9]>", "<*, [10,20]>")]
+    >>> [(run.there, run.low, run.high) for run in closed_runs(PunctuationSet(schema, both), 1, both[1:])]
     [({}, 10, 21), ({0: Constant(value=1)}, -2147483648, 21)]
     """
-    domain = said.schema[place].domain
-    if said.is_all:
+    domain = closed_set.schema[place].domain
+    if closed_set.is_all:
         return [Run({}, domain.bottom, domain.top)]
     found: dict[tuple[tuple[tuple[int, Pattern], ...], Cut, Cut], Run] = {}
-    for there, closing in _boxes(said, place, new).items():
-        for low, high in _closed(said, place, dict(there)).intervals():
+    for there, closing in _boxes(closed_set, place, new).items():
+        for low, high in _closed(closed_set, place, dict(there)).intervals():
             if any(low < end and begin < high for begin, end in closing.intervals()):
                 found[there, low, high] = Run(dict(there), low, high)
     return list(found.values())
 
 
 def _boxes(
-    said: PunctuationSet, place: int, new: Iterable[Punctuation]
+    closed_set: PunctuationSet, place: int, new: Iterable[Punctuation]
 ) -> dict[tuple[tuple[int, Pattern], ...], ValueSet]:
-    """What the other attributes are where new values were closed, and these values."""
-    domain = said.schema[place].domain
+    """Maps patterns of the other attributes to the values that were closed there by new punctuations."""
+    domain = closed_set.schema[place].domain
     found: dict[tuple[tuple[int, Pattern], ...], ValueSet] = {}
     for p in new:
         closing = values(p.patterns[place], domain)
         there = {i: p.patterns[i] for i in p.restricted if i != place}
-        for box in (there, *_met(said, place, there)):
+        for box in (there, *_met(closed_set, place, there)):
             key = tuple(sorted(box.items()))
             found[key] = found[key].union(closing) if key in found else closing
     return found
 
 
-def _met(said: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> Iterator[dict[int, Pattern]]:
-    """Where what is said elsewhere meets a box, in any number of its boxes, if that is not too often."""
-    near = said.several(dict(there))
+def _met(closed_set: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> Iterator[dict[int, Pattern]]:
+    """Yields the boxes where other punctuations meet this one, in any combination, up to `MOST`."""
+    near = closed_set.several(dict(there))
     found = [dict(there)]
     for entry in near if len(near) <= MOST else ():
         for known in found[:]:
             box = dict(known)
             for i in entry.restricted:
                 if i != place:
-                    box[i] = meet(box.get(i, WILDCARD), entry.punctuation.patterns[i], said.schema[i].domain)
+                    box[i] = meet(box.get(i, WILDCARD), entry.punctuation.patterns[i], closed_set.schema[i].domain)
             if EMPTY not in box.values() and box not in found and len(found) < MOST:
                 found.append(box)
     yield from found[1:]
 
 
-def _closed(said: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> ValueSet:
-    """The values that are closed all over a box of the other attributes."""
-    domain = said.schema[place].domain
-    box = {i: values(pattern, said.schema[i].domain) for i, pattern in there.items()}
+def _closed(closed_set: PunctuationSet, place: int, there: Mapping[int, Pattern]) -> ValueSet:
+    """Returns the values that are closed everywhere in a box of the other attributes."""
+    domain = closed_set.schema[place].domain
+    box = {i: values(pattern, closed_set.schema[i].domain) for i, pattern in there.items()}
     closed = ValueSet(domain, (), False)
-    for i, single in said.singles.items():
+    for i, single in closed_set.singles.items():
         if i == place:
             closed = closed.union(single.value_set())
         elif i in box and single.value_set().covers(box[i]):
             return ValueSet.everything(domain)
-    for entry in said.several(there):
+    for entry in closed_set.several(there):
         if all(i == place or (i in box and held.covers(box[i])) for i, held in entry.box.items()):
             closed = closed.union(entry.box[place]) if place in entry.box else ValueSet.everything(domain)
     return closed
 
 
 Span: TypeAlias = tuple[Cut, Cut]
-"""The cuts where an interval begins and ends."""
+"""The cuts at the beginning and the end of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What is closed: for values of attributes that stay, intervals of those of which intervals are waited for.
+    """A closed region: values of attributes that stay, and intervals of attributes for which intervals are awaited.
 
-    Both are by the attributes' places, in order; what is not there is unrestricted.
+    Both are given by attribute index, in order; an absent attribute is unrestricted.
     """
 
     there: tuple[tuple[int, ValueSet], ...]
     spans: tuple[tuple[int, Span], ...]
 
     def covers(self, other: Box) -> bool:
-        """Whether all is closed here that is closed there."""
+        """Whether this box contains the other one."""
         theirs, spans = dict(other.there), dict(other.spans)
         return all(i in theirs and held.covers(theirs[i]) for i, held in self.there) and all(
             i in spans and low <= spans[i][0] and spans[i][1] <= high for i, (low, high) in self.spans
         )
 
     def consensus(self, other: Box, x: int, domain: Domain) -> Box | None:
-        """The box whose interval of one attribute is the union of theirs; None if there is none, or it is no wider."""
+        """Returns the box whose interval of x is the union of both; None if there is none, or it is not wider."""
         mine, theirs = dict(self.spans), dict(other.spans)
         if x not in mine or x not in theirs:
             return None
@@ -164,15 +164,15 @@ def _place(pair: tuple[int, object]) -> int:
     return pair[0]
 
 
-def widest_boxes(said: PunctuationSet, waited: Collection[int], new: Iterable[Punctuation]) -> list[Box]:
-    """The boxes of what is said that new punctuations are in, or make with others, as wide as can be.
+def widest_boxes(closed_set: PunctuationSet, waited: Collection[int], new: Iterable[Punctuation]) -> list[Box]:
+    """Returns the widest closed boxes that contain new punctuations, or that these form with others.
 
     Args:
-        said: All punctuations, the new ones among them.
-        waited: The places of the attributes of which intervals are waited for.
-        new: Those that are new.
+        closed_set: All punctuations, including the new ones.
+        waited: The indexes of the attributes for which intervals are awaited.
+        new: The new punctuations.
 
-    Exact where few punctuations are near each new one; boxes may be narrower, never wider.
+    Exact where few punctuations are near each new one; otherwise boxes may be narrower, never wider.
 
     >>> from punct_ns.schema import Schema
     >>> schema = Schema.of(sid="INT", t="INT")
@@ -181,20 +181,20 @@ def widest_boxes(said: PunctuationSet, waited: Collection[int], new: Iterable[Pu
     >>> [held.cuts for _, held in on_seven.there], on_seven.spans
     ([(7, 8)], ((1, (-2147483648, 20)),))
     """
-    search = _Search(said, waited)
+    search = _Search(closed_set, waited)
     return list(dict.fromkeys(box for p in new for box in search.around(p)))
 
 
 class _Search:
-    """The boxes of what is said that are as wide as can be."""
+    """The search for the widest closed boxes."""
 
-    def __init__(self, said: PunctuationSet, waited: Collection[int]) -> None:
-        self._said, self._waited = said, frozenset(waited)
+    def __init__(self, closed_set: PunctuationSet, waited: Collection[int]) -> None:
+        self._closed_set, self._waited = closed_set, frozenset(waited)
         self._budget = Budget(ENOUGH)
 
     def around(self, p: Punctuation) -> Iterator[Box]:
-        """Those that a new punctuation is in, or makes with others."""
-        domains = self._said.schema
+        """Yields the widest boxes that contain a new punctuation, or that it forms with others."""
+        domains = self._closed_set.schema
         start = list(self._boxes({i: values(p.patterns[i], domains[i].domain) for i in p.restricted}))
         if not self._waited.intersection(p.restricted):
             yield from start
@@ -210,43 +210,43 @@ class _Search:
         there = tuple((i, held) for i, held in sorted(box.items()) if i not in self._waited)
         spans = [[(i, span) for span in held.intervals()] for i, held in sorted(box.items()) if i in self._waited]
         for chosen in product(*spans):
-            domain = self._said.schema
+            domain = self._closed_set.schema
             yield Box(there, tuple((i, s) for i, s in chosen if s != (domain[i].domain.bottom, domain[i].domain.top)))
 
     def _whole(self, there: Mapping[int, Pattern]) -> Iterator[Box]:
-        """What is said where the attributes that stay match these patterns, whatever the others are.
+        """Yields the boxes that do not restrict awaited attributes, where the staying attributes match these patterns.
 
-        A new punctuation and an old one may have coalesced into one that restricts no others.
+        A new punctuation and an old one may have coalesced into one that restricts no awaited attribute.
         """
         if not there:
             return
         for i, pattern in there.items():
-            if i in self._said.singles:
-                held = values(pattern, self._said.schema[i].domain)
-                closed = held.difference(self._said.open_part(i, pattern))
+            if i in self._closed_set.singles:
+                held = values(pattern, self._closed_set.schema[i].domain)
+                closed = held.difference(self._closed_set.open_part(i, pattern))
                 if not closed.is_empty:
                     yield from self._boxes({i: closed})
-        for entry in self._said.several(there):
+        for entry in self._closed_set.several(there):
             if self._waited.isdisjoint(entry.restricted):
                 yield from self._boxes(entry.box)
 
     def _near(self, there: Mapping[int, Pattern], beside: Sequence[Box]) -> list[Box]:
-        """What is said of attributes of which intervals are waited for, where the others match these patterns.
+        """Returns the boxes that restrict awaited attributes, where the other attributes match these patterns.
 
-        Of what is said of one such attribute alone, and of much, only what touches the boxes.
+        If punctuations on one such attribute alone have many intervals, only those that touch the boxes are included.
         """
         found = [
             box
-            for entry in self._said.several(there)
+            for entry in self._closed_set.several(there)
             if not self._waited.isdisjoint(entry.restricted)
             for box in self._boxes(entry.box)
         ]
-        for x in self._waited.intersection(self._said.singles):
-            said = self._said.singles[x].value_set()
-            if len(said.cuts) > EXACT_PUNCTUATIONS:
+        for x in self._waited.intersection(self._closed_set.singles):
+            closed_set = self._closed_set.singles[x].value_set()
+            if len(closed_set.cuts) > EXACT_PUNCTUATIONS:
                 spans = [span for box in beside for i, span in box.spans if i == x]
-                said = _touched(said, spans)
-            found += self._boxes({x: said})
+                closed_set = _touched(closed_set, spans)
+            found += self._boxes({x: closed_set})
         return found
 
     def _widest(self, start: list[Box], near: list[Box]) -> Iterator[Box]:
@@ -261,14 +261,14 @@ class _Search:
                 yield from self._closure([other, *nearer]) if len(nearer) <= EXACT_PUNCTUATIONS else (other,)
 
     def _extended(self, box: Box, near: Sequence[Box]) -> tuple[Box, list[Box]]:
-        """The box, as wide as the others make it where it is, and what it makes with them elsewhere."""
+        """Extends a box by its neighbours; also returns the narrower boxes formed with them."""
         grown = True
         while grown:
             grown, narrower = False, []
             self._budget.spend(len(near))
             for other in near:
                 for x in self._waited:
-                    made = box.consensus(other, x, self._said.schema[x].domain)
+                    made = box.consensus(other, x, self._closed_set.schema[x].domain)
                     if made is not None and made.covers(box):
                         box, grown = made, True
                     elif made is not None:
@@ -276,7 +276,7 @@ class _Search:
         return box, narrower
 
     def _closure(self, boxes: Iterable[Box]) -> list[Box]:
-        """All boxes that consensus makes of these, without those that others cover."""
+        """Returns all boxes that repeated consensus forms from these, without those that others cover."""
         pool: list[Box] = []
         work = list(dict.fromkeys(boxes))
         while work:
@@ -287,34 +287,34 @@ class _Search:
             pool = [other for other in pool if not box.covers(other)]
             for other in pool:
                 for x in self._waited:
-                    made = box.consensus(other, x, self._said.schema[x].domain)
+                    made = box.consensus(other, x, self._closed_set.schema[x].domain)
                     if made is not None:
                         work.append(made)
             pool.append(box)
         return pool
 
 
-def _touched(said: ValueSet, spans: Sequence[Span]) -> ValueSet:
-    """The intervals that overlap or touch one of the spans."""
-    intervals = list(said.intervals())
+def _touched(closed_set: ValueSet, spans: Sequence[Span]) -> ValueSet:
+    """Returns the intervals that overlap or touch one of the spans."""
+    intervals = list(closed_set.intervals())
     at = {
         i
         for low, high in spans
-        for i in range(bisect_left(said.cuts, low) // 2, -(-bisect_right(said.cuts, high) // 2))
+        for i in range(bisect_left(closed_set.cuts, low) // 2, -(-bisect_right(closed_set.cuts, high) // 2))
     }
-    return ValueSet.of_intervals(said.domain, [intervals[i] for i in at])
+    return ValueSet.of_intervals(closed_set.domain, [intervals[i] for i in at])
 
 
 Relation: TypeAlias = Literal["<", "<=", ">", ">="]
-"""How a value of x, or f of it, must stand to an end."""
+"""The relation between a value of x, or f of it, and an end."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of the values of x that are waited for: those with `f(x) relation y`, for y of the attribute at a place.
+    """One end of an awaited interval of x: values with `f(x) relation y`, where y is the attribute at a place.
 
-    Without `f` it is x itself. f gives null for null alone, and never falls as x rises, or never rises if it is
-    `falling`; NaN is no value of x then.
+    Without `f`, x itself is compared. f maps only null to null, and never falls as x rises, or never rises if
+    `falling`; in that case x is never NaN.
     """
 
     place: int
@@ -324,7 +324,7 @@ class End:
 
     @property
     def upper(self) -> bool:
-        """Whether it is above the values of x that are waited for.
+        """Whether it is an upper end of the values of x.
 
         >>> End(0, "<=").upper, End(0, "<=", falling=True).upper
         (True, False)
@@ -333,21 +333,21 @@ class End:
 
 
 def contained(
-    said: PunctuationSet,
+    closed_set: PunctuationSet,
     places: Mapping[int, int],
     ends: Mapping[int, Sequence[End]],
     schema: Schema,
     new: Iterable[Punctuation],
 ) -> list[Punctuation]:
-    """The punctuations on ends that hold because of new ones; not minimal, and perhaps some that held before.
+    """Returns the punctuations on ends that hold because of new ones; not minimal, perhaps with some that held before.
 
     Args:
-        said: All punctuations, the new ones among them. None restricts attributes but those of the next two.
-        places: For the attributes that stay, by their places, where they stand in `schema`.
-        ends: For each attribute of whose values intervals are waited for, by its place, their ends, which are
-            attributes of `schema`. Values that are null are never waited for.
-        schema: What the result is over.
-        new: Those that are new; what follows from others is left out.
+        closed_set: All punctuations, including the new ones. They only restrict attributes in `places` and `ends`.
+        places: Maps the index of each attribute that stays to its index in `schema`.
+        ends: Maps the index of each attribute with awaited intervals to their ends, which are attributes of
+            `schema`. Null values are never awaited.
+        schema: The schema of the result.
+        new: The new punctuations; results that do not follow from them are left out.
 
     Exact where few punctuations are near each new one; it may close less, never more.
 
@@ -357,10 +357,10 @@ def contained(
     >>> [str(p) for p in found]
     ['<*, *, (,9]>', '<7, *, (,19]>']
     """
-    if said.is_all:
+    if closed_set.is_all:
         return [Punctuation.all(schema)]
-    boxes = widest_boxes(said, ends, new)
-    writer = _Writer(said.schema, places, ends, schema, boxes)
+    boxes = widest_boxes(closed_set, ends, new)
+    writer = _Writer(closed_set.schema, places, ends, schema, boxes)
     found = PunctuationSet(schema)
     for box in boxes:
         for p in writer.written(box):
@@ -369,9 +369,9 @@ def contained(
 
 
 def beyond(ends: Sequence[End], schema: Schema, x: Domain) -> list[Punctuation]:
-    """The punctuations on ends that hold before anything is said: beyond them x has no values.
+    """Returns the punctuations on ends that always hold: beyond its domain x has no values.
 
-    Of a function of x as far as its domain is declared.
+    A function of x is evaluated at the declared bounds only.
 
     >>> minute, waiting = Schema.of(min="INT").bounded("min 0..59")["min"].domain, Schema.of(low="INT", high="INT")
     >>> [str(p) for p in beyond((End(0, ">"), End(1, "<=")), waiting, minute)]
@@ -391,7 +391,7 @@ def beyond(ends: Sequence[End], schema: Schema, x: Domain) -> list[Punctuation]:
 
 
 class _Writer:
-    """Boxes as punctuations on ends; what functions of x make of the values around them is asked all at once."""
+    """Writes boxes as punctuations on ends; calls each function of x once, for the values next to all boxes."""
 
     def __init__(
         self,
@@ -408,18 +408,18 @@ class _Writer:
             for end in several:
                 if end.f is not None:
                     cuts = {span[end.upper] for box in boxes for i, span in box.spans if i == x}
-                    asked = [self._outside(end, cut, domain) for cut in cuts if domain.bottom < cut < domain.top]
-                    self._known[end] = end.f(asked) if asked else {}
+                    inputs = [self._outside(end, cut, domain) for cut in cuts if domain.bottom < cut < domain.top]
+                    self._known[end] = end.f(inputs) if inputs else {}
 
     def written(self, box: Box) -> Iterator[Punctuation]:
-        """The box, once for each way to say it by the ends of its intervals."""
+        """Yields the box as punctuations, one for each choice of ends for its intervals."""
         there = {self._places[i]: held for i, held in box.there}
         choices: list[list[tuple[tuple[int, ValueSet], ...]]] = []
         for x, span in box.spans:
             domain = self._given[x].domain
             for upper, cut, outermost in ((False, span[0], domain.bottom), (True, span[1], domain.top)):
                 if cut != outermost:
-                    choices.append([((end.place, held),) for end, held in self._said_by(x, cut, upper=upper)])
+                    choices.append([((end.place, held),) for end, held in self._closed_ends(x, cut, upper=upper)])
         for chosen in product(*choices):
             held = dict(there)
             for ((place, part),) in chosen:
@@ -427,8 +427,8 @@ class _Writer:
             for each in product(*(patterns(part) for part in held.values())):
                 yield Punctuation.at(self._schema, dict(zip(held, each, strict=True)))
 
-    def _said_by(self, x: int, cut: Cut, *, upper: bool) -> Iterator[tuple[End, ValueSet]]:
-        """The ends on that side, each with its values that leave nothing of x beyond the cut to be waited for."""
+    def _closed_ends(self, x: int, cut: Cut, *, upper: bool) -> Iterator[tuple[End, ValueSet]]:
+        """Yields the ends on that side, each with the values that leave no awaited x beyond the cut."""
         domain = self._given[x].domain
         for end in self._ends[x]:
             if end.upper != upper:
@@ -441,18 +441,18 @@ class _Writer:
 
     @staticmethod
     def _outside(end: End, cut: Cut, x: Domain) -> Value:
-        """The value of x next to a cut, beyond it."""
+        """Returns the value of x next to a cut, outside the box."""
         return neighbours(cut, x)[end.upper]
 
 
 def _failing(end: End, of: Value, y: Domain) -> ValueSet:
-    """The values of an end to which a value of f, and all beyond it, do not stand in its relation."""
+    """Returns the values of an end that do not satisfy its relation to a value of f, nor to any value beyond it."""
     edge = y.cut(of, after=end.relation in ("<", ">="))
     return ValueSet.of_intervals(y, [(edge, y.top) if end.relation in (">", ">=") else (y.bottom, edge)])
 
 
 def _within(end: End, cut: Cut, x: Domain, y: Domain) -> ValueSet:
-    """The values of an end of x itself that leave nothing beyond a cut to be waited for."""
+    """Returns the values of an end of x itself that leave no awaited value beyond a cut."""
     if end.relation in ("<", ">"):
         if isinstance(x.sql, DiscreteType):
             cut += 1 if end.upper else -1

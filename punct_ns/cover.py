@@ -1,9 +1,9 @@
-"""Covers: whether several boxes together cover another one, and for which values of some attributes they do.
+"""Covers: whether a union of boxes covers another box, and for which values of some attributes it does.
 
 A box is the set of tuples that a punctuation matches: a value set for each attribute that it restricts. Both searches
-simplify and cut, after T. M. Chan, "Klee's measure problem made easy" (FOCS 2013): the part of the target that boxes of
-a single restricted attribute cover is taken away; the rest is cut in two at a median end of the boxes, and each half is
-searched with the boxes that still restrict something there. Exact; a `Budget` ends a search that would take long.
+simplify and cut, after T. M. Chan, "Klee's measure problem made easy" (FOCS 2013): they remove from the target what
+boxes with a single restricted attribute cover, cut the rest in two at a median end of the boxes, and search each half
+with the boxes that still restrict something there. Exact; a `Budget` stops a search that would take long.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from punct_ns.domain import Cut
 
 Box = dict[int, ValueSet]
-"""Value sets by the places of attributes."""
+"""Value sets by attribute index."""
 
 EXACT_ATTRIBUTES = 4
 EXACT_PUNCTUATIONS = 64
-"""Up to so many restricted attributes and punctuations every answer is exact; beyond, as long as the budget lasts."""
+"""Up to these numbers of restricted attributes and punctuations every answer is exact; beyond, within the budget."""
 
 
 ENOUGH = 200_000
-"""The budget of a search whose answer need not be exact, in boxes looked at: a second or so."""
+"""The budget, in boxes examined, of a search that need not be exact: about a second."""
 
 
 class TooHardError(Exception):
-    """The budget is used up: it is not known what is covered."""
+    """The budget is used up, so that the search has no answer."""
 
 
 class Budget:
-    """How many boxes may be looked at, counted once for each part of the target; without a limit unless given one.
+    """The number of boxes that a search may examine, counted once for each part of the target; unlimited by default.
 
     >>> budget = Budget(10)
     >>> budget.spend(7)
@@ -51,14 +51,14 @@ class Budget:
         self._left = left
 
     def spend(self, amount: int) -> None:
-        """Raises TooHardError when nothing is left."""
+        """Subtracts an amount; raises TooHardError when nothing is left."""
         self._left -= amount
         if self._left < 0:
             raise TooHardError
 
 
 def is_exact(boxes: Sequence[Mapping[int, ValueSet]]) -> bool:
-    """Whether exactness is promised, so that a search has no budget.
+    """Whether the answer must be exact, so that a search has no budget.
 
     >>> is_exact([])
     True
@@ -67,7 +67,7 @@ def is_exact(boxes: Sequence[Mapping[int, ValueSet]]) -> bool:
 
 
 def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Budget) -> bool:
-    """Whether each point of the target, which gives a set for each attribute, is in some box.
+    """Whether every point of the target (a set for each attribute) is in some box.
 
     >>> from punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
@@ -97,9 +97,9 @@ def is_covered(target: Box, boxes: Sequence[Mapping[int, ValueSet]], budget: Bud
 def covered_regions(
     target: Box, boxes: Sequence[Mapping[int, ValueSet]], staying: frozenset[int], budget: Budget
 ) -> Iterator[Box]:
-    """Parts of the target, over the attributes that stay, where the boxes cover all of the other attributes' targets.
+    """Yields the regions of the staying attributes where the boxes cover the target of all the other attributes.
 
-    They do not overlap, and together they are all such parts.
+    The regions do not overlap, and none is missing.
 
     >>> from punct_ns.domain import Domain
     >>> low, high = (ValueSet.of_intervals(Domain("INT"), [pair]) for pair in ((0, 5), (5, 9)))
@@ -147,7 +147,7 @@ def covered_regions(
 
 
 def _clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueSet]]) -> list[Box] | None:
-    """The boxes as far as they reach into the target, with what they restrict there; None if one covers it all."""
+    """Clips the boxes to the target, with the attributes they still restrict; None if one box covers the target."""
     left = []
     for box in boxes:
         reaching: Box = {}
@@ -165,14 +165,14 @@ def _clipped(target: Mapping[int, ValueSet], boxes: Iterable[Mapping[int, ValueS
 
 
 def _needed(target: Mapping[int, ValueSet], boxes: list[Box], removed: Iterable[int]) -> list[Box]:
-    """The boxes without those that can cover nothing of the target for all values of the attributes to be removed.
+    """Drops boxes that cannot help to cover the target for all values of the attributes to be removed.
 
-    Where the boxes leave out a value of such an attribute, those that restrict it are of no use: what the others cover
-    for that value, they cover for each.
+    If the boxes leave out a value of such an attribute, boxes that restrict it do not help: the other boxes have to
+    cover that value, and then they cover every value.
     """
-    asked = list(removed)
+    needed = list(removed)
     while boxes:
-        useless = {i for i, held in _held(boxes).items() if i in asked and not target[i].difference(held).is_empty}
+        useless = {i for i, held in _held(boxes).items() if i in needed and not target[i].difference(held).is_empty}
         if not useless:
             break
         boxes = [box for box in boxes if useless.isdisjoint(box)]
@@ -180,12 +180,12 @@ def _needed(target: Mapping[int, ValueSet], boxes: list[Box], removed: Iterable[
 
 
 def _slabs(boxes: Iterable[Box]) -> Iterator[tuple[int, ValueSet]]:
-    """What boxes that restrict a single attribute hold of it together."""
+    """Yields, for each attribute, the union of the boxes that restrict it alone."""
     yield from _held(box for box in boxes if len(box) == 1).items()
 
 
 def _held(boxes: Iterable[Box]) -> dict[int, ValueSet]:
-    """Of each attribute the values that some box that restricts it has."""
+    """Returns, for each attribute, the union of the boxes that restrict it."""
     parts: dict[int, list[ValueSet]] = {}
     for box in boxes:
         for i, part in box.items():
@@ -194,13 +194,13 @@ def _held(boxes: Iterable[Box]) -> dict[int, ValueSet]:
 
 
 def _union(parts: Sequence[ValueSet]) -> ValueSet:
-    """The values of any of these sets, of one domain."""
+    """Returns the union of sets over one domain."""
     pairs = (pair for part in parts for pair in part.intervals())
     return ValueSet.of_intervals(parts[0].domain, pairs, null=any(part.null for part in parts))
 
 
 def _busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, ValueSet]) -> int:
-    """The attribute on which most boxes end inside the target."""
+    """Returns the attribute on which most boxes end inside the target."""
     ends = dict.fromkeys(target, 0)
     for box in boxes:
         for i, part in box.items():
@@ -209,12 +209,12 @@ def _busiest(boxes: Iterable[Mapping[int, ValueSet]], target: Mapping[int, Value
 
 
 def _halves(i: int, target: ValueSet, boxes: Iterable[Mapping[int, ValueSet]]) -> tuple[ValueSet, ValueSet]:
-    """The target's values of an attribute, cut in two at the median of the boxes' ends; null is cut off last."""
+    """Cuts the target's values of an attribute in two at the median of the boxes' ends; null is cut off last."""
     parts = [box[i].cuts for box in boxes if i in box]
     own = set(target.cuts)
     ends: list[Cut] = sorted(cut for cuts in parts for cut in cuts if cut not in own)
     if not ends:
-        # Each interval of the target is in a box or out of it: cut where that changes.
+        # Each interval of the target lies inside or outside a box: cut where that changes.
         neighbours = list(zip(target.cuts[::2], target.cuts[2::2], strict=False))
         for held in map(set, parts):
             ends += [cut for before, cut in neighbours if (before in held) != (cut in held)]

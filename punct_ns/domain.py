@@ -1,7 +1,7 @@
-"""Domains: the values that an attribute can have, by its type, its declared bounds, and whether it may be null.
+"""Domains: the values an attribute can have, given its type, its declared bounds and whether it may be null.
 
 Sets of values are described by *cuts*. A cut lies between two neighbouring values: for a discrete type
-it is the ordinal of the value above it, for a dense one it is `(value, 0)` below a value or `(value, 1)` above it.
+it is the ordinal of the value above it; for a dense type it is `(value, 0)` below a value or `(value, 1)` above it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from punct_ns.temporal_type import DateType, TimestampType
 __all__ = ["BLANKS", "NAN", "TYPES", "Cut", "Domain", "Value", "sql_type"]
 
 Cut: TypeAlias = Any
-"""Between two neighbouring values: an ordinal, or (value, side). Cuts of one domain are ordered."""
+"""A point between two neighbouring values: an ordinal, or (value, side). Cuts of one domain are ordered."""
 
 
 class _Beyond:
-    """The cut above all strings: greater than any other."""
+    """The cut above all strings, greater than any other cut."""
 
     def __lt__(self, other: object) -> bool:
         return False
@@ -59,7 +59,7 @@ BEYOND = _Beyond()
 
 @lru_cache(maxsize=256)
 def sql_type(name: str) -> SqlType:
-    """The type of that name; one that the algebra cannot order is opaque.
+    """Returns the type of that name; a type that the algebra cannot order is opaque.
 
     >>> sql_type("DECIMAL(10,2)").high
     Decimal('99999999.99')
@@ -91,9 +91,9 @@ TYPES: dict[str, SqlType] = {
 class Domain:
     """The domain of an attribute.
 
-    `type` is Spark's SQL name; `low` and `high` are inclusive bounds, None where nothing but the type bounds
-    (a bound at the type's own end is None, so that equal domains are equal). The rest follows: the type as `sql`, the
-    cuts below the first and above the last value, and whether there is a lone value.
+    `type` is Spark's SQL name. `low` and `high` are inclusive bounds, None where only the type limits the values
+    (a bound at the type's own end becomes None, so that equal domains are equal). The other fields follow from these:
+    the type as `sql`, the cuts below the first and above the last value, and `lone`, true for a single value.
 
     >>> minute = Domain("int", low=0, high=59)
     >>> minute.type, minute.discrete, minute.contains(60), minute.contains(None)
@@ -132,7 +132,7 @@ class Domain:
 
     @property
     def discrete(self) -> bool:
-        """Whether every value has a neighbour.
+        """Whether every value has a next one.
 
         >>> Domain("DATE").discrete, Domain("DOUBLE").discrete
         (True, False)
@@ -141,9 +141,9 @@ class Domain:
 
     @property
     def counted(self) -> bool:
-        """Whether so few values lie between two that they are closed one by one: whole numbers, days, truth values.
+        """Whether ranges contain few enough values to be closed one by one: integers, dates, booleans.
 
-        Moments are discrete, too, but a second has a million of them, and nobody says them all.
+        Timestamps are discrete, too, but a second has a million of them, and no source closes each one.
 
         >>> Domain("BIGINT").counted, Domain("DATE").counted, Domain("TIMESTAMP").counted, Domain("STRING").counted
         (True, True, False, False)
@@ -152,7 +152,7 @@ class Domain:
 
     @property
     def opaque(self) -> bool:
-        """Whether only null and not null can be told.
+        """Whether patterns can only distinguish null from not null.
 
         >>> Domain("ARRAY<INT>").opaque
         True
@@ -161,7 +161,7 @@ class Domain:
 
     @property
     def size(self) -> int | None:
-        """How many values there are; None for a dense type.
+        """The number of values; None for a dense type.
 
         >>> Domain("INT", low=0, high=59).size
         60
@@ -169,7 +169,7 @@ class Domain:
         return self.top - self.bottom if self.discrete else None
 
     def read(self, text: str) -> Value:
-        """The value that a text stands for; ValueError with the reason. Blanks around it count for STRING only.
+        """Parses a text into a value; ValueError with the reason. Surrounding blanks only count for STRING.
 
         >>> Domain("INT").read(" 17 ")
         17
@@ -177,7 +177,7 @@ class Domain:
         return self.sql.read(text)
 
     def write(self, value: Value) -> str:
-        """The text of a canonical value; `read` gives the value back.
+        """Writes a canonical value as text; `read` parses it back.
 
         >>> Domain("TIMESTAMP").write(Domain("TIMESTAMP").read("2003-05-15 17:20+02:00"))
         '2003-05-15T15:20:00Z'
@@ -185,7 +185,7 @@ class Domain:
         return self.sql.write(value)
 
     def normal(self, value: object) -> Value:
-        """The canonical form of a value; ValueError if it is not of the type. Declared bounds do not matter.
+        """Converts a value to its canonical form; ValueError if it is not of the type. Ignores the declared bounds.
 
         >>> Domain("DECIMAL(5,2)").normal(3), Domain("DOUBLE").normal(-0.0)
         (Decimal('3.00'), 0.0)
@@ -209,7 +209,7 @@ class Domain:
         return bool(self.bottom <= cut < self.top)
 
     def cut(self, bound: object, *, after: bool) -> Cut:
-        """The cut below a value, or above it; a bound that is no value lies on the cut between its neighbours.
+        """Returns the cut below a value, or above it; a bound between two values lies on the cut between them.
 
         >>> Domain("INT").cut(17, after=True), Domain("INT").cut(17.5, after=False)
         (18, 18)
@@ -221,7 +221,7 @@ class Domain:
         return _above(value) if after else (value, 0)
 
     def cut_of_text(self, text: str, *, after: bool) -> Cut:
-        """The same, for a bound that is written.
+        """Like `cut`, for a bound given as text.
 
         >>> Domain("INT").cut_of_text("17.5", after=True)
         18
@@ -233,7 +233,7 @@ class Domain:
         return _above(value) if after else (value, 0)
 
     def bound(self, cut: Cut, *, above: bool) -> tuple[Value, bool]:
-        """The value next to a cut, above or below it, and whether it lies on that side of the cut itself.
+        """Returns the value next to a cut, above or below it, and whether it lies on that side of the cut itself.
 
         >>> Domain("INT").bound(18, above=False), Domain("STRING").bound(("b", 1), above=True)
         ((17, True), ('b', False))
@@ -247,5 +247,5 @@ class Domain:
 
 
 def _above(value: Value | None) -> Cut:
-    """The cut above a dense value. Nothing lies between infinity and NaN: one cut, whichever is named."""
+    """Returns the cut above a dense value; the cut above infinity is that below NaN, since nothing lies between."""
     return (NAN, 0) if value == math.inf else (value, 1)

@@ -1,8 +1,8 @@
 """An index of punctuations that restrict several attributes: finds them by their constants and by their neighbours.
 
-Entries that restrict the same attributes lie on one shelf. A shelf has an index of the constants of each attribute, so
-that a hundred thousand entries with a constant somewhere are not scanned, and one of the intervals from the least to
-the greatest value of the ranges and lists, so that those far away are not compared.
+Entries that restrict the same attributes are on one shelf. For each attribute, a shelf indexes its constants, so
+that a hundred thousand entries with a constant somewhere are not scanned; and it indexes the ranges and lists by the
+interval from their least to their greatest value, so that distant ones are not compared.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from punct_ns.value_set import ValueSet
 
 Edge = tuple[int, Cut, tuple[Pattern, ...]]
-"""Where an entry ends on one attribute, given its patterns on the others."""
+"""The end of an entry on one attribute, with its patterns on the others."""
 
 Span = tuple[Cut, Cut]
-"""Where the values of a range or a list begin and end; null comes before the least value."""
+"""The first and the last cut of a range or a list; null precedes the least value."""
 
-_BLOCK = 64  # spans that are kept together, and passed over together
+_BLOCK = 64  # spans in one block, which a search skips as a whole
 
 _OPPOSITE: dict[Pattern, Pattern] = {NULL: NOT_NULL, NOT_NULL: NULL}
 
 
 class Entry:
-    """One punctuation of several restricted attributes, with what is asked of it often.
+    """One punctuation that restricts several attributes, with cached values.
 
     >>> schema = Schema.parse("hour INT, min INT")
     >>> five = Entry(Punctuation.of(schema, hour="5", min="[0,9]"), (0, 1))
@@ -52,12 +52,12 @@ class Entry:
 
     @property
     def given(self) -> dict[int, Pattern]:
-        """The patterns of the restricted attributes."""
+        """The patterns of the restricted attributes, by index."""
         return dict(zip(self.restricted, self.patterns, strict=True))
 
     @property
     def box(self) -> Mapping[int, ValueSet]:
-        """The values of each restricted attribute."""
+        """The value set of each restricted attribute, by index."""
         if self._box is None:
             schema = self.punctuation.schema
             pairs = zip(self.restricted, self.patterns, strict=True)
@@ -65,13 +65,13 @@ class Entry:
         return self._box
 
     def only_difference(self, other: Entry) -> int | None:
-        """The attribute on which alone two entries of the same shelf differ; None if there is none."""
+        """Returns the only attribute on which two entries of one shelf differ; None if there are more, or none."""
         differing = [i for i, p, q in zip(self.restricted, self.patterns, other.patterns, strict=True) if p != q]
         return differing[0] if len(differing) == 1 else None
 
 
 class Spans:
-    """Entries by their spans on one attribute; blocks of spans, in order, each with the end that it reaches.
+    """Entries by their spans on one attribute; blocks of spans, in order, each with the greatest end of its spans.
 
     >>> schema, spans = Schema.parse("hour INT, min INT"), Spans()
     >>> for hour in ("[1,5]", "[4,9]", "[20,29]"):
@@ -92,7 +92,7 @@ class Spans:
         return len(self._at)
 
     def add(self, span: Span, entry: Entry) -> None:
-        """Files an entry under its span."""
+        """Adds an entry under its span."""
         if span not in self._at:
             self._at[span] = {}
             if self._blocks:
@@ -106,7 +106,7 @@ class Spans:
         self._at[span][entry] = None
 
     def remove(self, span: Span, entry: Entry) -> None:
-        """Takes an entry out again."""
+        """Removes an entry."""
         del self._at[span][entry]
         if not self._at[span]:
             del self._at[span]
@@ -115,7 +115,7 @@ class Spans:
             self._replace(place, [self._blocks[place]] if self._blocks[place] else [])
 
     def meeting(self, span: Span) -> Iterator[Mapping[Entry, None]]:
-        """The entries, by equal spans, whose spans meet or touch this one."""
+        """Yields the entries whose spans overlap or touch this one, grouped by equal spans."""
         low, high = span
         for block, reach in zip(self._blocks, self._reach, strict=True):
             if block[0][0] > high:
@@ -140,7 +140,7 @@ def _span(held: ValueSet) -> Span:
 
 
 class Shelf:
-    """The entries that restrict the same attributes; `EntryIndex` shows what it does."""
+    """The entries that restrict the same attributes; see the example of `EntryIndex`."""
 
     __slots__ = ("_by_constant", "_edges", "_loose", "_schema", "entries", "restricted")
 
@@ -153,7 +153,7 @@ class Shelf:
         self._edges: dict[tuple[bool, Edge], Entry] = {}
 
     def add(self, entry: Entry) -> None:
-        """Puts an entry on the shelf."""
+        """Adds an entry."""
         self.entries[entry.patterns] = entry
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
             if isinstance(pattern, Constant):
@@ -164,7 +164,7 @@ class Shelf:
             self._edges[begins, edge] = entry
 
     def remove(self, entry: Entry) -> None:
-        """Takes it off again."""
+        """Removes an entry."""
         del self.entries[entry.patterns]
         for i, pattern in zip(self.restricted, entry.patterns, strict=True):
             if isinstance(pattern, Constant):
@@ -179,7 +179,7 @@ class Shelf:
                 del self._edges[key]
 
     def meeting(self, given: Mapping[int, Pattern]) -> Iterable[Entry]:
-        """The entries that may meet these patterns: a superset, found by the attribute that leaves fewest."""
+        """Returns a superset of the entries that meet these patterns, found by the most selective attribute."""
         fewest, best = len(self.entries), None
         for i in self.restricted:
             groups = self._groups(i, given[i]) if i in given else None
@@ -190,7 +190,7 @@ class Shelf:
         return list(self.entries.values()) if best is None else [entry for group in best for entry in group]
 
     def bordering(self, entry: Entry) -> Iterator[tuple[int, Entry]]:
-        """The entries that touch this one on one attribute and have its patterns on all others."""
+        """Yields the entries that touch this one on one attribute and have equal patterns on all others."""
         for begins, edge in self._ends(entry):
             neighbour = self._edges.get((not begins, edge))
             if neighbour is not None:
@@ -203,7 +203,7 @@ class Shelf:
                     yield i, self.entries[other]
 
     def _groups(self, i: int, given: Pattern) -> list[Mapping[Entry, None]] | None:
-        """The entries that may meet a pattern of one attribute; None if to find them is not worth it."""
+        """Returns the entries that may meet a pattern of one attribute; None if scanning all entries is cheaper."""
         by_constant, loose = self._by_constant[i], self._loose[i]
         keys = self._constants(i, given)
         if keys is None and len(by_constant) > len(loose):
@@ -216,7 +216,7 @@ class Shelf:
         return groups + [by_constant[key] for key in (by_constant if keys is None else keys) if key in by_constant]
 
     def _constants(self, i: int, given: Pattern) -> list[Value | None] | None:
-        """The values among which the constants of entries that meet a pattern are; None if that is not worth it."""
+        """Returns the constants that entries may have that meet a pattern; None if listing them is too expensive."""
         many = len(self._by_constant[i])
         match given:
             case Constant(value):
@@ -230,7 +230,7 @@ class Shelf:
         return None
 
     def _ends(self, entry: Entry) -> Iterator[tuple[bool, Edge]]:
-        """Where the entry begins (True) and ends on each attribute on which it is one interval."""
+        """Yields where the entry begins (True) and ends (False), for each attribute on which it is one interval."""
         for place, (i, pattern) in enumerate(zip(self.restricted, entry.patterns, strict=True)):
             if isinstance(pattern, Range) or (isinstance(pattern, Constant) and pattern.value is not None):
                 ((low, high),) = entry.box[i].intervals()
@@ -240,7 +240,7 @@ class Shelf:
 
 
 class EntryIndex:
-    """All entries, shelf by shelf.
+    """All entries, by shelf.
 
     >>> schema = Schema.parse("hour INT, min INT")
     >>> index = EntryIndex(schema)
@@ -267,22 +267,22 @@ class EntryIndex:
         return sum(len(shelf.entries) for shelf in self.shelves.values())
 
     def add(self, entry: Entry) -> None:
-        """Files an entry."""
+        """Adds an entry."""
         if entry.restricted not in self.shelves:
             self.shelves[entry.restricted] = Shelf(self._schema, entry.restricted)
         self.shelves[entry.restricted].add(entry)
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out."""
+        """Removes an entry."""
         shelf = self.shelves[entry.restricted]
         shelf.remove(entry)
         if not shelf.entries:
             del self.shelves[entry.restricted]
 
     def meeting(self, given: Mapping[int, Pattern], *, few: int | None = None) -> list[Entry]:
-        """The entries that meet these patterns.
+        """Returns the entries that meet these patterns.
 
-        With `few`, a shelf that shares no attribute with them is passed over when it holds more entries than that.
+        With `few`, a shelf that restricts none of their attributes is skipped if it has more entries than that.
         """
         found: list[Entry] = []
         for shelf in self.shelves.values():
@@ -292,7 +292,7 @@ class EntryIndex:
         return found
 
     def forget(self, p: Punctuation) -> None:
-        """Takes out what a punctuation covers; of a list that holds some of its constants, these."""
+        """Removes the entries that a punctuation covers, and its constants from the lists of isolated entries."""
         given = {i: p.patterns[i] for i in p.restricted}
         shelves = [shelf for shelf in self.shelves.values() if given.keys() <= set(shelf.restricted)]
         for entry in [entry for shelf in shelves for entry in shelf.meeting(given) if self._meet(entry, given)]:
@@ -307,12 +307,12 @@ class EntryIndex:
                         self.add(Entry(part, entry.restricted))
 
     def bordering(self, entry: Entry) -> list[tuple[int, Entry]]:
-        """The entries with which this one coalesces along an attribute."""
+        """Returns the entries that coalesce with this one along an attribute, with that attribute."""
         shelf = self.shelves.get(entry.restricted)
         return list(shelf.bordering(entry)) if shelf else []
 
     def joined(self, entry: Entry, near: Iterable[Entry]) -> Punctuation | None:
-        """The entry coalesced with one that differs on one attribute, which is taken out; None if there is none."""
+        """Coalesces the entry with one that differs on one attribute, and removes that one; None if there is none."""
         candidates = [(entry.only_difference(other), other) for other in near if other.restricted == entry.restricted]
         for i, other in candidates + self.bordering(entry):
             if i is not None:

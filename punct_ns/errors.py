@@ -1,7 +1,7 @@
-"""The exception tree, with one leaf for each party that can mend a fault: who supplies data, writes, calls, operates.
+"""The exception tree: one leaf for each party that can fix a fault (data supplier, query author, caller, operator).
 
-Errors carry data; `format_error` alone turns it into text, in three parts: what, where, hint.
-All of them survive pickling, since they cross from Spark's workers to the driver.
+Errors carry data; only `format_error` turns it into text, in three parts: what, where, hint.
+All of them can be pickled, because they cross from Spark's workers to the driver.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class XmlStreamError(Exception):
-    """Everything that xmlstream raises on purpose.
+    """Base class of every error that xmlstream raises on purpose.
 
-    `what` went wrong, with the values; `where`, as precisely as is known; `hint`, what would mend it.
+    `what` describes the fault with its values, `where` locates it as precisely as known, `hint` suggests a remedy.
     """
 
     def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
@@ -32,17 +32,17 @@ class XmlStreamError(Exception):
 
 
 class InputError(XmlStreamError):
-    """The data is at fault: who supplies it mends it."""
+    """The data is at fault; its supplier can fix it."""
 
 
 class NotationError(InputError, ValueError):
-    """A text that should be a pattern, a punctuation or a scheme cannot be read."""
+    """A text cannot be parsed as a pattern, a punctuation or a scheme."""
 
 
 class MalformedInput(InputError):
-    """A document that is not well-formed, a value not of its type, a punctuation that cannot be read.
+    """A document is not well-formed, a value is not of its type, or a punctuation cannot be parsed.
 
-    `line` and `column` count from 1; `position` is the item's place in its source.
+    `line` and `column` count from 1; `position` is the item's position in its source.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MalformedInput(InputError):
 
 
 class UngrammaticalStream(InputError):
-    """A tuple arrived that an earlier punctuation of its source matches."""
+    """A tuple arrived after a punctuation of the same source that matches it."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class UngrammaticalStream(InputError):
 
 
 class QueryError(XmlStreamError):
-    """The query is at fault: who writes it mends it. `line` and `column` count from 1."""
+    """The query is at fault; its author can fix it. `line` and `column` count from 1."""
 
     def __init__(
         self,
@@ -102,19 +102,19 @@ class QueryError(XmlStreamError):
 
 
 class UnsafeQuery(QueryError):
-    """Over inputs that go on, the query would never answer, or keep tuples without bound: promises mend it."""
+    """Over unbounded inputs, the query would never answer or would keep ever more tuples; schemes fix that."""
 
 
 class UsageError(XmlStreamError):
-    """An option or an argument is at fault: who calls mends it."""
+    """An option or an argument is at fault; the caller can fix it."""
 
 
 class StateError(XmlStreamError):
-    """A checkpoint or an output directory is not what it should be: who operates the query mends it."""
+    """A checkpoint or an output directory is not in the expected state; the query's operator can fix it."""
 
 
 def format_error(error: XmlStreamError) -> str:
-    r"""The text of an error: what, then where and the hint on lines of their own where known.
+    r"""Formats an error: what happened, then, if known, where and the hint on lines of their own.
 
     >>> print(format_error(UsageError("no option 'rowtag1'", where="table bids", hint="did you mean 'rowTag'?")))
     no option 'rowtag1'
@@ -130,7 +130,7 @@ def format_error(error: XmlStreamError) -> str:
 
 
 def place(document: str | None, line: int | None, column: int | None, position: int | None) -> str | None:
-    """Where in a document, in words; None where nothing is known.
+    """Describes a location in a document; None if nothing is known.
 
     >>> place("bids.xml", 12, 3, None)
     'bids.xml, line 12, column 3'

@@ -1,6 +1,6 @@
-"""Grammar of a punctuated stream: after a punctuation no tuple comes that it matches (Tucker et al. 2003, §3.1).
+"""Grammar of a punctuated stream: no tuple follows a punctuation that matches it (Tucker et al. 2003, §3.1).
 
-A tuple that violates it is reported in one message, which names the tuple, the punctuation and where both stand.
+A violation is reported in one message, which names the tuple, the punctuation and the positions of both.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 MEND = "mend the source, or let it drop or divert such tuples with the option ungrammatical"
-"""What the one who has such a source can do."""
+"""The hint of a violation, for the operator of the source."""
 
 UNKNOWN = "?"
-"""What stands for the value of an attribute that was not read."""
+"""The placeholder for an attribute whose value was not read."""
 
 
 def written(row: Mapping[str, Any], schema: Schema) -> str:
-    """A tuple as punctuations are written: constants in the notation.
+    """Writes a tuple in the notation of punctuations.
 
     >>> written({"sid": "*", "hour": None}, Schema.parse("sid STRING, hour INT, min INT"))
     '("*", null, ?)'
@@ -39,13 +39,13 @@ def written(row: Mapping[str, Any], schema: Schema) -> str:
 
 def _written(value: Any, attribute: Attribute) -> str:
     if attribute.domain.opaque:
-        # There are no patterns of it but the wildcard and null.
+        # Opaque types have no patterns but the wildcard and null.
         return "null" if value is None else str(value)
     return format_pattern(Constant(None if value is None else attribute.domain.normal(value)), attribute.domain)
 
 
 def sentence(row: Mapping[str, Any], punctuation: Punctuation) -> str:
-    """What is wrong with a tuple, its values by attribute, after that punctuation.
+    """Describes the violation: a tuple (its values by attribute) that follows a punctuation.
 
     >>> hours = Schema.parse("sid STRING, hour INT")
     >>> sentence({"sid": "S1", "hour": 5}, Punctuation.parse("<*, [0,5]>", hours))
@@ -66,17 +66,17 @@ def violation(
     among: str | None = None,
     hint: str = MEND,
 ) -> UngrammaticalStream:
-    """What is raised where a stream must be grammatical.
+    """Builds the error to raise for a violation.
 
     Args:
         row: The tuple's values, by attribute.
-        punctuation: It came before, and matches.
-        document: Where the tuple is,
-        line: in which line, from 1,
-        column: at which character of it, from 1,
-        position: and its place in the source.
-        among: What the tuple is one of, such as a source of several.
-        hint: What would mend it.
+        punctuation: The earlier punctuation that matches the tuple.
+        document: The tuple's document.
+        line: The tuple's line, from 1.
+        column: The tuple's column in the line, from 1.
+        position: The tuple's position in the source.
+        among: What the tuple belongs to, such as one of several sources.
+        hint: A remedy.
 
     >>> hours = Schema.parse("hour INT")
     >>> print(violation({"hour": 5}, Punctuation.parse("<5>", hours), document="s.xml", line=7, column=1, position=91))
@@ -99,7 +99,7 @@ def violation(
 class Offence:
     """A tuple, and the first punctuation before it that matches it, with their positions in the stream.
 
-    The place of the tuple is known where it comes from a document; lines and columns count from 1.
+    Document, line and column locate a tuple that comes from a document; lines and columns count from 1.
     """
 
     tuple: tuple[Value | None, ...]
@@ -111,7 +111,7 @@ class Offence:
     column: int | None = None
 
     def error(self) -> UngrammaticalStream:
-        """What to raise where the stream must be grammatical.
+        """Builds the error to raise if the stream must be grammatical.
 
         >>> from punct_ns.punctuation import Punctuation
         >>> from punct_ns.schema import Schema
@@ -134,7 +134,7 @@ class Offence:
 
 
 class GrammarCheck:
-    """Reads the items of a stream in order and says of each tuple whether it may come.
+    """Reads the items of a stream in order and checks each tuple against the earlier punctuations.
 
     >>> from punct_ns.punctuation import Punctuation
     >>> from punct_ns.schema import Schema
@@ -149,16 +149,16 @@ class GrammarCheck:
 
     def __init__(self, schema: Schema) -> None:
         self._closed = PunctuationSet(schema)
-        self._told: list[tuple[int, Punctuation]] = []
+        self._seen: list[tuple[int, Punctuation]] = []
 
     def tuple(self, position: int, values: Tuple) -> Offence | None:
         """The offence of a tuple at its position; None if it is grammatical."""
         if not self._closed.matches(values):
             return None
-        told_at, punctuation = next((at, p) for at, p in self._told if p.matches(values))
-        return Offence(tuple(values), position, punctuation, told_at)
+        at, punctuation = next((at, p) for at, p in self._seen if p.matches(values))
+        return Offence(tuple(values), position, punctuation, at)
 
     def punctuation(self, position: int, p: Punctuation) -> None:
-        """Takes note of a punctuation; one that is covered already cannot be the first to match anything."""
+        """Records a punctuation; one that is covered already cannot be the first to match a tuple."""
         if self._closed.add(p):
-            self._told.append((position, p))
+            self._seen.append((position, p))

@@ -1,8 +1,8 @@
-"""A value set that grows, by one pattern or a hundred thousand at a time, and forgets nothing but lone values.
+"""A value set that grows, by one pattern or a hundred thousand at a time, and can drop single values.
 
-Intervals lie in one sorted list of cuts, as in `ValueSet`. Constants wait in a hash set until a question is about more
-than a constant; then they are merged into the list, a few by insertion, many by one merge. So n constants cost n log n
-in any order, and ten more of them cost far less than n.
+Intervals are in one sorted list of cuts, as in `ValueSet`. Constants are buffered in a hash set until a query concerns
+more than a constant; then they are merged into the list, a few by insertion, many by one merge. So n constants cost
+n log n in any order, and ten more of them cost far less than n.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from punct_ns.domain import Cut, Domain, Value
 
-_SMALL = 4096  # cuts below which inserting at once is as cheap as waiting
-_FEW = 32  # insertions into a list of n cuts that are cheaper than n / 32 steps of a merge
+_SMALL = 4096  # cuts below which inserting at once is as cheap as buffering
+_FEW = 32  # one insertion into a list of n cuts costs as much as n / 32 steps of a merge
 
 
 class GrowingSet:
-    """Which values of one attribute are closed.
+    """The closed values of one attribute.
 
     >>> from punct_ns.domain import Domain
     >>> hours = GrowingSet(Domain("INT"))
@@ -40,20 +40,20 @@ class GrowingSet:
         self.domain = domain
         self._cuts: list[Cut] = []
         self._null = False
-        self._waiting: set[Value] = set()  # constants that the cuts do not span
+        self._waiting: set[Value] = set()  # constants that are not yet in the cuts
         self._ordinal = domain.sql.ordinal if isinstance(domain.sql, DiscreteType) else None
         self._set: ValueSet | None = None
         self._patterns: tuple[Pattern, ...] | None = None
 
     def copy(self) -> GrowingSet:
-        """One that grows apart from this one."""
+        """Returns an independent copy."""
         twin = GrowingSet(self.domain)
         twin._cuts, twin._null, twin._waiting = list(self._cuts), self._null, set(self._waiting)
         twin._set, twin._patterns = self._set, self._patterns
         return twin
 
     def add(self, pattern: Pattern) -> bool:
-        """Takes a pattern's values in; False where all were there."""
+        """Adds a pattern's values; False if all of them were in the set."""
         if isinstance(pattern, Constant) and pattern.value is not None and not self._set_is_small():
             fresh = not self._has(pattern.value)
             if fresh:
@@ -68,12 +68,12 @@ class GrowingSet:
         return fresh
 
     def take(self, more: ValueSet) -> None:
-        """Takes a whole set in."""
+        """Adds a whole set."""
         self._take(more)
         self._set = self._patterns = None
 
     def forget(self, wanted: Iterable[Value | None]) -> None:
-        """Takes out those of these values that have no neighbour here; a range keeps all of its values, null stays."""
+        """Removes those of these values that have no neighbour in the set; ranges keep all their values, null stays."""
         self._settle()
         gone: set[int] = set()
         for value in wanted:
@@ -90,30 +90,30 @@ class GrowingSet:
             self._set = self._patterns = None
 
     def contains(self, value: Value | None) -> bool:
-        """Whether a value, or null, is in."""
+        """Whether a value, or null, is in the set."""
         return self._null if value is None else self._has(value)
 
     def covers(self, wanted: ValueSet) -> bool:
-        """Whether all of a set is in."""
+        """Whether the set contains all of another set."""
         if wanted.null and not self._null:
             return False
         self._settle()
         return all(spans(self._cuts, low, high, self.domain.top) for low, high in wanted.intervals())
 
     def rest_of(self, wanted: ValueSet) -> ValueSet:
-        """What of a set is not in."""
+        """Returns the part of a set that is not in this one."""
         self._settle()
         return wanted.without(self._cuts, null=self._null)
 
     def covers_pattern(self, pattern: Pattern) -> bool:
-        """Whether all that a pattern matches is in."""
+        """Whether the set contains every value that a pattern matches."""
         if isinstance(pattern, Constant):
             return self.contains(pattern.value)
         return self.covers(values(pattern, self.domain))
 
     @property
     def is_all(self) -> bool:
-        """Whether the whole domain is in, and null unless NOT NULL."""
+        """Whether the set contains the whole domain, and null unless NOT NULL."""
         if self._null != self.domain.nullable:
             return False
         if self._waiting and not all(self._has(end) for end in self._ends()):
@@ -123,18 +123,18 @@ class GrowingSet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in."""
+        """Whether the set is empty."""
         return not (self._cuts or self._waiting or self._null)
 
     def value_set(self) -> ValueSet:
-        """What is in now, as a value."""
+        """Returns the current values as an immutable set."""
         if self._set is None:
             self._settle()
             self._set = ValueSet(self.domain, tuple(self._cuts), self._null)
         return self._set
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """What is in now, as patterns: its ranges, and one list of the rest."""
+        """Returns the current values as patterns: the ranges, and one list of the rest."""
         if self._patterns is None:
             self._patterns = patterns(self.value_set())
         return self._patterns
@@ -149,7 +149,7 @@ class GrowingSet:
         return bisect_right(self._cuts, cut) % 2 == 1
 
     def _ends(self) -> Iterator[Value]:
-        """The domain's first and last values: without them the domain is not covered."""
+        """Yields the domain's first and last values: unless both are in the set, it does not cover the domain."""
         yield self.domain.bound(self.domain.bottom, above=True)[0]
         if self.domain.discrete:
             yield self.domain.bound(self.domain.top, above=False)[0]
@@ -166,7 +166,7 @@ class GrowingSet:
                 self._insert(low, high)
 
     def _settle(self) -> None:
-        """Merges the waiting constants into the cuts."""
+        """Merges the buffered constants into the cuts."""
         if not self._waiting:
             return
         waiting = ValueSet.of(self.domain, self._waiting)
@@ -179,7 +179,7 @@ class GrowingSet:
                 self._insert(low, high)
 
     def _insert(self, low: Cut, high: Cut) -> None:
-        """One interval; the cuts that it swallows are replaced in place, which moves memory but no objects."""
+        """Inserts one interval; replaces the cuts inside it in place, which moves memory but no objects."""
         cuts = self._cuts
         begin, end = bisect_left(cuts, low), bisect_right(cuts, high)
         kept = [] if begin % 2 else [low]

@@ -1,13 +1,15 @@
-"""Images under a monotone function f: what punctuations on x close of y = f(x), and what of x closes values of y.
+"""Images under a monotone function f: the values of y = f(x) that punctuations on x close; and preimages.
 
-A value of y is closed when every x that f maps to it is. So the result is not the image of the closed values, but all
-of y without the image of the *open* ones. Of an interval of open values only the first and the last matter, since f
-rises, or falls, between them; so f is computed for the values next to the ends of the closed intervals, all at once.
-Closed minutes `[15,105]` through `minute div 60` close no hour, `(,105]` closes `(,0]`, and `[60,179]` closes 1 and 2.
-NaN lies outside that order: its image is looked at by itself (`floor` makes 0 of it). Null is the image of null alone.
+A value of y is closed when every x that f maps to it is closed. So the result is not the image of the closed values,
+but all of y without the image of the *open* ones. Of an interval of open values only the first and the last matter,
+since f rises, or falls, between them; so f is computed only for the values next to the ends of the closed intervals,
+all in one call. With `minute div 60`, closed minutes `[15,105]` close no hour, `(,105]` closes `(,0]`, and `[60,179]`
+closes 1 and 2. NaN is outside that order: its image is treated separately (`floor` maps it to 0). Only null maps to
+null.
 
-A *preimage* is found by search: f never falls as x rises (or never rises), so that the values of x that it maps into an
-interval of y lie between two ends, which a few evaluations of many values at once find.
+A *preimage* (the values of x that close given values of y) is found by search: f never falls as x rises (or never
+rises), so that the values of x that it maps into an interval of y are between two ends; a few calls of f with many
+values find them.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ from punct_ns.sql_type import DiscreteType
 from punct_ns.value_set import ValueSet
 
 Function: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
-"""Computes many values at once; those for which the computation fails are absent, and no tuple comes of them."""
+"""Maps many values in one call; a value for which the computation fails is absent, and produces no tuple."""
 
 
 def image(
-    said: PunctuationSet,
+    closed_set: PunctuationSet,
     place: int,
     schema: Schema,
     f: Function,
@@ -44,35 +46,35 @@ def image(
     falling: bool = False,
     last: Function | None = None,
 ) -> list[Punctuation]:
-    """The punctuations over `schema`, in which y stands in the place of x, that hold because of new ones; minimal.
+    """Returns the punctuations over `schema`, with y in the place of x, that follow from new ones; minimal.
 
-    `said` holds the new ones and all before them. f gives null for null alone, and never falls as x rises (NaN aside),
-    or never rises if it is `falling`. Exact as far as the search for covers is; it may close less, never more.
+    `closed_set` includes the new ones and all before them. f maps only null to null, and never falls as x rises (NaN
+    aside), or never rises if `falling`. Exact as far as the search for covers is; it may close less, never more.
 
-    With `last`, x has several images, from f(x) to last(x), as it is in several windows that overlap: between the
-    first value of f and the last one of `last` there is none that some open x has not. Neither falls as x rises.
+    With `last`, x has several images, from f(x) to last(x), as a moment in overlapping windows has: every value between
+    the first value of f and the last value of `last` is an image of some open x. Neither function falls as x rises.
 
     >>> minutes, hours = Schema.of(minute="INT"), Schema.of(hour="INT")
     >>> closed = PunctuationSet(minutes, [Punctuation.of(minutes, minute="(,105]")])
-    >>> def hour(asked): return {minute: int(minute / 60) for minute in asked}
+    >>> def hour(minutes): return {minute: int(minute / 60) for minute in minutes}
     >>> [str(p) for p in image(closed, 0, hours, hour, closed)]
     ['<(,0]>']
     """
     found = PunctuationSet(schema)
-    if said.is_all:
+    if closed_set.is_all:
         return [Punctuation.all(schema)]
     closing: dict[tuple[tuple[int, Pattern], ...], ValueSet] = {}
-    domain = said.schema[place].domain
+    domain = closed_set.schema[place].domain
     for p in new:
         if place not in p.restricted:
             found.add(Punctuation(schema, p.patterns))
             continue
         there = tuple((i, p.patterns[i]) for i in p.restricted if i != place)
         closing[there] = closing.get(there, ValueSet(domain)).union(values(p.patterns[place], domain))
-    searches = [_Search(said, place, schema, dict(there), closed) for there, closed in closing.items()]
-    asked = dict.fromkeys(value for search in searches for value in search.asked())
-    known = f(list(asked)) if asked else {}
-    known_last = last(list(asked)) if asked and last is not None else known
+    searches = [_Search(closed_set, place, schema, dict(there), closed) for there, closed in closing.items()]
+    inputs = dict.fromkeys(value for search in searches for value in search.inputs())
+    known = f(list(inputs)) if inputs else {}
+    known_last = last(list(inputs)) if inputs and last is not None else known
     for search in searches:
         for p in search.found(_Edges(domain, schema[place].domain, known, known_last, falling)):
             found.add(p)
@@ -81,7 +83,7 @@ def image(
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """The ends, among the values of y, of what lies to the left and to the right of a cut among those of x."""
+    """The ends, among the values of y, of the images of values to the left and to the right of a cut of x."""
 
     x: Domain
     y: Domain
@@ -90,11 +92,11 @@ class _Edges:
     falling: bool
 
     def left(self, cut: Cut) -> Cut:
-        """The cut of y beyond which nothing comes of what lies below the cut of x; y's end where that is unknown."""
+        """Returns the cut of y that bounds the images of values below the cut of x; y's end if it is unknown."""
         return self._of(cut)[0]
 
     def right(self, cut: Cut) -> Cut:
-        """The same, of what lies above."""
+        """Like `left`, for values above the cut."""
         return self._of(cut)[1]
 
     def _of(self, cut: Cut) -> tuple[Cut, Cut]:
@@ -105,38 +107,38 @@ class _Edges:
         right = near if above is None else self.y.cut(above, after=self.falling)
         if below is None or above is None or below == above or self.x.discrete or self.y.discrete:
             return left, right
-        # Nothing comes between the images of neighbours: the end is written as the end of x is.
+        # No value of y lies between the images of neighbours: close the end of y as the end of x is closed.
         return (left, left) if cut[1] else (right, right)
 
 
 class _Search:
-    """What newly holds of y, for values of the other attributes that match what new punctuations say of them."""
+    """The search for newly closed values of y, for the values of other attributes that new punctuations match."""
 
     def __init__(
-        self, said: PunctuationSet, place: int, schema: Schema, there: Mapping[int, Pattern], closed: ValueSet
+        self, closed_set: PunctuationSet, place: int, schema: Schema, there: Mapping[int, Pattern], closed: ValueSet
     ) -> None:
         self._place, self._schema = place, schema
         self._domain = closed.domain
-        self._boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in said.several(there)]
-        self._boxes += [{i: single.value_set()} for i, single in said.singles.items()]
+        self._boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in closed_set.several(there)]
+        self._boxes += [{i: single.value_set()} for i, single in closed_set.singles.items()]
         self._target: Box = {
-            i: values(there.get(i, WILDCARD), said.schema[i].domain)
+            i: values(there.get(i, WILDCARD), closed_set.schema[i].domain)
             for i in frozenset(there).union(*self._boxes) - {place}
         }
         of_x = [box[place] for box in self._boxes if place in box]
         pairs = [pair for held in of_x for pair in held.intervals()]
-        self._said = ValueSet.of_intervals(self._domain, pairs, null=any(held.null for held in of_x))
-        # The rest is closed whatever x is, new punctuations having made its values complete.
-        self._complete = not self._said.covers(closed)
-        self._closed = closed.intersection(self._said)
+        self._closed_x = ValueSet.of_intervals(self._domain, pairs, null=any(held.null for held in of_x))
+        # The other boxes close tuples for every x, since new punctuations have completed its values.
+        self._complete = not self._closed_x.covers(closed)
+        self._closed = closed.intersection(self._closed_x)
         self._budget = Budget() if is_exact(self._boxes) else Budget(ENOUGH)
         self._has_nan = isinstance(self._domain.sql, FloatType) and self._domain.contains(NAN)
         self._top = (NAN, 0) if self._has_nan else self._domain.top
         self._extremes: tuple[Value, ...] = (self._domain.bottom[0], math.inf) if self._has_nan else ()
         self._runs = list(self._cut_runs())
 
-    def asked(self) -> Iterator[Value]:
-        """The values of x whose images matter."""
+    def inputs(self) -> Iterator[Value]:
+        """Yields the values of x whose images are needed."""
         for cut in dict.fromkeys(cut for run in self._runs for cut in run):
             if self._domain.bottom < cut < self._top:
                 yield from neighbours(cut, self._domain)
@@ -144,7 +146,7 @@ class _Search:
             yield from (NAN, *self._extremes)
 
     def found(self, edges: _Edges) -> Iterator[Punctuation]:
-        """The punctuations over the new schema."""
+        """Yields the punctuations over the new schema."""
         domain = self._schema[self._place].domain
         if self._complete:
             yield from self._whatever_x_is()
@@ -161,7 +163,7 @@ class _Search:
                     yield from self._where(of, ValueSet.of_intervals(domain, [(low, high)], null=whole))
 
     def _whatever_x_is(self) -> Iterator[Punctuation]:
-        """What is said near new punctuations without speaking of x."""
+        """Yields the punctuations near new ones that do not restrict x."""
         for box in self._boxes:
             if self._place not in box:
                 parts = {i: held.intersection(self._target[i]) for i, held in box.items()}
@@ -169,10 +171,10 @@ class _Search:
                     yield Punctuation.at(self._schema, dict(zip(parts, chosen, strict=True)))
 
     def _cut_runs(self) -> Iterator[list[Cut]]:
-        """What is said without a gap of x, around new values, as the cuts where what is said changes."""
-        ends = self._said.cuts
+        """Yields the gapless runs of closed x around new values, as the cuts where the set of boxes changes."""
+        ends = self._closed_x.cuts
         if self._has_nan and self._closed.contains(NAN):
-            runs = [low for low, _ in self._said.intervals()]
+            runs = [low for low, _ in self._closed_x.intervals()]
         else:
             runs = list(dict.fromkeys(ends[bisect_right(ends, low) - 1] for low, _ in self._closed.intervals()))
         for low in runs:
@@ -189,10 +191,10 @@ class _Search:
     def _parts(
         self, run: Sequence[Cut], edges: _Edges, astray: tuple[Cut, Cut] | None
     ) -> Iterator[tuple[ValueSet, tuple[Cut, Cut]]]:
-        """Intervals of y of which nothing comes from outside the run, each with the values of x that it can come of."""
+        """Yields intervals of y without images from outside the run, each with the values of x that map into it."""
         cells = list(self._cells(run, edges))
         window = min(low for low, _ in cells), max(high for _, high in cells)
-        hole = astray if astray is not None and not self._said.contains(NAN) else None
+        hole = astray if astray is not None and not self._closed_x.contains(NAN) else None
         reach = [*cells, astray] if astray is not None and hole is None else cells
         ends = sorted({cut for pair in (*reach, *([hole] if hole else [])) for cut in pair})
         spans = [pair for pair in pairwise(ends) if window[0] <= pair[0] and pair[1] <= window[1]]
@@ -210,7 +212,7 @@ class _Search:
         return (run[i], run[i + 1]) if i < len(run) - 1 else ((NAN, 0), self._domain.top)
 
     def _cells(self, run: Sequence[Cut], edges: _Edges) -> Iterator[tuple[Cut, Cut]]:
-        """For each piece of the run, an interval of y outside which nothing comes of it; the gaps' own are left out."""
+        """Yields, for each piece of the run, the interval of y that contains its images, without those of the gaps."""
         y = edges.y
         first, last = (y.bottom, y.top) if not edges.falling else (y.top, y.bottom)
         begin = first if run[0] <= self._domain.bottom else edges.left(run[0])
@@ -225,7 +227,7 @@ class _Search:
             yield clipped if clipped[0] < clipped[1] else (outer[0], outer[0])
 
     def _nan_alone(self, astray: tuple[Cut, Cut], edges: _Edges) -> Iterator[Punctuation]:
-        """NaN's image, where it is the image of no other value: beyond those of the first and the last one."""
+        """Closes NaN's image if it is the image of no other value: if it is outside those of the least and greatest."""
         ends = [edges.known.get(value) for value in self._extremes]
         images = [edges.y.cut(end, after=False) for end in ends if end is not None]
         if len(images) == 2 and (astray[0] > max(images) or astray[0] < min(images)):
@@ -233,7 +235,7 @@ class _Search:
             yield from self._where(nan, ValueSet.of_intervals(edges.y, [astray]))
 
     def _where(self, of: ValueSet, closed: ValueSet) -> Iterator[Punctuation]:
-        """Closed values of y, for what the other attributes are where all those values of x are covered."""
+        """Yields closed values of y, for the values of the other attributes where all these values of x are covered."""
         staying = frozenset(self._target)
         try:
             for region in covered_regions({**self._target, self._place: of}, self._boxes, staying, self._budget):
@@ -244,7 +246,7 @@ class _Search:
 
 
 def _without(low: Cut, high: Cut, hole: tuple[Cut, Cut] | None) -> Iterator[tuple[Cut, Cut]]:
-    """An interval without a hole."""
+    """Subtracts a hole from an interval."""
     if hole is None or hole[1] <= low or high <= hole[0]:
         yield low, high
         return
@@ -252,7 +254,7 @@ def _without(low: Cut, high: Cut, hole: tuple[Cut, Cut] | None) -> Iterator[tupl
 
 
 def neighbours(cut: Cut, domain: Domain) -> tuple[Value, Value]:
-    """The last value below a cut, and the first above it; of floating point, which is discrete if one looks closely."""
+    """Returns the last value below a cut and the first above it; also for floating point, by its representation."""
     if isinstance(domain.sql, DiscreteType):
         return domain.sql.value(cut - 1), domain.sql.value(cut)
     value, side = cut
@@ -271,17 +273,17 @@ def _next(value: float, domain: Domain, towards: float) -> float:
 
 
 Evaluation: TypeAlias = Callable[[Sequence[Value]], Mapping[Value, Value]]
-"""Computes many values at once; absent are those for which the computation fails."""
+"""Maps many values in one call; values for which the computation fails are absent."""
 
 _AT_ONCE = 64
-"""Values of x that are evaluated for each end of an interval, in each round."""
+"""The values of x evaluated for each end of an interval, in each round."""
 
 
 def preimage(closed: ValueSet, x: Domain, f: Evaluation, *, falling: bool = False) -> ValueSet | None:
-    """The values of x that f maps to values of y; None where x is not discrete, or f cannot be computed.
+    """Returns the values of x that f maps to the closed values; None if x is not discrete, or f cannot be computed.
 
     >>> minutes, hours = Domain("INT"), Domain("INT")
-    >>> def hour(asked): return {minute: int(minute / 60) for minute in asked}
+    >>> def hour(minutes): return {minute: int(minute / 60) for minute in minutes}
     >>> found = preimage(ValueSet.of(hours, [1, 2]), minutes, hour)
     >>> found and [*found.intervals()]
     [(60, 180)]
@@ -298,32 +300,32 @@ def preimage(closed: ValueSet, x: Domain, f: Evaluation, *, falling: bool = Fals
 
 
 class _Inverse:
-    """Values of x by their numbers, in the order in which those of f rise."""
+    """The values of x, numbered so that f rises with the numbers."""
 
     def __init__(self, x: Domain, y: Domain, f: Evaluation, falling: bool) -> None:
         self._x, self._y, self._f, self._falling = x, y, f, falling
         self._bottom, self._top = int(x.bottom), int(x.top)
 
     def begins(self, cuts: Iterable[Cut]) -> dict[Cut, int] | None:
-        """For each cut of y the first number whose value f maps above it; None where that is not found."""
+        """Maps each cut of y to the first number whose value f maps above it; None if one cannot be found."""
         span = dict.fromkeys(cuts, (self._bottom, self._top))
         span |= {cut: (at, at) for cut, at in ((self._y.bottom, self._bottom), (self._y.top, self._top)) if cut in span}
-        while asked := {cut: _spread(*ends) for cut, ends in span.items() if ends[0] < ends[1]}:
-            known = self._f([*dict.fromkeys(self._value(n) for numbers in asked.values() for n in numbers)])
-            for cut, numbers in asked.items():
+        while inputs := {cut: _spread(*ends) for cut, ends in span.items() if ends[0] < ends[1]}:
+            known = self._f([*dict.fromkeys(self._value(n) for numbers in inputs.values() for n in numbers)])
+            for cut, numbers in inputs.items():
                 low, high = span[cut]
-                told = [(n, known[v]) for n in numbers if (v := self._value(n)) in known]
-                if not told and len(numbers) < high - low:
+                images = [(n, known[v]) for n in numbers if (v := self._value(n)) in known]
+                if not images and len(numbers) < high - low:
                     return None
-                above = [n for n, image in told if not self._y.cut(image, after=False) < cut]
-                below = [n for n, image in told if self._y.cut(image, after=False) < cut]
+                above = [n for n, image in images if not self._y.cut(image, after=False) < cut]
+                below = [n for n, image in images if self._y.cut(image, after=False) < cut]
                 narrower = max([low, *(n + 1 for n in below)]), min([high, *above])
-                # What fails makes no tuple: on which side of the end it lies does not matter.
+                # A value for which f fails produces no tuple: it may be on either side of the end.
                 span[cut] = narrower if narrower != (low, high) else (high, high)
         return {cut: low for cut, (low, _) in span.items()}
 
     def in_order(self, pair: tuple[int, int]) -> tuple[Cut, Cut]:
-        """The ends as cuts of x."""
+        """Converts a pair of numbers to cuts of x, in order."""
         low, high = pair
         return (self._mirrored(high), self._mirrored(low)) if self._falling else (low, high)
 
@@ -336,6 +338,6 @@ class _Inverse:
 
 
 def _spread(low: int, high: int) -> list[int]:
-    """Numbers from low to below high, all of them or so many at about equal distances."""
+    """Returns at most `_AT_ONCE` numbers from low to below high, at about equal distances."""
     count = min(high - low, _AT_ONCE)
     return [low + (high - low) * i // count for i in range(count)] if count else []

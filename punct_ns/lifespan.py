@@ -1,15 +1,16 @@
-"""Lifespans of punctuations (Li et al. 2006, §5.1): how long a promise holds that does not hold for ever.
+"""Lifespans of punctuations (Li et al. 2006, §5.1): for how long a punctuation that is not permanent holds.
 
 Ids are used again: a sequence number after some hours, a session's name after a year. So a punctuation may have a
-lifespan: a duration, counted from the recorded time of the slice that brings it, or until its stream closes what is
-below a bound of an attribute (`dateTime < 2026-01-01T00:00:00`). After its end the key is new. What is derived from
-several punctuations has the shortest lifespan of them: it ends as soon as one of them does.
+lifespan: a duration, counted from the recorded time of its slice, or a bound of an attribute
+(`dateTime < 2026-01-01T00:00:00`): the punctuation holds until its stream has closed all values below the bound.
+When the lifespan ends, the same key may occur again. A punctuation derived from several others has their shortest
+lifespan: it ends as soon as one of them ends.
 
-A duration becomes a moment, and a bound that of a named stream, when the punctuation is brought (`begun`). Lifespans
-are written, read again and compared: one absorbs another's punctuation only if it ends no sooner.
+When a punctuation arrives, its duration becomes an end time, and its bound gets the name of the stream (`begun`).
+Lifespans are written, parsed and compared: one punctuation absorbs another only if it ends no sooner.
 
-Durations are those of ISO 8601: `PT1H`, `P1DT12H`, `P1M`, counted from a moment, or back from it. Years and months are
-of the calendar, as in XML Schema: a month after 31 January is the last day of February.
+Durations follow ISO 8601: `PT1H`, `P1DT12H`, `P1M`, added to a moment or subtracted from it. Years and months follow
+the calendar, as in XML Schema: a month after 31 January is the last day of February.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ _FORM = re.compile(
     r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d{1,6})?)S)?)?",
     re.ASCII,
 )
-_LONGEST = timedelta(days=3_650_000)  # beyond the calendar
+_LONGEST = timedelta(days=3_650_000)  # longer than the calendar
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A span of time, of months and of what has one length everywhere.
+    """A span of time: months, whose length depends on the calendar, and a span of fixed length.
 
     >>> duration = Duration.parse("P1M")
     >>> duration.after(datetime(2026, 1, 31, tzinfo=UTC)).date().isoformat(), str(duration)
@@ -51,10 +52,10 @@ class Duration:
 
     @staticmethod
     def parse(text: str) -> Duration:
-        """The duration that a text stands for.
+        """Parses an ISO 8601 duration.
 
         Raises:
-            ValueError: It stands for none.
+            ValueError: The text is not a duration.
 
         >>> str(Duration.parse("P1DT90M"))
         'P1DT1H30M'
@@ -73,7 +74,7 @@ class Duration:
         return Duration(part["years"] * 12 + part["months"], min(span, _LONGEST))
 
     def after(self, moment: datetime) -> datetime:
-        """When it has passed since a moment; the end of the calendar where that is beyond.
+        """Returns the moment at the end of the duration that starts at a moment; limited to the end of the calendar.
 
         >>> Duration.parse("PT1H").after(datetime(2026, 1, 1, 23, tzinfo=UTC)).isoformat()
         '2026-01-02T00:00:00+00:00'
@@ -84,7 +85,7 @@ class Duration:
             return datetime.max.replace(tzinfo=UTC)
 
     def before(self, moment: datetime) -> datetime:
-        """When it began if it has passed at a moment; the begin of the calendar where that is beyond.
+        """Returns the moment at the start of the duration that ends at a moment; limited to the start of the calendar.
 
         >>> Duration.parse("P1M").before(datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
         '2026-02-28'
@@ -124,21 +125,21 @@ _BOUND = re.compile(
 )
 _AND = re.compile(rf'((?:{_QUOTED}|(?!\s+and\s)[^"`])*+)(?:\s+and\s+|\Z)')
 _NAME = re.compile(r"[^\s<>=`\"]+")
-_WORD = re.compile(rf'\s*(?P<word>for|until|while)\s+(?P<said>(?:{_QUOTED}|(?!\s(?:for|until|while)\s)[^"`])++)')
+_WORD = re.compile(rf'\s*(?P<word>for|until|while)\s+(?P<text>(?:{_QUOTED}|(?!\s(?:for|until|while)\s)[^"`])++)')
 _BEHIND = re.compile(rf">(?P<lifespan>\s*(?:for|until|while)\s(?:{_QUOTED}|[^\"`>])*+)\Z")
 _PLAIN = re.compile(r'(?!.*\s(?:and|for|until|while)\s)[^\s<>"`=](?:[^<>"`]*[^\s<>"`])?')
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What is below a value of a stream's attribute: the lifespan ends once the stream has closed all of it.
+    """The values below a value of a stream's attribute: the lifespan ends once the stream has closed all of them.
 
     Attributes:
-        attribute: Its name.
-        domain: Its values.
+        attribute: The attribute's name.
+        domain: The attribute's domain.
         value: The bound, in the notation.
-        closed: Whether the bound itself belongs to what is below.
-        stream: Of which stream; empty where it goes without saying.
+        closed: Whether the bound itself is one of the values.
+        stream: The stream's name; empty where the context determines it.
     """
 
     attribute: str
@@ -149,19 +150,19 @@ class Bound:
 
     @cached_property
     def cut(self) -> Cut:
-        """Where it parts the domain."""
+        """The cut of the domain above the values."""
         return self.domain.cut_of_text(self.value, after=self.closed)
 
     def is_within(self, other: Bound) -> bool:
-        """Whether it ends no later than another one of the same attribute."""
+        """Whether it ends no later than another bound of the same attribute."""
         return (self.stream, self.attribute) == (other.stream, other.attribute) and bool(self.cut <= other.cut)
 
     @staticmethod
     def read(text: str, schema: Schema) -> Bound | None:
-        """The bound that a text stands for; None if it is none.
+        """Parses a bound; None if the text is not one.
 
         Raises:
-            ValueError: It is one of what cannot have any.
+            ValueError: The attribute's type has no order, or the value is not of its type.
         """
         found = _BOUND.fullmatch(text)
         if found is None:
@@ -183,12 +184,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class Lifespan:
-    """How long a punctuation holds: until the first of its ends.
+    """How long a punctuation holds: until the earliest of its ends.
 
     Attributes:
-        duration: From when it is brought; such a lifespan has not begun.
-        until: A moment, one that is recorded with a slice.
-        bounds: What streams are to close.
+        duration: Counted from the punctuation's arrival; set only before it arrives.
+        until: The end time, computed from the recorded time of the slice.
+        bounds: The values that streams have to close.
 
     >>> from punct_ns.schema import Schema
     >>> print(Lifespan.read("dateTime < 2026-01-01 00:00:00", Schema.parse("id INT, dateTime TIMESTAMP")))
@@ -201,10 +202,10 @@ class Lifespan:
 
     @staticmethod
     def read(text: str, schema: Schema) -> Lifespan:
-        """What the attribute `lifespan` of a punctuation's element says: a duration, a bound, or both with `and`.
+        """Parses the attribute `lifespan` of a punctuation's element: a duration, a bound, or both joined by `and`.
 
         Raises:
-            NotationError: It says nothing that can be understood.
+            NotationError: The text is not a lifespan.
         """
         duration, bounds = None, list[Bound]()
         tidy = text.strip(BLANKS)
@@ -224,10 +225,10 @@ class Lifespan:
 
     @staticmethod
     def parse(text: str, schema: Schema) -> Lifespan:
-        """The lifespan that the notation stands for, as behind a punctuation's patterns; of which stream it says not.
+        """Parses the notation of a lifespan, as it follows a punctuation's patterns; it does not name the stream.
 
         Raises:
-            NotationError: It stands for none.
+            NotationError: The text is not a lifespan.
 
         >>> from punct_ns.schema import Schema
         >>> str(Lifespan.parse("for PT1H while id <= 3", Schema.parse("id INT")))
@@ -238,19 +239,19 @@ class Lifespan:
             while at < len(text.rstrip(BLANKS)):
                 found = _WORD.match(text, at)
                 if found is None:
-                    raise ValueError("it says for, until or while")
-                at, said = found.end(), found["said"].strip(BLANKS)
+                    raise ValueError("expected for, until or while")
+                at, argument = found.end(), found["text"].strip(BLANKS)
                 match found["word"]:
                     case "for" if duration is None:
-                        duration = Duration.parse(said)
+                        duration = Duration.parse(argument)
                     case "until" if until is None:
-                        until = datetime.fromisoformat(said)
-                    case "while" if (bound := Bound.read(said, schema)) is not None:
+                        until = datetime.fromisoformat(argument)
+                    case "while" if (bound := Bound.read(argument, schema)) is not None:
                         bounds.append(bound)
                     case "while":
-                        raise ValueError(f"'{said}' is no bound, such as hour < 17")
+                        raise ValueError(f"'{argument}' is no bound, such as hour < 17")
                     case word:
-                        raise ValueError(f"it says '{word}' twice")
+                        raise ValueError(f"'{word}' occurs twice")
         except (ValueError, XmlStreamError) as error:
             raise NotationError(
                 f"the lifespan '{text.strip()}' cannot be read: {getattr(error, 'what', error)}"
@@ -258,20 +259,20 @@ class Lifespan:
         return Lifespan(duration, until, tuple(bounds))
 
     def begun(self, now: datetime, stream: str) -> Lifespan:
-        """The lifespan of a punctuation that a stream brings now."""
+        """Returns the lifespan of a punctuation that arrives now from a stream."""
         until = None if self.duration is None else self.duration.after(now)
         return Lifespan(None, until, tuple(replace(bound, stream=stream) for bound in self.bounds))
 
     def is_over(self, now: datetime, has_closed: Callable[[Bound], bool]) -> bool:
-        """Whether one of its ends has come."""
+        """Whether one of its ends has been reached."""
         return (self.until is not None and self.until <= now) or any(map(has_closed, self.bounds))
 
     def written(self, now: datetime, names: Mapping[tuple[str, str], str]) -> str:
-        """The text of the attribute: what is left of it now.
+        """Formats the remaining lifespan as the text of the attribute `lifespan`.
 
         Args:
-            now: When it is written.
-            names: What the attributes of streams are called where it is written; a bound of none of them ends at once.
+            now: The time of writing.
+            names: The names that attributes of streams have in the output; without a name a bound ends immediately.
         """
         known = [names.get((bound.stream, bound.attribute)) for bound in self.bounds]
         if None in known:
@@ -286,15 +287,15 @@ class Lifespan:
         return " ".join([*parts, *(f"while {bound}" for bound in self.bounds)])
 
     def record(self) -> list[object]:
-        """As JSON has it; `restore` gives it back."""
+        """Returns a JSON representation; `restore` reads it back."""
         bounds = [
             [b.attribute, b.domain.type, b.value, b.closed, b.stream] for b in self.bounds
-        ]  # of a domain its type: bounds of it are none of its values
+        ]  # the type of a domain is enough: the bound need not lie within the declared values
         return [None if self.until is None else self.until.isoformat(), bounds]
 
     @staticmethod
     def restore(record: list[object]) -> Lifespan:
-        """What `record` gave."""
+        """Reads a lifespan back from `record`."""
         until, bounds = record
         assert isinstance(bounds, list)
         made = (Bound(a, Domain(kind), value, closed, stream) for a, kind, value, closed, stream in bounds)
@@ -302,7 +303,7 @@ class Lifespan:
 
 
 def lives_as_long(one: Lifespan | None, other: Lifespan | None) -> bool:
-    """Whether one ends no sooner than the other; None never ends. False where that cannot be told.
+    """Whether the first lifespan ends no sooner than the second; None never ends. False where that is unknown.
 
     >>> from datetime import UTC
     >>> day, week = (Lifespan(until=datetime(2026, 1, end, tzinfo=UTC)) for end in (2, 8))
@@ -319,7 +320,7 @@ def lives_as_long(one: Lifespan | None, other: Lifespan | None) -> bool:
 
 
 def shortest(lifespans: Iterable[Lifespan | None]) -> Lifespan | None:
-    """That of what is derived from several: it ends with the first of them.
+    """Returns the lifespan of a punctuation derived from several others: it ends with the first of them.
 
     >>> from datetime import UTC
     >>> day = Lifespan(until=datetime(2026, 1, 2, tzinfo=UTC))
@@ -339,7 +340,7 @@ def shortest(lifespans: Iterable[Lifespan | None]) -> Lifespan | None:
 
 
 def split_lifespan(text: str) -> tuple[str, str]:
-    """The notation of a punctuation without its lifespan, and that; empty if it holds for ever.
+    """Splits a punctuation's notation into its patterns and its lifespan; the lifespan is empty if there is none.
 
     >>> split_lifespan('<"x> for y", 5> for PT1H')
     ('<"x> for y", 5>', 'for PT1H')

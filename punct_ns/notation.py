@@ -1,7 +1,7 @@
 """Patterns as text: `*`, `17`, `"*"`, `[17,20)`, `{1001,2004}`, `{}`, `null`.
 
-Double quotes (doubled inside) hold a constant that would otherwise read as something else. Blanks outside
-quotes do not count. `parse_pattern` and `format_pattern` are inverse to each other.
+Double quotes (doubled inside) enclose a constant that would otherwise be parsed as something else. Blanks outside
+quotes are ignored. `parse_pattern` and `format_pattern` are inverse to each other.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class _Item(NamedTuple):
 
 
 def parse_pattern(text: str, domain: Domain) -> Pattern:
-    """The canonical pattern that a text stands for; NotationError with the reason if it stands for none.
+    """Parses a text into a canonical pattern; NotationError with the reason if it is not one.
 
-    An empty text is the empty string for STRING, unreadable for other types.
+    An empty text is the empty string for STRING, and an error for other types.
 
     >>> parse_pattern("[17, 20)", Domain("INT"))
     Range(low=17, high=19, low_closed=True, high_closed=True)
@@ -84,7 +84,7 @@ def parse_pattern(text: str, domain: Domain) -> Pattern:
 
 
 def format_pattern(pattern: Pattern, domain: Domain) -> str:
-    """The text of a canonical pattern.
+    """Writes a canonical pattern as text.
 
     >>> format_pattern(List((1001, 2004)), Domain("INT"))
     '{1001,2004}'
@@ -107,14 +107,14 @@ def format_pattern(pattern: Pattern, domain: Domain) -> str:
 
 
 def split_patterns(text: str) -> list[str]:
-    """The pattern texts between the angle brackets of a punctuation; NotationError if they are not told apart.
+    """Splits a punctuation into the texts of its patterns; NotationError if they cannot be separated.
 
     >>> split_patterns('<*, [17,20), "a,b">')
     ['*', '[17,20)', '"a,b"']
     """
     tidy = text.strip(BLANKS)
     if not (len(tidy) >= 2 and tidy[0] == "<" and tidy[-1] == ">"):
-        raise NotationError(f"'{_shortened(tidy)}' is no punctuation: it stands between < and >")
+        raise NotationError(f"'{_shortened(tidy)}' is no punctuation: expected < at its beginning and > at its end")
     inner = tidy[1:-1]
     if "[" not in inner and "(" not in inner and "{" not in inner and '"' not in inner:
         return [part.strip(BLANKS) for part in inner.split(",")]
@@ -144,7 +144,7 @@ def _parse_range(text: str, domain: Domain) -> Pattern:
         raise ValueError("a range ends with ] or )")
     ends = _items(text[1:-1])
     if len(ends) != 2:
-        raise ValueError("a range has two ends, apart by a comma")
+        raise ValueError("a range has two ends, separated by a comma")
     for end in ends:
         if not end.quoted and end.text in ("null", "*"):
             raise ValueError(f"{end.text} is no end of a range")
@@ -161,7 +161,7 @@ def _constant(item: _Item, domain: Domain) -> Constant:
 
 
 def _items(text: str) -> list[_Item]:
-    """The constants of a list, or the ends of a range."""
+    """Splits the constants of a list, or the ends of a range."""
     if '"' not in text:
         return [_Item(part.strip(BLANKS), quoted=False) for part in text.split(",")]
     items: list[_Item] = []
@@ -172,7 +172,7 @@ def _items(text: str) -> list[_Item]:
         if not found["end"]:
             return items
         found = _ITEM.match(text, found.end())
-    raise ValueError("a quote stands where none can")
+    raise ValueError("unexpected quote")
 
 
 def _unquoted(inner: str) -> _Item:

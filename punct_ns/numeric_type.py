@@ -1,6 +1,6 @@
 """The numeric types: integers and DECIMAL, which are discrete, FLOAT and DOUBLE, which are dense."""
 
-# ruff: noqa: D102 – what these methods do, SqlType says
+# ruff: noqa: D102 – SqlType documents these methods
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SPECIAL = {
 }
 _EXACT = Context(prec=80)  # more digits than any DECIMAL has
 FAR: int = 10**100
-"""Beyond the ends of every discrete type."""
+"""A number beyond the ends of every discrete type."""
 
 
 def number(text: str) -> Decimal:
-    """The number a text stands for, exactly; ValueError if it is none.
+    """Parses a number exactly; ValueError if the text is not one.
 
     >>> number(" 17.50 ")
     Decimal('17.50')
@@ -43,7 +43,7 @@ def number(text: str) -> Decimal:
 
 
 def exactly(bound: object) -> int | Fraction:
-    """A numeric bound as an exact number; what lies beyond every type's end is only far, not huge.
+    """Converts a numeric bound to an exact number; bounds beyond every type are limited to `FAR`.
 
     >>> exactly(17.5), exactly(Decimal("1e999999999")) > 10**90
     (Fraction(35, 2), True)
@@ -68,7 +68,7 @@ def exactly(bound: object) -> int | Fraction:
 
 @dataclass(frozen=True, slots=True)
 class IntegerType(DiscreteType):
-    """TINYINT, SMALLINT, INT and BIGINT: two's complement of so many bits.
+    """TINYINT, SMALLINT, INT and BIGINT: two's complement integers of `bits` bits.
 
     >>> TINYINT = IntegerType("TINYINT", 8)
     >>> TINYINT.low, TINYINT.high, TINYINT.read(" +17"), TINYINT.place_of_text("17.5")
@@ -81,7 +81,7 @@ class IntegerType(DiscreteType):
 
     @property
     def digits(self) -> int:
-        """How many digits a value has at the most.
+        """The greatest number of digits of a value.
 
         >>> IntegerType("INT", 32).digits
         10
@@ -90,7 +90,7 @@ class IntegerType(DiscreteType):
 
     @property
     def free_digits(self) -> int:
-        """How many digits a number may have to be a value, whichever they are.
+        """The greatest number of digits for which every number is a value.
 
         >>> IntegerType("INT", 32).free_digits
         9
@@ -140,7 +140,7 @@ class IntegerType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(DiscreteType):
-    """DECIMAL(precision, scale): the step between neighbours is 10 to the power of minus scale.
+    """DECIMAL(precision, scale): neighbouring values differ by 10 to the power of minus scale.
 
     >>> price = DecimalType(5, 2)
     >>> price.high, price.read("1.5"), price.ordinal(price.read("1.5")), price.write(price.value(151))
@@ -194,7 +194,7 @@ class DecimalType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class FloatType(SqlType):
-    """FLOAT (32 bits) and DOUBLE (64 bits): a text stands for the nearest value; NaN is the last one.
+    """FLOAT (32 bits) and DOUBLE (64 bits): a text is parsed as the nearest value; NaN is the last value.
 
     >>> FLOAT = FloatType("FLOAT", 32)
     >>> FLOAT.read("0.1"), FLOAT.write(FLOAT.read("0.1")), FLOAT.read("-0"), FLOAT.high
@@ -206,7 +206,7 @@ class FloatType(SqlType):
 
     @property
     def significand(self) -> int:
-        """How many bits of a number are kept: integers of no more are values exactly.
+        """The number of significant bits: integers with no more bits are represented exactly.
 
         >>> FloatType("FLOAT", 32).significand, FloatType("DOUBLE", 64).significand
         (24, 53)
@@ -236,7 +236,7 @@ class FloatType(SqlType):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         if self.bits == 64:
             return repr(value)
-        # The shortest text that a 32-bit reader takes for this value.
+        # The shortest text that a 32-bit parser reads as this value.
         return next(text for digits in range(1, 18) if self.read(text := repr(float(f"{value:.{digits}g}"))) == value)
 
     def normal(self, value: object) -> float:

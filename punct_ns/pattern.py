@@ -1,11 +1,11 @@
 """The five patterns of Tucker et al. 2003, section 3: wildcard, constant, range, list, empty.
 
-Patterns here are canonical for their domain: patterns that match the same values are equal. Whatever covers
+Patterns are canonical for their domain: patterns that match the same values are equal. A pattern that covers
 the domain, and null unless NOT NULL, is the wildcard; every value but null is the range `(,)`; one value is a
-constant; neighbours without a gap are a range, closed where the domain is discrete and infinite where it
-reaches the domain's end; other finite sets are lists; nothing is the empty pattern.
+constant; adjacent values are a range, closed where the domain is discrete and infinite where it
+reaches the domain's end; other finite sets are lists; a pattern that matches nothing is the empty pattern.
 
-Null is matched by the wildcard, by the null constant and by lists that hold null.
+Null is matched by the wildcard, by the null constant and by lists that contain null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from punct_ns.domain import Cut, Value
 
 LONGEST_SPELT_OUT = 1000
-"""A union of ranges of discrete values is a list, too; beyond so many values it is not spelt out as one."""
+"""A union of ranges of discrete values can be written as a list, if it has no more values than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Matches the values between two ends; an end that is None is infinite. Null is in no range."""
+    """Matches the values between two ends; None is an infinite end. No range matches null."""
 
     low: Value | None = None
     high: Value | None = None
@@ -49,7 +49,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Matches the values listed: sorted, distinct, null (None) last."""
+    """Matches the listed values: sorted, distinct, null (None) last."""
 
     values: tuple[Value | None, ...]
 
@@ -68,7 +68,7 @@ NOT_NULL = Range()
 
 
 def canonical(pattern: Pattern, domain: Domain) -> Pattern:
-    """The one pattern of a domain that matches the same values; bounds that are no value are rounded inward.
+    """Returns the only pattern of a domain that matches the same values; bounds between values are rounded inward.
 
     Raises ValueError for a constant that is not of the domain's type, and for a bound that cannot be compared.
 
@@ -100,7 +100,7 @@ def canonical(pattern: Pattern, domain: Domain) -> Pattern:
 
 
 def between(low: Cut, high: Cut, domain: Domain) -> Pattern:
-    """The pattern of the values between two cuts.
+    """Returns the pattern of the values between two cuts.
 
     >>> between(3, 4, Domain("INT"))
     Constant(value=3)
@@ -138,7 +138,7 @@ def matches(pattern: Pattern, value: Value | None) -> bool:
 
 
 def meet(p: Pattern, q: Pattern, domain: Domain) -> Pattern:
-    """The pattern that matches what both match (Tucker et al. 2003 call it combine).
+    """Returns the pattern that matches what both match (Tucker et al. 2003 call it combine).
 
     >>> meet(Range(17, None, True), List((3, 20)), Domain("INT"))
     Constant(value=20)
@@ -155,7 +155,7 @@ def meet(p: Pattern, q: Pattern, domain: Domain) -> Pattern:
 
 
 def covers(p: Pattern, q: Pattern, domain: Domain) -> bool:
-    """Whether p matches all that q matches.
+    """Whether p matches everything that q matches.
 
     >>> covers(Range(0, None, True), List((1, 7)), Domain("INT"))
     True
@@ -172,9 +172,9 @@ def covers(p: Pattern, q: Pattern, domain: Domain) -> bool:
 
 
 def join_if_exact(p: Pattern, q: Pattern, domain: Domain) -> Pattern | None:
-    """The pattern that matches what either matches, None where that is no pattern.
+    """Returns the pattern that matches what either matches; None if that is not one pattern.
 
-    A list that would hold more than `LONGEST_SPELT_OUT` neighbouring values counts as none.
+    A list of more than `LONGEST_SPELT_OUT` adjacent values does not count as a pattern here.
 
     >>> join_if_exact(Range(0, 4, True, True), Range(5, 9, True, True), Domain("INT"))
     Range(low=0, high=9, low_closed=True, high_closed=True)
@@ -192,7 +192,7 @@ def join_if_exact(p: Pattern, q: Pattern, domain: Domain) -> Pattern | None:
 
 
 def values(pattern: Pattern, domain: Domain) -> ValueSet:
-    """The values of the domain that a canonical pattern matches.
+    """Returns the values of the domain that a canonical pattern matches.
 
     >>> values(Range(3, 4, True, True), Domain("INT")).cuts
     (3, 5)
@@ -216,7 +216,9 @@ def values(pattern: Pattern, domain: Domain) -> ValueSet:
 
 
 def patterns(value_set: ValueSet) -> tuple[Pattern, ...]:
-    """As few patterns as describe the set: its ranges, and one list (or constant) of its single values and null.
+    """Returns the fewest patterns that describe the set: its ranges, and one list (or constant) of its single values.
+
+    The list includes null.
 
     >>> patterns(ValueSet.of(Domain("INT"), [1, 2, 3, 7, 12, None]))
     (Range(low=1, high=3, low_closed=True, high_closed=True), List(values=(7, 12, None)))
@@ -237,7 +239,7 @@ def patterns(value_set: ValueSet) -> tuple[Pattern, ...]:
 
 
 def pattern_of(value_set: ValueSet) -> Pattern | None:
-    """The one pattern that describes the set; None where there is none (or none that is short enough).
+    """Returns the only pattern that describes the set; None if there is none, or if it would be too long.
 
     >>> pattern_of(ValueSet.of(Domain("INT"), [1, 2, 3]))
     Range(low=1, high=3, low_closed=True, high_closed=True)
@@ -254,7 +256,7 @@ def pattern_of(value_set: ValueSet) -> Pattern | None:
 
 
 def _listed(finite: ValueSet) -> Pattern:
-    """The pattern of a finite set, however long."""
+    """Returns the pattern of a finite set, of any length."""
     if finite.is_empty:
         return EMPTY
     found = patterns(finite)
@@ -270,5 +272,5 @@ def _range(low: Cut, high: Cut, domain: Domain) -> Range:
 
 
 def _before(a: Value, b: Value) -> bool:
-    """Values of one domain compare; mypy cannot know that they are of one."""
+    """Compares two values of one domain; mypy cannot know that they have one type."""
     return a < b  # type: ignore[operator]

@@ -1,9 +1,9 @@
-"""The largest covered prefix of an order: the tuples that no later tuple can equal or be sorted before.
+"""The largest covered prefix of an order: the tuples that no later tuple can equal or precede.
 
-This is `init` of Tucker et al. 2003, §5.2: hours of which `[2,4]` is closed have no such prefix, and once `[0,3]` is
-closed too, theirs is `[0,4]`. Several attributes are ordered lexicographically: where all of hour 4 is closed, and
-the first half of hour 5, the prefix ends within hour 5. Of a dense attribute there is mostly no next value for a prefix
-to end within.
+This is `init` of Tucker et al. 2003, §5.2: if `[2,4]` of the hours is closed there is no such prefix, and once `[0,3]`
+is closed too, it is `[0,4]`. Several attributes are ordered lexicographically: if all of hour 4 is closed, and
+the first half of hour 5, the prefix ends within hour 5. A dense attribute mostly has no next value within which
+a prefix could end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from punct_ns.value_set import ValueSet
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """In which order the values of one attribute come, and on which side of them null."""
+    """The sort direction of one attribute, and whether null comes first."""
 
     descending: bool = False
     nulls_first: bool = True
 
 
 def covered_prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> list[Punctuation]:
-    """The prefix, minimal, for the set's attributes in their sequence, each in its direction.
+    """Returns the covered prefix, minimal, for the set's attributes in order, each in its direction.
 
     Exact as far as `project` is; beyond, the prefix may be shorter but never longer.
 
@@ -44,21 +44,21 @@ def covered_prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> l
     ['<(,4]>']
     """
     found = PunctuationSet(closed.schema)
-    found.add_all(Punctuation(closed.schema, said) for said in _prefix(closed, directions))
+    found.add_all(Punctuation(closed.schema, patterns_) for patterns_ in _prefix(closed, directions))
     return list(found)
 
 
 def covered_prefixes(
     closed: PunctuationSet, new: Iterable[Punctuation], groups: int, directions: Sequence[Direction]
 ) -> Iterator[Punctuation]:
-    """For groups by the set's first attributes, the prefix of the order of the others that is covered in each group.
+    """Yields, for groups by the set's first attributes, the covered prefix of the other attributes in each group.
 
-    Asked of the groups that the new punctuations speak of, which the set holds; what it gives is not minimal.
+    Considers only the groups that the new punctuations match; these must be in the set. The result is not minimal.
 
     >>> reports = Schema.parse("sid INT NOT NULL, hour INT NOT NULL")
-    >>> said = [Punctuation.of(reports, sid="1", hour="(,4]"), Punctuation.of(reports, hour="(,2]")]
-    >>> closed = PunctuationSet(reports, said)
-    >>> [str(p) for p in covered_prefixes(closed, said[:1], 1, [Direction()])]
+    >>> punctuations = [Punctuation.of(reports, sid="1", hour="(,4]"), Punctuation.of(reports, hour="(,2]")]
+    >>> closed = PunctuationSet(reports, punctuations)
+    >>> [str(p) for p in covered_prefixes(closed, punctuations[:1], 1, [Direction()])]
     ['<*, (,2]>', '<1, (,4]>']
     """
     schema = closed.schema
@@ -74,57 +74,57 @@ def covered_prefixes(
     for prefix in covered_prefix(everywhere, directions):
         yield Punctuation(schema, (*(WILDCARD for _ in range(groups)), *prefix.patterns))
     for box in dict.fromkeys(p.patterns[:groups] for p in new if groups):
-        for cell, said in _cells(box, closed):
+        for cell, punctuations in _cells(box, closed):
             within = PunctuationSet(keys)
-            within.add_all(Punctuation(keys, each[groups:]) for each in said)
+            within.add_all(Punctuation(keys, each[groups:]) for each in punctuations)
             for prefix in covered_prefix(within, directions):
                 for chosen in product(*map(patterns, cell)):
                     yield Punctuation(schema, (*chosen, *prefix.patterns))
 
 
-_Said = list[tuple[Pattern, ...]]
-"""Punctuations, by their patterns."""
+_Punctuations = list[tuple[Pattern, ...]]
+"""Punctuations, each as its patterns."""
 
 
-def _cells(box: Sequence[Pattern], closed: PunctuationSet) -> list[tuple[tuple[ValueSet, ...], _Said]]:
-    """The groups of a box in parts, of each of which a punctuation speaks wholly or not at all, with those that do."""
+def _cells(box: Sequence[Pattern], closed: PunctuationSet) -> list[tuple[tuple[ValueSet, ...], _Punctuations]]:
+    """Splits the groups of a box into parts, each with the punctuations that match all of it; the others match none."""
     schema = closed.schema
     given = {i: pattern for i, pattern in enumerate(box) if pattern != WILDCARD}
-    said = [entry.punctuation.patterns for entry in closed.several(given)]
+    punctuations = [entry.punctuation.patterns for entry in closed.several(given)]
     for i, single in closed.singles.items():
-        said += [Punctuation.at(schema, {i: pattern}).patterns for pattern in single.patterns()]
-    cells: list[tuple[tuple[ValueSet, ...], _Said]] = [((), said)]
+        punctuations += [Punctuation.at(schema, {i: pattern}).patterns for pattern in single.patterns()]
+    cells: list[tuple[tuple[ValueSet, ...], _Punctuations]] = [((), punctuations)]
     for i, pattern in enumerate(box):
         here = values(pattern, schema[i].domain)
         cells = [((*cell, part), those) for cell, left in cells for part, those in _parts(here, i, left)]
     return cells
 
 
-def _parts(here: ValueSet, i: int, said: _Said) -> list[tuple[ValueSet, _Said]]:
-    """Values of one attribute in parts, by which punctuations speak of them; what few speak of comes first."""
-    by_pattern: dict[Pattern, _Said] = {}
-    for each in said:
+def _parts(here: ValueSet, i: int, punctuations: _Punctuations) -> list[tuple[ValueSet, _Punctuations]]:
+    """Splits values of one attribute by the punctuations that match them; parts that few match come first."""
+    by_pattern: dict[Pattern, _Punctuations] = {}
+    for each in punctuations:
         by_pattern.setdefault(each[i], []).append(each)
     parts = [(here, by_pattern.pop(WILDCARD, []))]
     for pattern, those in by_pattern.items():
-        spoken = values(pattern, here.domain)
+        matched = values(pattern, here.domain)
         for at in range(len(parts)):
             part, before = parts[at]
-            inside, outside = part.intersection(spoken), part.difference(spoken)
+            inside, outside = part.intersection(matched), part.difference(matched)
             if inside.is_empty:
                 continue
             parts[at] = (inside, [*before, *those])
             if not outside.is_empty:
                 parts[at] = (outside, before)
                 parts.append((inside, [*before, *those]))
-            spoken = spoken.difference(inside)
-            if spoken.is_empty:
+            matched = matched.difference(inside)
+            if matched.is_empty:
                 break
     return parts
 
 
 def prefix_until(pattern: Pattern, domain: Domain, direction: Direction) -> tuple[Pattern, ...]:
-    """The prefix of an attribute's order that ends with the last of some values: null by itself, where it is in it.
+    """Returns the prefix of an attribute's order that ends with the last of some values; null, if in it, separately.
 
     >>> prefix_until(Constant(5), Domain("INT"), Direction())
     (Range(low=None, high=5, low_closed=False, high_closed=True), Constant(value=None))
@@ -144,7 +144,7 @@ def prefix_until(pattern: Pattern, domain: Domain, direction: Direction) -> tupl
 
 
 def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator[tuple[Pattern, ...]]:
-    """What of the first attribute is closed from its first value on; then, within its next value, of the others."""
+    """Yields the closed prefix of the first attribute; then, within its next value, that of the other attributes."""
     first, others = closed.schema[0], Schema(closed.schema.attributes[1:])
     alone = Schema((first,))
     whole = PunctuationSet(alone, project(closed, [first.name], alone)).values(first.name)
@@ -160,7 +160,7 @@ def _prefix(closed: PunctuationSet, directions: Sequence[Direction]) -> Iterator
 
 
 def _begun(whole: ValueSet, direction: Direction) -> tuple[ValueSet, Constant | None]:
-    """The part of the values, and null, that comes first without a gap; and what would come next, if one value does."""
+    """Returns the first gapless part of the values, and null; and the next value, if there is a single one."""
     domain = whole.domain
     if domain.nullable and direction.nulls_first and not whole.null:
         return ValueSet(domain), NULL
@@ -176,7 +176,7 @@ def _begun(whole: ValueSet, direction: Direction) -> tuple[ValueSet, Constant | 
 
 
 def _next_to(cut: object, domain: Domain, *, above: bool) -> Constant | None:
-    """The value next to a cut; None where values lie dense there, or end."""
+    """Returns the value next to a cut; None if values are dense there, or end."""
     if domain.opaque or cut is BEYOND:
         return None
     value, is_there = domain.bound(cut, above=above)

@@ -1,12 +1,12 @@
 """Punctuations, and the functions of Tucker et al. 2003, Table 1.
 
-A punctuation promises that no more tuples will come that match all its patterns, one for each attribute.
+A punctuation has one pattern for each attribute; it promises that no later tuple matches all of them.
 Tuples are sequences of canonical values, null as None.
 
-*Isolated* punctuations are constants of attributes whose values have no neighbours; they never coalesce with others. A
-thousand closed strings stay a thousand constants, where a thousand integers become one range. So a set of punctuations
-grows with closed strings for as long as it lives, unless its holder forgets those that can do nothing more (Li et al.
-2006, §5.1, punctuation purgeability). What coalesces is never forgotten: a hole would split a range.
+*Isolated* punctuations consist of constants of attributes whose values have no neighbours; they never coalesce with
+others. A thousand closed strings remain a thousand constants, where a thousand integers become one range. So a set of
+punctuations grows with each closed string, unless its owner forgets those that have no further effect (Li et al.
+2006, §5.1, punctuation purgeability). Punctuations that coalesce are never forgotten: a hole would split a range.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Tuple = Sequence[Value | None]
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """One canonical pattern for each attribute of a schema (`of` and `parse` see to that), and how long it holds.
+    """One canonical pattern for each attribute of a schema (`of` and `parse` ensure that), and a lifespan.
 
-    Without a lifespan it holds for ever. Its notation has the lifespan behind the patterns.
+    Without a lifespan it is permanent. The notation appends the lifespan to the patterns.
 
     >>> schema = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")
     >>> p = Punctuation.parse("<*, [17,20), *, *>", schema)
@@ -51,7 +51,7 @@ class Punctuation:
             raise ValueError(f"{len(self.patterns)} patterns for {len(self.schema)} attributes")
 
     def __hash__(self) -> int:
-        # Punctuations that meet in one set share their schema; hashing it would cost more than it tells.
+        # Punctuations in one set share their schema; hashing it would cost more than it distinguishes.
         return hash(self.patterns)
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Punctuation:
         return text if self.lifespan is None else f"{text} {self.lifespan}"
 
     def lasting(self, lifespan: Lifespan | None) -> Punctuation:
-        """The same patterns for as long as a lifespan; None is for ever.
+        """Returns the same patterns with a lifespan; None makes it permanent.
 
         >>> from punct_ns.lifespan import Duration
         >>> str(Punctuation.of(Schema.of(hour="INT"), hour="5").lasting(Lifespan(Duration.parse("PT1H"))))
@@ -70,7 +70,7 @@ class Punctuation:
 
     @staticmethod
     def parse(text: str, schema: Schema) -> Punctuation:
-        """The punctuation that a text stands for, blanks aside; NotationError if it stands for none.
+        """Parses a punctuation, ignoring blanks; NotationError if the text is not one.
 
         >>> str(Punctuation.parse("<{2,1},*>", Schema.of(hour="INT", min="INT")))
         '<[1,2], *>'
@@ -78,7 +78,7 @@ class Punctuation:
         '<5, *> while hour < 17'
         """
         text, lifespan = split_lifespan(text.strip(BLANKS))
-        # Between the brackets of a punctuation of nothing there is nothing, rather than one empty text.
+        # A punctuation without attributes has no text between its brackets, rather than one empty text.
         texts = [part for part in split_patterns(text) if part or len(schema)]
         if len(texts) != len(schema):
             raise NotationError(f"'{text}' has {len(texts)} patterns for {len(schema)} attributes")
@@ -90,23 +90,23 @@ class Punctuation:
     def of(
         schema: Schema, patterns: Mapping[str, str | Pattern] | None = None, /, **named: str | Pattern
     ) -> Punctuation:
-        """The punctuation with these patterns, in notation or as values, and wildcards elsewhere.
+        """Returns the punctuation with these patterns, in notation or as values, and wildcards elsewhere.
 
-        Raises UsageError for a name that is no attribute, NotationError or ValueError for a bad pattern.
+        Raises UsageError for an unknown attribute, NotationError or ValueError for an invalid pattern.
 
         >>> str(Punctuation.of(Schema.of(hour="INT", min="INT"), min="[0,30]"))
         '<*, [0,30]>'
         """
         spread: list[Pattern] = [WILDCARD] * len(schema)
-        for name, given in {**(patterns or {}), **named}.items():
+        for name, pattern in {**(patterns or {}), **named}.items():
             index = schema.index(name)
             domain = schema[index].domain
-            spread[index] = parse_pattern(given, domain) if isinstance(given, str) else canonical(given, domain)
+            spread[index] = parse_pattern(pattern, domain) if isinstance(pattern, str) else canonical(pattern, domain)
         return Punctuation(schema, tuple(spread))
 
     @staticmethod
     def all(schema: Schema) -> Punctuation:
-        """All wildcards: the end of the stream.
+        """Returns the punctuation of wildcards: the end of the stream.
 
         >>> str(Punctuation.all(Schema.of(hour="INT", min="INT")))
         '<*, *>'
@@ -115,7 +115,7 @@ class Punctuation:
 
     @staticmethod
     def at(schema: Schema, patterns: Mapping[int, Pattern], lifespan: Lifespan | None = None) -> Punctuation:
-        """The punctuation with these canonical patterns at these places, and wildcards elsewhere, for that long.
+        """Returns the punctuation with these canonical patterns by index, wildcards elsewhere, and a lifespan.
 
         >>> str(Punctuation.at(Schema.of(hour="INT", min="INT"), {0: p_.Constant(5)}))
         '<5, *>'
@@ -124,7 +124,7 @@ class Punctuation:
 
     @property
     def restricted(self) -> tuple[int, ...]:
-        """The places of the attributes whose pattern is not the wildcard.
+        """The indexes of the attributes whose pattern is not the wildcard.
 
         >>> Punctuation.of(Schema.of(hour="INT", min="INT"), min="3").restricted
         (1,)
@@ -150,7 +150,7 @@ class Punctuation:
         return EMPTY in self.patterns
 
     def matches(self, values: Tuple) -> bool:
-        """Whether a tuple is among those of which no more will come.
+        """Whether a tuple matches all patterns, so that no such tuple may arrive any more.
 
         >>> Punctuation.of(Schema.of(hour="INT", min="INT"), hour="5").matches((5, None))
         True
@@ -158,9 +158,9 @@ class Punctuation:
         return all(p_.matches(pattern, value) for pattern, value in zip(self.patterns, values, strict=True))
 
     def meet(self, other: Punctuation) -> Punctuation | None:
-        """The punctuation that matches what both match; None if that is nothing (the papers' combine, and its psi).
+        """Returns the punctuation that matches what both match; None if that is nothing (the papers' combine, psi).
 
-        It lives as long as both do.
+        It has the shorter lifespan of the two.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> str(Punctuation.of(schema, hour="5").meet(Punctuation.of(schema, min="[0,30]")))
@@ -175,7 +175,7 @@ class Punctuation:
         return Punctuation(self.schema, tuple(met), shortest((self.lifespan, other.lifespan)))
 
     def covers(self, other: Punctuation) -> bool:
-        """Whether it matches every tuple that the other matches, however long; exact.
+        """Whether it matches every tuple that the other matches, regardless of lifespans; exact.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> Punctuation.of(schema, hour="5").covers(Punctuation.of(schema, hour="5", min="3"))
@@ -246,7 +246,7 @@ def punctuations_without_match(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -
 
 
 def meets(ps1: Iterable[Punctuation], ps2: Iterable[Punctuation]) -> list[Punctuation]:
-    """All non-empty meets of one punctuation of each (setCombine); PunctuationSet.meets does it for many.
+    """Returns all non-empty meets of one punctuation of each (setCombine); `PunctuationSet.meets` is faster for many.
 
     >>> hour = Schema.of(hour="INT")
     >>> left, right = [Punctuation.of(hour, hour="1")], [Punctuation.of(hour, hour="{1,2}")]
@@ -258,9 +258,9 @@ def meets(ps1: Iterable[Punctuation], ps2: Iterable[Punctuation]) -> list[Punctu
 
 
 def is_isolated(p: Punctuation) -> bool:
-    """Whether it restricts by constants and lists alone, one of them with a value that has no neighbour.
+    """Whether it restricts attributes by constants and lists only, and one of the values has no neighbour.
 
-    Null is no such value: it is one of its attribute, and completes the domain.
+    Null does not count as such a value: an attribute has only one null, which completes the domain.
 
     >>> from punct_ns.punctuation import Punctuation
     >>> from punct_ns.schema import Schema
@@ -279,7 +279,7 @@ def is_isolated(p: Punctuation) -> bool:
 
 
 def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
-    """Those of the punctuations that are isolated, in order.
+    """Returns the isolated ones of the punctuations, in order.
 
     >>> from punct_ns.punctuation import Punctuation
     >>> from punct_ns.schema import Schema
@@ -291,7 +291,7 @@ def isolated(ps: Iterable[Punctuation]) -> list[Punctuation]:
 
 
 def listed(pattern: Pattern) -> tuple[Value | None, ...]:
-    """The values of a constant or a list; none of any other pattern.
+    """Returns the values of a constant or a list; no values for other patterns.
 
     >>> listed(Constant("u7")), listed(List(("u7", None)))
     (('u7',), ('u7', None))

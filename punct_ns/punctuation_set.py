@@ -1,14 +1,14 @@
 """Sets of punctuations, kept small and indexed; their meets, and the remainder of a punctuation.
 
-A punctuation that another one covers is absorbed; so is one that restricts several attributes and that others cover
-together, as long as few are near. Patterns that coalesce are merged, so that closing auctions 1, 2, 3, … leaves one
-range. Punctuations that restrict one attribute (most do) are kept as one growing value set of that attribute, the
-others in an index. The tuples that the set matches are exactly those that the added punctuations match.
+The set absorbs a punctuation that another one covers; and one that restricts several attributes and that the union of
+others covers, as long as few are near. It merges patterns that coalesce, so that closing auctions 1, 2, 3, … leaves one
+range. Punctuations that restrict one attribute (most do) are stored as one growing value set per attribute, the
+others in an index. The set matches exactly the tuples that the added punctuations match.
 
-The *meets* of two sets (setCombine of Tucker et al. 2003, Table 1) are found without going through all pairs:
+The *meets* of two sets (setCombine of Tucker et al. 2003, Table 1) are found without comparing all pairs:
 punctuations that restrict one attribute meet as value sets; the others are looked up by their constants. The
-*remainder* of a punctuation are the parts of it that a set does not cover: what somebody who waits for the punctuation
-still waits for.
+*remainder* of a punctuation consists of the parts that a set does not cover: what an operator that waits for the
+punctuation still waits for.
 
 The papers leave purging punctuations to future work (Tucker et al. 2007, §5.2; Li et al. 2006, §5.1).
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuation]:
-    """Punctuations that together describe what both sets describe; not minimal.
+    """Yields punctuations whose union is the intersection of both sets; not minimal.
 
     >>> from punct_ns.punctuation_set import PunctuationSet
     >>> from punct_ns.schema import Schema
@@ -55,7 +55,7 @@ def combined(left: PunctuationSet, right: PunctuationSet) -> Iterator[Punctuatio
 
 
 def _meets(p: Punctuation, with_: PunctuationSet) -> Iterator[Punctuation]:
-    """The meets of one punctuation with a set, but for those on a single attribute that both restrict."""
+    """Yields the meets of a punctuation with a set, except those where both restrict only the same attribute."""
     given = {i: p.patterns[i] for i in p.restricted}
     for i, closed in with_.singles.items():
         if i not in given:
@@ -72,7 +72,7 @@ def _meets(p: Punctuation, with_: PunctuationSet) -> Iterator[Punctuation]:
             yield both
 
 
-_FEW = 16  # entries near a new one up to which each is asked whether the others cover it together
+_FEW = 16  # the number of entries near a new one up to which each is checked for a cover by the others
 
 
 class PunctuationSet:
@@ -94,7 +94,7 @@ class PunctuationSet:
         self.add_all(punctuations)
 
     def add(self, p: Punctuation) -> bool:
-        """Takes a punctuation in; False when it was covered already.
+        """Adds a punctuation; False if the set covered it already.
 
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> p = Punctuation.of(closed.schema, hour="5")
@@ -110,7 +110,7 @@ class PunctuationSet:
         return True
 
     def add_all(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
-        """Takes many in; returns those that said something new, coalesced among themselves.
+        """Adds many punctuations; returns those not covered before, coalesced with each other.
 
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> [str(p) for p in closed.add_all(Punctuation.of(closed.schema, hour=h) for h in ("5", "6", "6"))]
@@ -122,21 +122,21 @@ class PunctuationSet:
         if not self:
             self._take(new)
             return list(self)
-        said = PunctuationSet(self.schema)
-        said._take(new)
-        # A list may come apart, when it is written anew, into what was said before and what was not.
-        found = [p for p in said if not self.covers(p)]
-        self._take(said)
+        added = PunctuationSet(self.schema)
+        added._take(new)
+        # A rewritten list may split into a part that was covered before and one that was not.
+        found = [p for p in added if not self.covers(p)]
+        self._take(added)
         return found
 
     def forget(self, ps: Iterable[Punctuation]) -> None:
-        """Takes out the isolated ones of these punctuations, and what they cover, where no wider one holds them.
+        """Removes those of these punctuations that are isolated, and what they cover, unless a wider one covers it.
 
-        What coalesces stays. Of what is taken out the set knows nothing any more: its caller must not need it.
+        Punctuations that coalesce stay. The set no longer covers what is removed: the caller must not need it.
 
         >>> closed = PunctuationSet(Schema.of(sid="STRING"))
-        >>> said = [Punctuation.of(closed.schema, sid=sid) for sid in ("u1", "u2", "(,b]")]
-        >>> _, _ = closed.add_all(said), closed.forget(said)
+        >>> names = [Punctuation.of(closed.schema, sid=sid) for sid in ("u1", "u2", "(,b]")]
+        >>> _, _ = closed.add_all(names), closed.forget(names)
         >>> [str(p) for p in closed]
         ['<(,b]>']
         """
@@ -150,10 +150,10 @@ class PunctuationSet:
                 self._entries.forget(p)
 
     def covers(self, p: Punctuation) -> bool:
-        """Whether every tuple that p matches is matched here, by one punctuation or by several together.
+        """Whether the set matches every tuple that p matches, by one punctuation or by a union of several.
 
         Exact up to 4 restricted attributes and 64 punctuations that meet p; beyond, it may miss a cover but never
-        claims one that is not there.
+        reports one that does not exist.
 
         >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
         >>> parts = [Punctuation.of(schema, hour="5", min=part) for part in ("[0,29]", "[30,59]", "null")]
@@ -192,7 +192,7 @@ class PunctuationSet:
         return any(entry.punctuation.matches(values) for entry in self._entries.meeting(given))
 
     def meets(self, ps: Iterable[Punctuation]) -> list[Punctuation]:
-        """The non-empty meets of given punctuations with these, minimal (setCombine of Tucker et al. 2003, Table 1).
+        """Returns the non-empty meets of other punctuations with these, minimal (setCombine, Tucker et al. 2003).
 
         >>> schema = Schema.of(hour="INT")
         >>> left = PunctuationSet(schema, [Punctuation.of(schema, hour="1")])
@@ -206,7 +206,7 @@ class PunctuationSet:
         return list(found)
 
     def values(self, name: str) -> ValueSet:
-        """What is closed of one attribute, whatever the others are, by punctuations that restrict it alone.
+        """Returns the values of one attribute that punctuations on it alone close, for all values of the others.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> PunctuationSet(schema, [Punctuation.of(schema, hour="[5,7]")]).values("hour").cuts
@@ -231,7 +231,7 @@ class PunctuationSet:
         return self._all
 
     def copy(self) -> PunctuationSet:
-        """One that grows apart from this one.
+        """Returns an independent copy.
 
         >>> closed = PunctuationSet(Schema.of(hour="INT"))
         >>> closed.copy().add(Punctuation.all(closed.schema)), closed.is_all
@@ -245,7 +245,7 @@ class PunctuationSet:
         return twin
 
     def open_part(self, i: int, pattern: Pattern) -> ValueSet:
-        """What a pattern matches of the attribute at a place that is not closed whatever the others are.
+        """Returns the values of an attribute that a pattern matches and that `values` does not include.
 
         >>> schema = Schema.of(hour="INT")
         >>> closed = PunctuationSet(schema, [Punctuation.of(schema, hour="[5,7]")])
@@ -257,7 +257,7 @@ class PunctuationSet:
 
     @property
     def singles(self) -> Mapping[int, GrowingSet]:
-        """What is closed by punctuations that restrict one attribute, by its place; to be read only.
+        """The values closed by punctuations that restrict one attribute, by its index; read-only.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> list(PunctuationSet(schema, [Punctuation.of(schema, min="5")]).singles)
@@ -267,7 +267,7 @@ class PunctuationSet:
 
     @property
     def entries(self) -> int:
-        """How many punctuations it holds that restrict several attributes.
+        """The number of punctuations in the set that restrict several attributes.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> PunctuationSet(schema, [Punctuation.of(schema, hour="5", min="3")]).entries
@@ -276,7 +276,7 @@ class PunctuationSet:
         return len(self._entries)
 
     def several(self, given: Mapping[int, Pattern] | None = None) -> list[Entry]:
-        """The punctuations that restrict several attributes, or those of them that meet the given patterns.
+        """Returns the punctuations that restrict several attributes, or only those that meet the given patterns.
 
         >>> schema = Schema.of(hour="INT", min="INT")
         >>> [str(e.punctuation) for e in PunctuationSet(schema, [Punctuation.of(schema, hour="5", min="3")]).several()]
@@ -301,7 +301,7 @@ class PunctuationSet:
 
     @property
     def extent(self) -> int:
-        """How many ranges and single values it holds, and punctuations that restrict several attributes.
+        """The number of ranges, single values, and punctuations that restrict several attributes.
 
         >>> schema = Schema.of(seller="STRING")
         >>> closed = PunctuationSet(schema, [Punctuation.of(schema, seller=name) for name in ("ann", "bob", "eve")])
@@ -317,7 +317,7 @@ class PunctuationSet:
         return self._all or bool(self._entries.shelves) or any(not s.is_empty for s in self._singles.values())
 
     def _insert(self, p: Punctuation) -> None:
-        """Takes in what is not covered: absorbs what it covers, and coalesces it with what it touches."""
+        """Adds an uncovered punctuation: absorbs what it covers, and coalesces it with what it touches."""
         restricted = p.restricted
         if not restricted:
             self._become_all()
@@ -339,7 +339,7 @@ class PunctuationSet:
                 self._drop_covered(near)
 
     def _close(self, i: int, pattern: Pattern) -> bool:
-        """Closes the values of one attribute; False when they were closed already."""
+        """Closes values of one attribute; False if they were closed already."""
         if not self._grow(i).add(pattern):
             return False
         self._settle(i, (pattern,))
@@ -356,7 +356,7 @@ class PunctuationSet:
         return self._singles[i]
 
     def _settle(self, i: int, closed: Iterable[Pattern]) -> None:
-        """Absorbs what is covered, now that these values of an attribute are closed."""
+        """Absorbs the entries that these newly closed values of an attribute cover."""
         if self._singles[i].is_all:
             self._become_all()
         elif self._entries.shelves:
@@ -364,7 +364,7 @@ class PunctuationSet:
                 self._drop_covered(self._entries.meeting({i: pattern}, few=EXACT_PUNCTUATIONS))
 
     def _take(self, ps: Iterable[Punctuation]) -> None:
-        """Takes many in; those of one attribute in one go, before the others, of which they may cover many."""
+        """Adds many: first all that restrict one attribute, in one step, since they may cover many of the others."""
         singles: dict[int, GrowingSet] = {}
         others: list[Punctuation] = []
         for p in ps:
@@ -388,7 +388,7 @@ class PunctuationSet:
         self._entries = EntryIndex(self.schema)
 
     def _drop_covered(self, near: Sequence[Entry]) -> None:
-        """Takes out those entries that the others cover together; of many, those that one attribute alone covers."""
+        """Removes the entries that the others cover; if there are many, only those that a single attribute covers."""
         for entry in near:
             closed = any(i in self._singles and self._singles[i].covers(part) for i, part in entry.box.items())
             if closed or len(near) <= _FEW:
@@ -398,29 +398,29 @@ class PunctuationSet:
 
 
 MOST_PARTS = 256
-"""Parts into which a punctuation is cut, beyond which what is left is not narrowed further."""
+"""The number of parts of a punctuation beyond which its remainder is no longer narrowed."""
 
 
-def remainder(p: Punctuation, said: PunctuationSet) -> list[Punctuation]:
-    """The parts of a punctuation that a set does not cover; empty where it covers all of it.
+def remainder(p: Punctuation, closed_set: PunctuationSet) -> list[Punctuation]:
+    """Returns the parts of a punctuation that a set does not cover; empty if the set covers it.
 
-    Of many parts, what is said of several attributes at once is no longer cut out: they may then say more than is left,
-    never less.
+    With more than `MOST_PARTS` parts, punctuations on several attributes are not subtracted: the result may then
+    contain more than the remainder, never less.
 
     >>> from punct_ns.schema import Schema
     >>> schema = Schema.of(hour="INT", min="INT").bounded("min 0..59")
-    >>> said = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<5, [0,29]>", "<[7,9], *>")])
-    >>> [str(left) for left in remainder(Punctuation.of(schema, hour="[5,9]"), said)]
+    >>> closed_set = PunctuationSet(schema, [Punctuation.parse(text, schema) for text in ("<5, [0,29]>", "<[7,9], *>")])
+    >>> [str(left) for left in remainder(Punctuation.of(schema, hour="[5,9]"), closed_set)]
     ['<6, *>', '<5, [30,)>', '<5, null>']
     """
-    if said.covers(p):
+    if closed_set.covers(p):
         return []
     box = {i: values(pattern, p.schema[i].domain) for i, pattern in enumerate(p.patterns) if pattern != WILDCARD}
-    for i, single in said.singles.items():
+    for i, single in closed_set.singles.items():
         box[i] = single.rest_of(box.get(i, ValueSet.everything(p.schema[i].domain)))
     parts = [box]
     given: dict[int, Pattern] = {i: p.patterns[i] for i in p.restricted}
-    for entry in said.several(given):
+    for entry in closed_set.several(given):
         parts = [piece for part in parts for piece in _without_box(part, entry.box, p)]
         if len(parts) > MOST_PARTS:
             return _as_punctuation([box], p)
@@ -428,7 +428,7 @@ def remainder(p: Punctuation, said: PunctuationSet) -> list[Punctuation]:
 
 
 def _without_box(part: Box, hole: Mapping[int, ValueSet], p: Punctuation) -> Iterator[Box]:
-    """A box without another one, as boxes that do not overlap."""
+    """Subtracts one box from another; yields boxes that do not overlap."""
     rest = dict(part)
     for i, held in hole.items():
         if rest.get(i, ValueSet.everything(p.schema[i].domain)).intersection(held).is_empty:

@@ -1,12 +1,12 @@
-"""Punctuations over another schema: attributes renamed or widened without loss, or only some of the attributes.
+"""Punctuations over another schema: with renamed or losslessly widened attributes, or with fewer attributes.
 
-*Recast*: the other values of a wider domain cannot come from the stream, so a pattern means the same there: it is read
-anew as it stands, and only its values change their type.
+*Recast*: values that only the wider domain has cannot come from the stream, so a pattern keeps its meaning there: the
+pattern stays, and only its values change their type.
 
-*Universal projection*: what punctuations close for some attributes alone, whatever the others are. A punctuation over
-the attributes that stay holds when every extension over the removed ones is covered, by one punctuation or by several
-together: `[0,30]` and `[31,59]` of a `min` declared 0..59 leave the hour they stand with. This is projPs of Tucker et
-al. 2003, §5.3, in the more informative form that the paper announces, and the groupPs of its Table 3.
+*Universal projection*: what punctuations close for some of the attributes, for all values of the others. A punctuation
+over the attributes that stay holds when every extension over the removed ones is covered, by one punctuation or by the
+union of several: `[0,30]` and `[31,59]` of a `min` declared 0..59 close the hour that both restrict. This is projPs of
+Tucker et al. 2003, §5.3, in the more informative form that the paper announces, and the groupPs of its Table 3.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from punct_ns.value_set import ValueSet
 
 
 def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
-    """The punctuation over `schema`, attribute by attribute, by position.
+    """Returns the punctuation over `schema`, attribute by attribute, by position.
 
     >>> narrow, wide = Schema.parse("h INT"), Schema.parse("hour BIGINT")
     >>> str(recast(Punctuation.parse("<[3,7]>", narrow), wide))
@@ -54,7 +54,7 @@ def recast(punctuation: Punctuation, schema: Schema) -> Punctuation:
 
 
 def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[Punctuation]:
-    """The punctuations over `schema` that say together what these do: `recast`, and of lists what it leaves out.
+    """Yields punctuations over `schema` with the same meaning: like `recast`, but lists lose nothing.
 
     >>> few, wide = Schema.parse("h INT", domains="h 0..4"), Schema.parse("hour INT")
     >>> [str(p) for p in recast_all([Punctuation.parse("<{2,4}>", few)], wide)]
@@ -70,7 +70,7 @@ def recast_all(punctuations: Iterable[Punctuation], schema: Schema) -> Iterator[
 
 
 def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
-    """The pattern over a domain of which the old one is wider, as far as it is of its values; the wildcard at worst.
+    """Returns the pattern over a narrower domain, as far as it matches values of it; the wildcard if none is found.
 
     >>> wide, narrow = Domain("DOUBLE"), Domain("INT")
     >>> narrowed(Constant(5.0), wide, narrow)
@@ -94,9 +94,9 @@ def narrowed(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
 
 
 def asked_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
-    """What must be said over `schema`, of which the punctuation's is wider, that recast it says all of the punctuation.
+    """Returns the punctuation over a narrower `schema` whose recast covers the given one.
 
-    None where no punctuation does but that of all.
+    None if only the punctuation of wildcards does.
 
     >>> wide, narrow = Schema.of(a="INT", b="INT"), Schema.parse("a INT NOT NULL, b INT")
     >>> str(asked_of(Punctuation.parse("<[1,5], 1>", wide), narrow))
@@ -109,9 +109,9 @@ def asked_of(punctuation: Punctuation, schema: Schema) -> Punctuation | None:
 
 
 def asked_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | None:
-    """The same of one attribute: what is asked of its values, and of those that lie beyond its bounds the last one.
+    """Returns the pattern of a narrower domain whose recast covers the given one; values beyond its bounds map to them.
 
-    Where the wide one has no null, none is asked for.
+    If the wide domain has no null, the result does not match null.
 
     >>> wide, few = Domain("INT"), Domain("INT", low=0, high=4)
     >>> asked_pattern(Range(2, None), wide, few), asked_pattern(Constant(7), wide, few)
@@ -129,7 +129,7 @@ def asked_pattern(pattern: Pattern, wide: Domain, narrow: Domain) -> Pattern | N
 
 
 def _ends_beyond(pattern: Pattern, wide: Domain, narrow: Domain) -> Iterator[Value]:
-    """The bounds of a narrower domain that a pattern has values beyond."""
+    """Yields the bounds of a narrower domain beyond which a pattern matches values."""
     for end, above in ((narrow.low, False), (narrow.high, True)):
         if end is not None:
             cut = wide.cut(wide.normal(end), after=above)
@@ -139,7 +139,7 @@ def _ends_beyond(pattern: Pattern, wide: Domain, narrow: Domain) -> Iterator[Val
 
 
 def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
-    """The pattern over a domain that holds the old one's values; of values that cannot come it may say more.
+    """Returns the pattern over a domain that contains the old one; it may match more values that cannot occur.
 
     >>> recast_pattern(Constant(5), Domain("INT"), Domain("DOUBLE"))
     Constant(value=5.0)
@@ -154,7 +154,7 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
 
     match pattern:
         case Constant(value=value) if value is not None and not old.opaque:
-            # As of ranges, the first and the last value stand for all that would lie beyond.
+            # As in ranges, the first and the last value also represent all values beyond them.
             low = None if old.cut(value, after=False) == old.bottom else moved(value)
             high = None if old.cut(value, after=True) == old.top else moved(value)
             pattern = Range(low, high, low is not None, high is not None)
@@ -166,9 +166,9 @@ def recast_pattern(pattern: Pattern, old: Domain, new: Domain) -> Pattern:
 
 
 def recast_patterns(pattern: Pattern, old: Domain, new: Domain) -> tuple[Pattern, ...]:
-    """The patterns that together are the same over a domain that holds the old one's values.
+    """Returns the patterns over a domain that contains the old one whose union has the same meaning.
 
-    A list that has the first or the last value of the old domain says that nothing comes beyond it, which is a range.
+    A list with the first or the last value of the old domain also closes all values beyond it, which is a range.
     """
     if old == new or not isinstance(pattern, List) or old.opaque:
         return (recast_pattern(pattern, old, new),)
@@ -185,68 +185,68 @@ def project(
     schema: Schema,
     new: Iterable[Punctuation] | None = None,
 ) -> list[Punctuation]:
-    """The punctuations over `schema` that hold for the named attributes, in the same order; minimal.
+    """Returns the punctuations over `schema` that hold for the named attributes, in the same order; minimal.
 
-    Null is among the extensions unless the removed attribute is NOT NULL. Exact up to 4 restricted attributes and 64
-    punctuations that complete each other; beyond, it may close less but never more. With `new`, only what those of
-    the punctuations can have brought about is looked for, so that the cost follows them. An attribute named twice is
-    described at each of its places, by a punctuation each.
+    Null is one of the extensions unless the removed attribute is NOT NULL. Exact up to 4 restricted attributes and 64
+    punctuations that complete each other; beyond, it may close less but never more. With `new`, only results to which
+    those punctuations contribute are searched for, so that the cost depends on them. An attribute that is named twice
+    gets a punctuation for each of its positions.
 
     >>> reports = Schema.parse("hour INT, min INT NOT NULL", domains="min 0..59")
-    >>> said = [Punctuation.parse(text, reports) for text in ("<5, [0,30]>", "<{5,6}, [31,59]>")]
-    >>> [str(p) for p in project(said, ["hour"], Schema.parse("hour INT"))]
+    >>> parts = [Punctuation.parse(text, reports) for text in ("<5, [0,30]>", "<{5,6}, [31,59]>")]
+    >>> [str(p) for p in project(parts, ["hour"], Schema.parse("hour INT"))]
     ['<5>']
     """
-    said = punctuations if isinstance(punctuations, PunctuationSet) else _gathered(punctuations)
-    if said is None:
+    closed_set = punctuations if isinstance(punctuations, PunctuationSet) else _gathered(punctuations)
+    if closed_set is None:
         return []
-    places = [said.schema.index(name) for name in names]
+    places = [closed_set.schema.index(name) for name in names]
     found = PunctuationSet(schema)
-    if said.is_all:
+    if closed_set.is_all:
         found.add(Punctuation.all(schema))
         return list(found)
-    search = _Search(said, frozenset(places))
-    for closed in search.said() if new is None else search.brought_about(new):
-        for p in _placed(closed, places, said.schema, schema):
+    search = _Search(closed_set, frozenset(places))
+    for closed in search.closed() if new is None else search.closed_by(new):
+        for p in _placed(closed, places, closed_set.schema, schema):
             found.add(p)
     return list(found)
 
 
 class _Search:
-    """What a set says of the attributes that stay."""
+    """The search for what a set closes over the attributes that stay."""
 
-    def __init__(self, said: PunctuationSet, staying: frozenset[int]) -> None:
-        self._said = said
+    def __init__(self, closed_set: PunctuationSet, staying: frozenset[int]) -> None:
+        self._closed_set = closed_set
         self._staying = staying
 
-    def said(self) -> Iterator[Mapping[int, Pattern]]:
-        """Patterns over the attributes that stay: what punctuations say of them alone, and what several complete."""
-        others = yield from self._alone(self._said)
-        boxes = [entry.box for entry in self._said.several() if not self._staying.issuperset(entry.restricted)]
+    def closed(self) -> Iterator[Mapping[int, Pattern]]:
+        """Yields patterns over the attributes that stay: of punctuations that restrict only these, and of covers."""
+        others = yield from self._alone(self._closed_set)
+        boxes = [entry.box for entry in self._closed_set.several() if not self._staying.issuperset(entry.restricted)]
         if is_exact(boxes):
             yield from self._completed({}, boxes, Budget())
             return
         budget = _budget_for(others)
         for there in dict.fromkeys(tuple(self._there(p).items()) for p in others):
-            near = self._said.several(dict(there))
+            near = self._closed_set.several(dict(there))
             boxes = [entry.box for entry in near if not self._staying.issuperset(entry.restricted)]
             yield from self._completed(dict(there), boxes, budget)
 
-    def brought_about(self, new: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
-        """The same, where the attributes that stay match what new punctuations say of them.
+    def closed_by(self, new: Iterable[Punctuation]) -> Iterator[Mapping[int, Pattern]]:
+        """Like `closed_set`, where the attributes that stay match the patterns of new punctuations.
 
-        The new ones may have coalesced with their fellows, and all that was said there may be needed.
+        New punctuations may have coalesced with older ones, and all older ones that match may be needed.
         """
         others = yield from self._alone(new)
-        alone = {i: single.value_set() for i, single in self._said.singles.items() if i in self._staying}
+        alone = {i: single.value_set() for i, single in self._closed_set.singles.items() if i in self._staying}
         budget = _budget_for(others)
         for there in dict.fromkeys(tuple(self._there(p).items()) for p in others):
-            boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in self._said.several(dict(there))]
+            boxes: list[Mapping[int, ValueSet]] = [entry.box for entry in self._closed_set.several(dict(there))]
             boxes += [{i: closed} for i, closed in alone.items()]
             yield from self._completed(dict(there), boxes, Budget() if is_exact(boxes) else budget)
 
     def _alone(self, ps: Iterable[Punctuation]) -> Generator[Mapping[int, Pattern], None, list[Punctuation]]:
-        """What punctuations say that restrict only attributes that stay; returns the others."""
+        """Yields the patterns of punctuations that restrict only attributes that stay; returns the others."""
         others: list[Punctuation] = []
         for p in ps:
             if self._staying.issuperset(p.restricted):
@@ -261,12 +261,12 @@ class _Search:
     def _completed(
         self, there: Mapping[int, Pattern], boxes: Sequence[Mapping[int, ValueSet]], budget: Budget
     ) -> Iterator[Mapping[int, Pattern]]:
-        """What the boxes close where the attributes that stay match the given patterns."""
+        """Yields what the boxes close where the attributes that stay match the given patterns."""
         target = {}
         for i in frozenset(there).union(*boxes):
             pattern = there.get(i, WILDCARD)
-            domain = self._said.schema[i].domain
-            target[i] = values(pattern, domain) if i in self._staying else self._said.open_part(i, pattern)
+            domain = self._closed_set.schema[i].domain
+            target[i] = values(pattern, domain) if i in self._staying else self._closed_set.open_part(i, pattern)
         try:
             for region in covered_regions(target, boxes, self._staying, budget):
                 for chosen in product(*(patterns(part) for part in region.values())):
@@ -275,9 +275,9 @@ class _Search:
             return
 
 
-def _budget_for(asked: Sequence[Punctuation]) -> Budget:
-    """Enough for many that are near a few others each, not for many that are near many."""
-    return Budget(ENOUGH + 100 * len(asked))
+def _budget_for(punctuations: Sequence[Punctuation]) -> Budget:
+    """Returns a budget sufficient for many punctuations with few others near each, not with many near each."""
+    return Budget(ENOUGH + 100 * len(punctuations))
 
 
 def _gathered(punctuations: Iterable[Punctuation]) -> PunctuationSet | None:
@@ -286,7 +286,7 @@ def _gathered(punctuations: Iterable[Punctuation]) -> PunctuationSet | None:
 
 
 def _placed(found: Mapping[int, Pattern], places: Sequence[int], old: Schema, new: Schema) -> Iterator[Punctuation]:
-    """The punctuation over the new schema; one for each choice of places where attributes stand several times."""
+    """Yields the punctuation over the new schema; several if an attribute occurs at several positions."""
     restricted = {i: pattern for i, pattern in found.items() if pattern != WILDCARD}
     choices = [[at for at, place in enumerate(places) if place == i] for i in restricted]
     for chosen in product(*choices):

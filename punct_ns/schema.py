@@ -1,8 +1,8 @@
-"""Schemas: the attributes of a stream, by their names, in order, with their domains.
+"""Schemas: the attributes of a stream in order, with their names and domains.
 
-A punctuation restricts attributes, and Spark's windows are structures of two moments. So here a window is two
-attributes that stand side by side, its start and its end, `w.start` and `w.end`; in XML they are two elements in one,
-`w`. Together they stand for one structure, as in `window.start`.
+A punctuation restricts attributes, but Spark's windows are structures of two moments. So a window is represented here
+by two adjacent attributes, its start and its end, `w.start` and `w.end`; in XML they are two elements in one, `w`.
+Both stand for one structure, as in `window.start`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TYPE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute: its name, and what values it can have."""
+    """One attribute: its name and its domain."""
 
     name: str
     domain: Domain
@@ -46,7 +46,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A sequence of attributes whose names are distinct, as Spark compares names: without regard to case.
+    """A sequence of attributes with distinct names; like Spark, names are compared without regard to case.
 
     >>> schema = Schema.parse("sid STRING, hour INT NOT NULL, min INT", domains="hour 0.., min 0..59")
     >>> schema.names, schema.index("HOUR"), schema[2].domain.high
@@ -64,7 +64,7 @@ class Schema:
 
     @staticmethod
     def of(**domains: Domain | str) -> Schema:
-        """The schema of these attributes, by domains or type names.
+        """Returns the schema of these attributes, given as domains or type names.
 
         >>> Schema.of(hour="INT", value=Domain("DOUBLE", nullable=False)).ddl()
         '`hour` INT, `value` DOUBLE NOT NULL'
@@ -73,7 +73,7 @@ class Schema:
 
     @staticmethod
     def parse(ddl: str, domains: str = "") -> Schema:
-        """The schema that Spark DDL declares, within the bounds that `domains` declares; UsageError if unreadable.
+        """Parses Spark DDL, with bounds declared by `domains`; UsageError if unreadable.
 
         Bounds are inclusive and do not imply NOT NULL.
 
@@ -86,7 +86,7 @@ class Schema:
         return Schema(attributes).bounded(domains)
 
     def bounded(self, domains: str) -> Schema:
-        """This schema within declared bounds, as in `hour 0.., min 0..59`; UsageError if unreadable.
+        """Returns this schema with declared bounds, as in `hour 0.., min 0..59`; UsageError if unreadable.
 
         >>> Schema.of(min="INT").bounded("min 0..59")["min"].domain
         Domain(type='INT', nullable=True, low=0, high=59)
@@ -117,7 +117,7 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     def index(self, name: str) -> int:
-        """Where the attribute of that name stands; UsageError if there is none.
+        """Returns the index of the attribute of that name; UsageError if there is none.
 
         >>> Schema.of(sid="STRING", hour="INT").index("Hour")
         1
@@ -135,7 +135,7 @@ class Schema:
         )
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute of that name; UsageError if there is none.
+        """Returns the attribute of that name; UsageError if there is none.
 
         >>> Schema.of(hour="INT").attribute("hour").domain.type
         'INT'
@@ -143,7 +143,7 @@ class Schema:
         return self.attributes[self.index(name)]
 
     def never_null_of(self, *others: Schema) -> Schema:
-        """This schema with each attribute NOT NULL that is so in one of the others, by position.
+        """Returns this schema with each attribute NOT NULL that is NOT NULL in one of the others, by position.
 
         >>> Schema.of(a="INT", b="INT").never_null_of(Schema.parse("x INT NOT NULL, y INT")).ddl()
         '`a` INT NOT NULL, `b` INT'
@@ -153,7 +153,7 @@ class Schema:
         return Schema(tuple(Attribute(a.name, replace(a.domain, nullable=False)) if no else a for a, no in pairs))
 
     def ddl(self) -> str:
-        """The schema as Spark DDL, names quoted; declared bounds are not Spark's to know.
+        """Writes the schema as Spark DDL with quoted names; Spark does not know declared bounds.
 
         >>> Schema.parse("hour INT NOT NULL, b BIGINT").ddl()
         '`hour` INT NOT NULL, `b` BIGINT'
@@ -173,7 +173,7 @@ class Schema:
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """A leading name, perhaps in back quotes, and what follows it; UsageError if there is none.
+    """Splits off a leading name, perhaps in back quotes; UsageError if there is none.
 
     >>> split_name(" `a b` 0..59 ")
     ('a b', '0..59')
@@ -186,7 +186,7 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def bounds_between(text: str, attribute: Attribute) -> tuple[Value | None, Value | None]:
-    """The inclusive bounds written `low..high`, either absent; UsageError if unreadable.
+    """Parses inclusive bounds `low..high`, either absent; UsageError if unreadable.
 
     >>> bounds_between("0..", Attribute("hour", Domain("INT")))
     (0, None)
@@ -210,7 +210,7 @@ def _attribute(column: str) -> Attribute:
         raise UsageError(f"'{column.strip()}' declares no attribute", hint="a name, then a type, then perhaps NOT NULL")
     if not _TYPE.fullmatch(tail["type"].strip()):
         near = get_close_matches(tail["type"].strip().upper(), [*TYPES, "DECIMAL"], 1)
-        hint = f"did you mean {near[0]}?" if near else "columns are apart by commas"
+        hint = f"did you mean {near[0]}?" if near else "commas separate columns"
         raise UsageError(f"{tail['type'].strip()} in '{column.strip()}' is no type", hint=hint)
     try:
         return Attribute(name, Domain(tail["type"], nullable=not tail["not_null"]))
@@ -224,7 +224,7 @@ _DECLARED = re.compile(r"(?i)struct<\s*start\s*:?\s*(timestamp(?:_ntz)?)\s*,\s*e
 
 
 def windows(schema: Schema) -> dict[int, str]:
-    """Where the windows of a schema begin, and their names: two attributes side by side, of one type of moments.
+    """Maps the index of each window's start to the window's name: two adjacent attributes of one timestamp type.
 
     >>> windows(Schema.parse("a INT, `w.start` TIMESTAMP, `w.end` TIMESTAMP, `v.start` TIMESTAMP"))
     {1: 'w'}
@@ -239,7 +239,7 @@ def windows(schema: Schema) -> dict[int, str]:
 
 
 def flattened(schema: Schema) -> Schema:
-    """The schema with two attributes for each that is declared as the structure of a window.
+    """Returns the schema with two attributes for each one declared as a window structure.
 
     >>> flattened(Schema.parse("w STRUCT<start: TIMESTAMP, end: TIMESTAMP> NOT NULL, a INT")).ddl()
     '`w.start` TIMESTAMP NOT NULL, `w.end` TIMESTAMP NOT NULL, `a` INT'
@@ -256,7 +256,7 @@ def flattened(schema: Schema) -> Schema:
 
 
 def structured(schema: Schema) -> list[tuple[str, str]]:
-    """The names and the types of what Spark is shown of a schema: a window as the structure that it stands for.
+    """Returns the names and types that Spark uses for a schema: a window is the structure that it stands for.
 
     >>> structured(Schema.parse("a INT, `w.start` TIMESTAMP, `w.end` TIMESTAMP"))
     [('a', 'INT'), ('w', 'struct<start:TIMESTAMP,end:TIMESTAMP>')]
@@ -273,7 +273,7 @@ def structured(schema: Schema) -> list[tuple[str, str]]:
 
 
 def leaves(schema: Schema) -> list[str]:
-    """Where the values of each attribute stand: by its own name, or as one of two elements in that of a window.
+    """Returns the XML path of each attribute: its own name, or one of two elements inside that of a window.
 
     >>> leaves(Schema.parse("a INT, `w.start` TIMESTAMP, `w.end` TIMESTAMP"))
     ['a', 'w/start', 'w/end']

@@ -1,20 +1,20 @@
-"""Schemes: which punctuations a source promises (Tucker et al. 2007, §3.2; Li et al. 2006, §2.3), and their order.
+"""Schemes: the punctuations that a source promises (Tucker et al. 2007, §3.2; Li et al. 2006, §2.3), and their order.
 
-Notation: schemes are separated by `;`, their terms by `,`; an attribute that is not named is a wildcard. A term is
-`hour` (a constant or a list, for every value in the end), `min 0..59 by 10` (ranges that tile a finite domain), or
-`ts prefix` (ranges from the start, ever longer: ordered data, watermarks, heartbeats).
+Notation: `;` separates schemes, `,` separates terms; an attribute without a term is a wildcard. A term is
+`hour` (constants or lists: every value is closed eventually), `min 0..59 by 10` (ranges that tile a finite domain), or
+`ts prefix` (ever longer ranges from the start: ordered data, watermarks, heartbeats).
 
-A set of tuples is *compact* relative to a scheme if finitely many punctuations of it cover the set. A scheme implies
-another one if every punctuation of the other is compact relative to it: whoever waits for the second is served by the
-first. In that order all tilings of an attribute are equal, since finitely many tiles are the wildcard.
+A set of tuples is *compact* relative to a scheme if finitely many punctuations of the scheme cover the set. A scheme
+implies another one if every punctuation of the other is compact relative to it: an operator that needs the second is
+satisfied by the first. In that order all tilings of an attribute are equal, since finitely many tiles cover everything.
 
-Constants imply the tiles of whole numbers and days, and of what is computed from them: between two of them there are
-few, and each is closed in the end. To the paper moments are finitely many in a window, too; but no source closes the
-600,000,000 microseconds of ten minutes one by one, so that here constants of moments, as of texts and fractions, close
-nothing but themselves.
+Constants imply tiles for integers and dates, and for values computed from them: an interval has few of these values,
+and each is closed eventually. For the paper a window also has finitely many moments; but no source closes the
+600,000,000 microseconds of ten minutes one by one, so here a constant of a timestamp, a text or a fraction only closes
+itself.
 
-Source: Tucker et al. 2007, §3.2 and §3.3. Every scheme that can be written is *complete* (§3.2): each value of its
-terms is closed in the end.
+Source: Tucker et al. 2007, §3.2 and §3.3. Every scheme in this notation is *complete* (§3.2): each value of its
+terms is closed eventually.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from punct_ns.temporal_type import DateType
 from punct_ns.value_set import ValueSet
 
 Kind: TypeAlias = Literal["each", "tiles", "prefix"]
-"""Which patterns a term promises."""
+"""The patterns that a term promises."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "a term is `hour`, `min 0..59 by 10` or `ts prefix`"
@@ -45,15 +45,15 @@ _HINT = "a term is `hour`, `min 0..59 by 10` or `ts prefix`"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What is promised of one attribute.
+    """The promise for one attribute.
 
     `each`: constants or lists, for every value; `tiles`: the ranges of `step` from `low` to `high`, both inclusive, the
     last one perhaps shorter; `prefix`: ranges without a lower end. The step counts integers, decimals, or days.
 
-    `finite` says that finitely many of its patterns cover the domain, as tiles do; constants of a domain that is
-    declared to be finite do, too. `null` says that null, where it may be, is among the values: of an attribute for
-    which an outer join puts nulls it is not. `counted` says whether constants close the stretch between two values, as
-    those of whole numbers do, one by one, and of moments computed from them; None where the attribute's type says it.
+    `finite`: finitely many of its patterns cover the domain, as tiles do, or constants of a domain that is declared to
+    be finite. `null`: null, if the attribute is nullable, is one of the values; false for an attribute to which an
+    outer join adds nulls. `counted`: constants close every interval between two values one by one, as those of
+    integers do, or those of moments computed from integers; None where the attribute's type decides.
     """
 
     attribute: str
@@ -70,14 +70,14 @@ class Term:
             object.__setattr__(self, "finite", True)
 
     def renamed(self, attribute: str) -> Term:
-        """The same promise of an attribute of another name."""
+        """Returns the same term for another attribute name."""
         return replace(self, attribute=attribute)
 
     def fills(self, *, counted: bool) -> bool:
-        """Whether finitely many of its patterns cover each stretch of values that ends on both sides.
+        """Whether finitely many of its patterns cover each bounded interval of values.
 
         Args:
-            counted: Whether the attribute's type is (`Domain.counted`).
+            counted: Whether the attribute's type is counted (`Domain.counted`).
 
         >>> Term("ts", "prefix").fills(counted=False), Term("ts").fills(counted=False), Term("n").fills(counted=True)
         (True, False, True)
@@ -97,7 +97,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A promise: the punctuations that restrict these attributes, each as its term says, and no other.
+    """A promise: punctuations that restrict exactly these attributes, each by a pattern of its term.
 
     Without terms it promises the end of the stream.
 
@@ -112,31 +112,31 @@ class Scheme:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that it names.
+        """The names of the restricted attributes.
 
         >>> Scheme((Term("auctionid"), Term("bidderid"))).attributes
         ('auctionid', 'bidderid')
         """
         return tuple(term.attribute for term in self.terms)
 
-    def is_told_by_text(self, schema: Schema) -> bool:
-        """Whether its text promises no more than it does.
+    def has_exact_text(self, schema: Schema) -> bool:
+        """Whether the text of the scheme, parsed again, promises no more than the scheme.
 
-        A text promises null where it may be, and of whole numbers that constants close the stretch between two values.
+        A text promises null for nullable attributes, and constants that close intervals of integers one by one.
 
         >>> schema = Schema.parse("a INT, b INT NOT NULL")
-        >>> [Scheme((Term(name, null=False),)).is_told_by_text(schema) for name in schema.names]
+        >>> [Scheme((Term(name, null=False),)).has_exact_text(schema) for name in schema.names]
         [False, True]
         """
         pairs = [(term, schema.attribute(term.attribute).domain) for term in self.terms]
         return all((t.null or not d.nullable) and (t.fills(counted=d.counted) or not d.counted) for t, d in pairs)
 
     def renamed(self, names: Mapping[str, str]) -> Scheme | None:
-        """The promise in new names, given by the old names in lower case; None if it is lost.
+        """Returns the scheme with new names, a mapping from old names in lower case; None if the promise is lost.
 
-        An attribute without a new name is projected away. Finitely many patterns complete it, in the end, where its
-        term has that many, null included; else the promise is lost. A scheme without terms is left where all are
-        completed: in the end nothing comes any more.
+        An attribute without a new name is projected away. If finitely many patterns of its term, null included, cover
+        its domain, they complete it eventually; otherwise the promise is lost. If this completes all terms, a scheme
+        without terms remains: the stream ends eventually.
 
         >>> str(Scheme((Term("hour"), Term("min", "tiles", 0, 59, 10))).renamed({"hour": "h"}))
         'h'
@@ -156,7 +156,7 @@ class Scheme:
 
 
 def parse_schemes(text: str, schema: Schema) -> tuple[Scheme, ...]:
-    """The schemes that a text declares over a schema; UsageError if unreadable or without meaning for a type.
+    """Parses the schemes declared for a schema; UsageError if unreadable or not meaningful for a type.
 
     >>> schema = Schema.parse("auctionid INT, bidderid INT, ts TIMESTAMP")
     >>> [str(scheme) for scheme in parse_schemes("auctionid,bidderid; ts prefix", schema)]
@@ -174,7 +174,7 @@ def parse_schemes(text: str, schema: Schema) -> tuple[Scheme, ...]:
 
 
 def format_schemes(schemes: Iterable[Scheme]) -> str:
-    """The text of schemes, without those that differ in what no text says; `parse_schemes` gives them back.
+    """Writes schemes as text, without those that have the same text; `parse_schemes` is the inverse.
 
     >>> format_schemes([Scheme((Term("hour"),)), Scheme((Term("ts", "prefix"),))])
     'hour; ts prefix'
@@ -183,9 +183,9 @@ def format_schemes(schemes: Iterable[Scheme]) -> str:
 
 
 def implied(schema: Schema, schemes: Iterable[Scheme]) -> Schema:
-    """The schema as its schemes make it: tiles and prefixes imply NOT NULL and no NaN, tiles their bounds too.
+    """Returns the schema with what its schemes imply: tiles and prefixes imply NOT NULL and no NaN, tiles their bounds.
 
-    Raises UsageError where tiles lie outside the declared domain.
+    Raises UsageError if tiles are outside the declared domain.
 
     >>> schema = Schema.parse("hour INT, min INT")
     >>> implied(schema, parse_schemes("hour, min 0..59 by 10", schema))["min"].domain
@@ -227,7 +227,7 @@ def _sooner(a: Value | None, b: Value | None, domain: Domain) -> Value | None:
 
 
 def is_finite(kind: Kind, domain: Domain) -> bool:
-    """Whether finitely many patterns of that kind cover the domain: of constants, where it is declared to be finite.
+    """Whether finitely many patterns of that kind cover the domain; constants do if the domain is declared finite.
 
     >>> is_finite("each", Domain("INT")), is_finite("each", Domain("INT", low=0, high=23))
     (False, True)
@@ -281,11 +281,11 @@ def is_covered(term: Term, domain: Domain) -> bool:
 
 
 def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema, *, null: bool = True) -> bool:
-    """Whether each group of the grouping on these attributes is covered by finitely many punctuations of the scheme.
+    """Whether finitely many punctuations of the scheme cover each group of the grouping on these attributes.
 
-    Without `null` those groups do not matter in which an attribute is null.
+    Without `null`, groups in which an attribute is null are ignored.
 
-    That of Fig. 3: bids of one bidder in one hour are closed, which closes hours if there are finitely many bidders.
+    The case of Fig. 3: closing bids of one bidder in one hour closes an hour if there are finitely many bidders.
 
     >>> bids = Schema.parse("bidderid INT, hour INT")
     >>> few = Schema.parse("bidderid INT, hour INT", domains="bidderid 1..500")
@@ -297,29 +297,29 @@ def is_compact(grouping: Collection[str], scheme: Scheme, schema: Schema, *, nul
 
 
 def implies(mine: Scheme, other: Scheme, schema: Schema) -> bool:
-    """Whether each punctuation of the other scheme is covered by finitely many of mine.
+    """Whether finitely many punctuations of `mine` cover each punctuation of `other`.
 
     >>> schema = Schema.parse("hour INT NOT NULL")
     >>> prefix, each = Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"),))
     >>> implies(prefix, each, schema), implies(each, prefix, schema)
     (True, False)
     """
-    asked = {schema.index(term.attribute): term for term in other.terms}
+    required = {schema.index(term.attribute): term for term in other.terms}
     places = [schema.index(term.attribute) for term in mine.terms]
-    return all(_serves(term, asked.get(i), schema[i].domain) for i, term in zip(places, mine.terms, strict=True))
+    return all(_serves(term, required.get(i), schema[i].domain) for i, term in zip(places, mine.terms, strict=True))
 
 
-def _serves(mine: Term, asked: Term | None, domain: Domain) -> bool:
-    """Whether finitely many patterns of my term cover each pattern of the one that is asked; None is the wildcard."""
+def _serves(mine: Term, required: Term | None, domain: Domain) -> bool:
+    """Whether finitely many patterns of `mine` cover each pattern of the required term; None is the wildcard."""
     if is_covered(mine, domain):
         return True
-    if not mine.null and domain.nullable and (asked is None or asked.null):
+    if not mine.null and domain.nullable and (required is None or required.null):
         return False
-    if asked is None:
+    if required is None:
         return False
-    match mine.kind, asked.kind:
+    match mine.kind, required.kind:
         case _, "each":
-            return not asked.counted or mine.fills(counted=domain.counted)
+            return not required.counted or mine.fills(counted=domain.counted)
         case "prefix", _:
             return True
         case _, "prefix":
@@ -329,7 +329,7 @@ def _serves(mine: Term, asked: Term | None, domain: Domain) -> bool:
 
 
 def meet(mine: Scheme, other: Scheme, schema: Schema) -> Scheme:
-    """The promise of a stream whose punctuations are the meets of those of two others, as those of a merge are.
+    """Returns the scheme of a stream whose punctuations are the meets of those of two others, as a merge's are.
 
     >>> schema = Schema.parse("sid STRING, hour INT NOT NULL")
     >>> str(meet(Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"), Term("sid"))), schema))
@@ -346,10 +346,10 @@ _FINEST = ("each", "tiles", "prefix")
 
 
 def _met(mine: Term, other: Term, domain: Domain) -> Term:
-    """The term whose patterns are the meets of theirs: the finer one. Of two tilings, the one of smaller tiles.
+    """Returns the term whose patterns are the meets of theirs: the finer one; of two tilings the one of smaller tiles.
 
-    Finitely many meets cover the domain if as many of both do. Tiles that meet patterns without number are constants,
-    one by one, as far as that is known.
+    Finitely many meets cover the domain if finitely many patterns of both do. Meets of tiles with an infinite number of
+    patterns are constants, counted as far as that is known.
     """
     finer = min(mine, other, key=lambda term: (_FINEST.index(term.kind), number(str(term.step or 0))))
     null, finite = mine.null and other.null, mine.finite and other.finite
@@ -361,7 +361,7 @@ def _met(mine: Term, other: Term, domain: Domain) -> Term:
 
 
 def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, ...]:
-    """The schemes of the meets of several streams' punctuations, one of each; those that others imply are left out.
+    """Returns the schemes of the meets of several streams' punctuations, without those that others imply.
 
     >>> schema = Schema.parse("sid STRING, hour INT NOT NULL")
     >>> prefix, each = Scheme((Term("hour", "prefix"),)), Scheme((Term("hour"),))
@@ -376,11 +376,11 @@ def meets(inputs: Sequence[Iterable[Scheme]], schema: Schema) -> tuple[Scheme, .
 
 
 def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
-    """The schemes without those that another one implies; of equal ones the first.
+    """Returns the schemes that no other scheme implies; of equal schemes the first.
 
     >>> schema = Schema.parse("hour INT NOT NULL, sid STRING")
-    >>> said = [Scheme((Term("hour"), Term("sid"))), Scheme((Term("hour"),)), Scheme((Term("hour", "prefix"),))]
-    >>> [str(scheme) for scheme in strongest(said, schema)]
+    >>> schemes = [Scheme((Term("hour"), Term("sid"))), Scheme((Term("hour"),)), Scheme((Term("hour", "prefix"),))]
+    >>> [str(scheme) for scheme in strongest(schemes, schema)]
     ['hour prefix']
     """
     left: list[Scheme] = []
@@ -393,7 +393,7 @@ def strongest(schemes: Iterable[Scheme], schema: Schema) -> tuple[Scheme, ...]:
 
 
 class _Implying:
-    """Schemes by the attributes that another one must restrict, too, to be implied: by those that are not covered."""
+    """Schemes, indexed by the attributes that a scheme they imply must also restrict: those they do not cover."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -405,7 +405,7 @@ class _Implying:
         self._by_needed.setdefault(needed, []).append(scheme)
 
     def implies(self, scheme: Scheme) -> bool:
-        """Whether another one that was added implies the scheme."""
+        """Whether another scheme, added before, implies this one."""
         given = frozenset(map(self._schema.index, scheme.attributes))
         few = len(given) <= _FEW
         parts = (frozenset(c) for size in range(len(given) + 1) for c in combinations(given, size))
@@ -417,13 +417,13 @@ class _Implying:
 
 
 _FEW = 4
-"""Attributes of a scheme whose parts are fewer than the schemes that there may be."""
+"""The number of attributes up to which trying all subsets is cheaper than trying all schemes."""
 
 
-def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema: Schema) -> tuple[Scheme, ...]:
-    """The schemes of a stream that says some punctuations besides, from the beginning on.
+def completed_by(schemes: Iterable[Scheme], punctuations: Iterable[Punctuation], schema: Schema) -> tuple[Scheme, ...]:
+    """Returns the schemes of a stream for which some punctuations hold in addition, from its beginning.
 
-    A term of an attribute is finite if finitely many of its patterns cover the values that are left.
+    A term of an attribute is finite if finitely many of its patterns cover the values that remain open.
 
     >>> schema = Schema.parse("hour INT NOT NULL, sid STRING")
     >>> prefix = Scheme((Term("hour", "prefix"),))
@@ -433,7 +433,7 @@ def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema:
     """
     closed: dict[int, ValueSet] = {}
     ended = (Scheme(()),)
-    for p in said:
+    for p in punctuations:
         if p.is_all:
             return ended
         if len(p.restricted) == 1:
@@ -455,7 +455,7 @@ def completed_by(schemes: Iterable[Scheme], said: Iterable[Punctuation], schema:
 
 
 def _is_exhausted(term: Term, left: ValueSet) -> bool:
-    """Whether finitely many patterns of the term cover the values that are left; null aside."""
+    """Whether finitely many patterns of the term cover the values that remain; null is ignored."""
     domain, cuts = left.domain, left.cuts
     is_below = len(cuts) % 2 == 0
     match term.kind:

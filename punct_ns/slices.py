@@ -1,9 +1,9 @@
 """The row layout of a slice, and punctuations as conditions over its rows.
 
-The one module of `punct_ns` that uses Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
-of tuples with one column per attribute, beside the punctuations that came with them. Here a set of punctuations
-becomes a condition on such a frame: SQL text while it is small, a broadcast table to join with once it is large. The
-condition is two-valued: a null matches a pattern or it does not.
+The only module of `punct_ns` that uses Spark. A *slice* of a punctuated stream (Tucker et al. 2003, §2.2) is a frame
+of tuples with one column per attribute, and the punctuations that arrived with them. This module turns a set of
+punctuations into a condition on such a frame: SQL text if it is small, a broadcast table to join with if it is large.
+The condition is two-valued: a null matches a pattern or it does not.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OWN = "__xs_"
-"""How the names of columns begin that stand beside attributes, of which none begins so."""
+"""The prefix of internal column names; no attribute's name may start with it."""
 
 
 def own(word: str) -> str:
-    """The name of a column beside the attributes of a frame, which no attribute has; it needs no quotes.
+    """Returns an internal column name, distinct from all attribute names; it needs no quotes.
 
     >>> own("position"), is_own("__XS_position"), is_own("_position")
     ('__xs_position', True, False)
@@ -38,25 +38,25 @@ def own(word: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is one that no attribute may have."""
+    """Whether a name is reserved for internal columns."""
     return name.lower().startswith(_OWN)
 
 
 POSITION = own("position")
-"""BIGINT: the order of items within a source; present as far as operators hand it on."""
+"""BIGINT: the order of items within a source; present as far as operators preserve it."""
 
 LIFESPAN = own("lifespan")
-"""STRING: beside a punctuation's pattern texts, the text of its lifespan; null where it holds for ever."""
+"""STRING: the text of a punctuation's lifespan, beside its patterns' texts; null if it is permanent."""
 
 POSITION_SHOWN, PUNCTUATION_SHOWN = "_position", "_punctuation"
-"""What a source's rows have beside the attributes where it is read without operators: POSITION, and the notation of a
-whole punctuation, a STRING, null for a tuple."""
+"""Extra columns of a source that is read without operators: POSITION, and a whole punctuation in the notation, a
+STRING, null for a tuple."""
 
 INLINE = 64
-"""Values and end points up to which a condition is SQL text; beyond it they go into a broadcast table."""
+"""Up to this number of values and end points a condition is SQL text; beyond, a broadcast table."""
 
 SHORT = 1000
-"""Longest range of integers that a broadcast table holds as single values, so that it can be hashed."""
+"""The longest range of integers that a broadcast table lists as single values, for a hash join."""
 
 _ARROW: dict[str, pa.DataType] = {
     "STRING": pa.string(),
@@ -74,7 +74,7 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(domain: Domain) -> pa.DataType:
-    """The Arrow type that carries a domain's values between Python and Spark; KeyError for an opaque type."""
+    """Returns the Arrow type for a domain's values between Python and Spark; KeyError for an opaque type."""
     match domain.sql:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
@@ -82,7 +82,7 @@ def arrow_type(domain: Domain) -> pa.DataType:
 
 
 def in_utc(table: pa.Table) -> pa.Table:
-    """A table from Spark with its moments in UTC: in the session's zone Python has none at both ends of the calendar.
+    """Converts a table's moments to UTC: in the session's zone Python cannot represent both ends of the calendar.
 
     >>> last = pa.array([253402300799999999], pa.timestamp("us", "Pacific/Kiritimati"))
     >>> in_utc(pa.table({"t": last}))["t"].to_pylist()[0].isoformat()
@@ -95,7 +95,7 @@ def in_utc(table: pa.Table) -> pa.Table:
 
 
 def quoted(name: str) -> str:
-    """A name as Spark SQL's identifier.
+    """Quotes a name as a Spark SQL identifier.
 
     >>> quoted("min")
     '`min`'
@@ -104,7 +104,7 @@ def quoted(name: str) -> str:
 
 
 def literal(value: Value, domain: Domain) -> str:
-    """A value as Spark SQL's literal of the domain's type.
+    """Writes a value as a Spark SQL literal of the domain's type.
 
     >>> literal(17, Domain("INT"))
     "CAST('17' AS INT)"
@@ -115,7 +115,7 @@ def literal(value: Value, domain: Domain) -> str:
 
 
 def condition(punctuations: Iterable[Punctuation]) -> str:
-    """Spark SQL that is true for the tuples that any punctuation matches, and false, never null, for all others."""
+    """Returns Spark SQL that is true for the tuples that any punctuation matches, and false, never null, otherwise."""
     return " OR ".join(f"({_one(p)})" for p in punctuations) or "false"
 
 
@@ -153,14 +153,14 @@ def _test(column: str, pattern: Pattern, domain: Domain) -> str:
 
 
 def _passed(value: Value, column: str, domain: Domain) -> str:
-    """A value to compare a column with, as data that Spark passes to the code it generates.
+    """Writes a value to compare a column with so that Spark passes it to the generated code as data.
 
-    Other values then need no other code, so that no slice compiles it anew. An array is passed, a number would be part
-    of the code; which of its elements is meant must not be known before it runs.
+    Other values then need no other code, so that no slice compiles it anew. Spark passes an array as data, but makes a
+    number part of the code; and the index of the element must not be constant, or Spark would fold it.
     """
     text = literal(value, domain)
     if isinstance(domain.sql, StringType | DecimalType):
-        return text  # they are passed anyway
+        return text  # Spark passes these as data anyway
     return f"element_at(array({text}), 1 + (hash({column}) & 0))"
 
 
@@ -174,7 +174,7 @@ def is_inline(punctuations: Sequence[Punctuation]) -> bool:
 
 
 def matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
-    """The tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
+    """Returns the tuples of the frame that some punctuation matches (`setMatchTs` of Tucker et al. 2003, Table 1)."""
     if is_inline(punctuations):
         return frame.where(condition(punctuations))
     tables = list(_tables(frame, punctuations))
@@ -191,7 +191,7 @@ def matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame
 
 
 def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataFrame:
-    """The tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
+    """Returns the tuples of the frame that no punctuation matches (`setNomatchTs` of Tucker et al. 2003, Table 1)."""
     if not punctuations:
         return frame
     if is_inline(punctuations):
@@ -202,9 +202,9 @@ def not_matching(frame: DataFrame, punctuations: Sequence[Punctuation]) -> DataF
 
 
 def flagged(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) -> DataFrame:
-    """The tuples of the frame with one more column: whether some punctuation matches.
+    """Adds a boolean column to the frame: whether some punctuation matches the tuple.
 
-    Where punctuations are many and their ranges overlap, a tuple may stand there more than once.
+    With many punctuations whose ranges overlap, a tuple may occur more than once in the result.
     """
     from pyspark.sql import functions as F
 
@@ -220,9 +220,9 @@ def flagged(frame: DataFrame, punctuations: Sequence[Punctuation], name: str) ->
 
 
 def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[tuple[DataFrame, Any]]:
-    """Broadcast tables with the join condition of each; together they match what the punctuations match.
+    """Yields broadcast tables, each with its join condition; their union matches what the punctuations match.
 
-    One table holds the punctuations that restrict the same attributes in the same way, by a value or by a range, so
+    One table has the punctuations that restrict the same attributes in the same way, by a value or by a range, so
     that values are compared by hashing.
     """
     from pyspark.sql import functions as F
@@ -243,7 +243,7 @@ def _tables(frame: DataFrame, punctuations: Sequence[Punctuation]) -> Iterator[t
 
 
 def _spans(pattern: Pattern, domain: Domain) -> Iterator[tuple[Any, ...]]:
-    """A pattern as values, each `(value,)`, and ranges, each `(low, low_closed, high, high_closed)`."""
+    """Yields a pattern as values, each `(value,)`, and ranges, each `(low, low_closed, high, high_closed)`."""
     match pattern:
         case Constant(value=value):
             yield (value,)

@@ -1,13 +1,13 @@
-"""Spark's SQL types as the algebra sees them: which values, in which order, written how; and their names.
+"""Spark's SQL types as the algebra sees them: their values, the order, the text of a value, and the types' names.
 
-A type is *discrete* when every value but the last has a next one; its values are then counted by
-ordinals, so that neighbours are known. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
-Types without an order that the algebra knows are opaque: of their values only null and not null are distinguished.
+A type is *discrete* when every value but the last has a next one; ordinals number its values, so that
+neighbours are known. The other ordered types (STRING, FLOAT, DOUBLE) are dense.
+Types without an order known to the algebra are opaque: it only distinguishes null from not null.
 
-Names of types are texts: aliases are resolved, complex types are split at their brackets and commas.
+Type names are texts: aliases are resolved, and complex types are split at their brackets and commas.
 """
 
-# ruff: noqa: D102 – what these methods do, SqlType says once for all types
+# ruff: noqa: D102 – SqlType documents these methods once for all types
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import ClassVar
 
 
 def canonical_name(name: str) -> str:
-    """Spark's name of a type, in upper case, aliases resolved.
+    """Returns Spark's name of a type, in upper case, with aliases resolved.
 
     >>> canonical_name("integer"), canonical_name("decimal( 10 )"), canonical_name("array<long>")
     ('INT', 'DECIMAL(10,0)', 'ARRAY<BIGINT>')
@@ -41,7 +41,7 @@ def canonical_name(name: str) -> str:
 
 
 def _inner(constructor: str, inner: str) -> str:
-    """What a constructor is given, in canonical form."""
+    """Canonicalizes the arguments of a type constructor."""
     parts = split_outside(inner, ",")
     if constructor == "STRUCT":
         return ",".join(map(_field, parts))
@@ -49,7 +49,7 @@ def _inner(constructor: str, inner: str) -> str:
 
 
 def _field(text: str) -> str:
-    """A field: `name:TYPE`, with what may follow the type as it is."""
+    """Canonicalizes a struct field as `name:TYPE`; whatever follows the type stays as it is."""
     found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|(\w+)\s*[:\s]|([^:]+?)\s*:)\s*:?\s*(.+?)\s*", text)
     if found is None:
         return text.strip()
@@ -59,7 +59,7 @@ def _field(text: str) -> str:
 
 
 def split_outside(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators that stand outside quotes and brackets.
+    """Splits a text at the separators that are outside quotes and brackets.
 
     >>> split_outside("a STRUCT<x: INT, y: INT>, `b,c` INT", ",")
     ['a STRUCT<x: INT, y: INT>', ' `b,c` INT']
@@ -93,10 +93,10 @@ _OPENING, _CLOSING = "<([", ">)]"
 
 
 Value = str | int | Decimal | float | bool | date | datetime
-"""A value of an attribute, never null (null is None). TIMESTAMP values are aware, in UTC."""
+"""A value of an attribute, never null (null is None). TIMESTAMP values carry a time zone, UTC."""
 
 BLANKS = " \t\r\n"
-"""XML's white space; nothing else counts as blank."""
+"""XML's white space; no other character counts as blank."""
 
 
 class _NotANumber(float):
@@ -133,7 +133,7 @@ class _NotANumber(float):
 
 
 NAN: float = _NotANumber("nan")
-"""The one NaN: equal to itself and to any NaN, above every other number."""
+"""The only NaN: equal to itself and to any NaN, greater than every other number."""
 
 
 class SqlType(ABC):
@@ -156,37 +156,37 @@ class SqlType(ABC):
 
     @abstractmethod
     def read(self, text: str) -> Value:
-        """The value a text stands for; ValueError with the reason."""
+        """Parses a text into a value; ValueError with the reason if it is not one."""
 
     @abstractmethod
     def write(self, value: Value) -> str:
-        """The text of a canonical value; `read` gives the value back."""
+        """Writes a canonical value as text; `read` parses it back."""
 
     @abstractmethod
     def normal(self, value: object) -> Value:
-        """The canonical form of a value; ValueError if it is none of this type."""
+        """Converts a value to its canonical form; ValueError if it is not of this type."""
 
 
 class DiscreteType(SqlType):
-    """A type whose values are counted: `ordinal` and `value` are inverse and keep the order."""
+    """A type with numbered values: `ordinal` and `value` are inverse and preserve the order."""
 
     __slots__ = ()
     discrete = True
 
     @abstractmethod
     def ordinal(self, value: Value) -> int:
-        """Where a canonical value stands in the order."""
+        """Returns the number of a canonical value in the order."""
 
     @abstractmethod
     def value(self, ordinal: int) -> Value:
-        """The value that stands there."""
+        """Returns the value with that number."""
 
     def place(self, bound: object) -> int | Fraction:
-        """Where a bound lies on the line of ordinals, perhaps between two of them."""
+        """Returns the ordinal of a bound; a fraction if the bound lies between two values."""
         return self.ordinal(self.normal(bound))
 
     def place_of_text(self, text: str) -> int | Fraction:
-        """The same, for a bound that is written."""
+        """Like `place`, for a bound given as text."""
         return self.ordinal(self.read(text))
 
 
@@ -260,7 +260,7 @@ class BooleanType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueType(DiscreteType):
-    """A type of which only null and not null can be told: one stand-in for all its values.
+    """A type without an order: patterns only distinguish null from not null; one stand-in represents all values.
 
     >>> OpaqueType("BINARY").read("x")
     Traceback (most recent call last):
@@ -273,7 +273,7 @@ class OpaqueType(DiscreteType):
 
     @property
     def constructor(self) -> str:
-        """What it is of others: ARRAY, MAP or STRUCT; else its name.
+        """The type constructor (ARRAY, MAP or STRUCT), or the name of a simple type.
 
         >>> OpaqueType("MAP<STRING,INT>").constructor, OpaqueType("BINARY").constructor
         ('MAP', 'BINARY')
@@ -282,7 +282,7 @@ class OpaqueType(DiscreteType):
 
     @property
     def element(self) -> str | None:
-        """The name of the type of an array's elements; None of what is no array.
+        """The name of an array's element type; None for other types.
 
         >>> OpaqueType("ARRAY<INT>").element, OpaqueType("BINARY").element
         ('INT', None)

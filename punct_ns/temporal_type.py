@@ -1,6 +1,6 @@
 """DATE and the two timestamps: discrete, by days and by microseconds."""
 
-# ruff: noqa: D102 – what these methods do, SqlType says
+# ruff: noqa: D102 – SqlType documents these methods
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DateType(DiscreteType):
 
 @dataclass(frozen=True, slots=True)
 class TimestampType(DiscreteType):
-    """TIMESTAMP (a moment, in UTC; a text without a zone is in UTC) or TIMESTAMP_NTZ (a clock's face).
+    """TIMESTAMP (a moment in UTC; a text without a zone is in UTC) or TIMESTAMP_NTZ (a local date and time).
 
     Written `2003-05-15T17:20:00.5Z`, without the `Z` for TIMESTAMP_NTZ; years 1 to 9999.
 
@@ -131,7 +131,7 @@ class TimestampType(DiscreteType):
 
 
 def _microseconds(text: str) -> tuple[int | Fraction, bool]:
-    """Microseconds from 1970, exactly, and whether the text names a zone."""
+    """Returns the exact microseconds since 1970, and whether the text names a time zone."""
     parts = _MOMENT.fullmatch(text.strip(BLANKS))
     if not parts:
         raise ValueError(f"{text!r} is no timestamp (2003-05-15T17:20:00Z)")

@@ -1,7 +1,7 @@
 """Value sets: any finite union of intervals of one attribute's values, with or without null; exact.
 
-Everything else in the algebra is exact because this is. A set is the sorted sequence of cuts at which
-membership changes, beginning outside; an odd number of cuts means that it reaches to the domain's end.
+The rest of the algebra is exact because value sets are. A set is the sorted sequence of cuts at which
+membership changes, starting outside; with an odd number of cuts the set reaches the end of the domain.
 Touching intervals are one interval, so equal sets are equal values.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A set of values of a domain, and null or not.
+    """A set of values of a domain, with or without null.
 
     >>> hours = ValueSet.of(Domain("INT"), [3, 1, 2, 7, None])
     >>> hours.cuts, hours.null
@@ -44,7 +44,7 @@ class ValueSet:
 
     @staticmethod
     def of(domain: Domain, values: Iterable[Value | None]) -> ValueSet:
-        """These values, as far as they are in the domain; n log n for n values.
+        """Returns the set of those values that are in the domain; n log n for n values.
 
         >>> ValueSet.of(Domain("INT", high=9, nullable=False), [5, 12, None]).cuts
         (5, 6)
@@ -60,7 +60,7 @@ class ValueSet:
 
     @staticmethod
     def of_intervals(domain: Domain, pairs: Iterable[tuple[Cut, Cut]], *, null: bool = False) -> ValueSet:
-        """The values between each pair of cuts, in any order, overlapping or not; n log n for n pairs.
+        """Returns the values between each pair of cuts, in any order, overlapping or not; n log n for n pairs.
 
         >>> ValueSet.of_intervals(Domain("INT"), [(5, 10), (0, 5), (20, 20)]).cuts
         (0, 10)
@@ -69,7 +69,7 @@ class ValueSet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it.
+        """Whether the set is empty.
 
         >>> ValueSet(Domain("INT")).is_empty
         True
@@ -87,7 +87,7 @@ class ValueSet:
 
     @property
     def has_every_value(self) -> bool:
-        """Whether every value of the domain is in it, null aside.
+        """Whether every value of the domain is in it, regardless of null.
 
         >>> ValueSet.of(Domain("BOOLEAN"), [True, False]).has_every_value
         True
@@ -96,7 +96,7 @@ class ValueSet:
 
     @property
     def size(self) -> int | None:
-        """How many values are in it, null aside; None if they cannot be counted.
+        """The number of values, without null; None if they cannot be counted.
 
         >>> ValueSet.of(Domain("INT"), [3, 4, 9]).size
         3
@@ -108,7 +108,7 @@ class ValueSet:
 
     @property
     def all_single(self) -> bool:
-        """Whether it consists of single values that do not touch (and perhaps null).
+        """Whether it consists of single values that are not adjacent (and perhaps null).
 
         >>> ValueSet.of(Domain("INT"), [3, 9]).all_single, ValueSet.of(Domain("INT"), [3, 4]).all_single
         (True, False)
@@ -116,7 +116,7 @@ class ValueSet:
         return not self.lone_and_longer()[1]
 
     def intervals(self) -> Iterator[tuple[Cut, Cut]]:
-        """Its intervals, as pairs of cuts, in order.
+        """Returns its intervals, as pairs of cuts, in order.
 
         >>> list(ValueSet.of(Domain("INT"), [3, 4, 9]).intervals())
         [(3, 5), (9, 10)]
@@ -127,7 +127,7 @@ class ValueSet:
         return zip(lows, highs, strict=True)
 
     def lone_and_longer(self) -> tuple[list[Value], list[tuple[Cut, Cut]]]:
-        """Its values that have no neighbour in it, and its longer intervals; both in order, null aside.
+        """Returns its values that have no neighbour in the set, and its longer intervals; both in order, without null.
 
         >>> ValueSet.of(Domain("INT"), [3, 4, 9]).lone_and_longer()
         ([9], [(3, 5)])
@@ -141,7 +141,7 @@ class ValueSet:
         return [low[0] for one, (low, _) in pairs if one], [pair for one, pair in pairs if not one]
 
     def each(self) -> list[Value]:
-        """All its values, in order, null aside; ValueError if they cannot be counted.
+        """Returns all its values, in order, without null; ValueError if they cannot be counted.
 
         >>> ValueSet.of(Domain("INT"), [9, 3, 4]).each()
         [3, 4, 9]
@@ -155,7 +155,7 @@ class ValueSet:
         return [*lone, math.inf, NAN] if longer else lone
 
     def _ends_the_line(self, pair: tuple[Cut, Cut]) -> bool:
-        """Whether it is the one dense interval whose values can be counted: infinity, then NaN."""
+        """Whether it is the only dense interval with countable values: infinity, then NaN."""
         return isinstance(self.domain.sql, FloatType) and pair == ((math.inf, 0), self.domain.cut(NAN, after=True))
 
     def contains(self, value: Value | None) -> bool:
@@ -169,7 +169,7 @@ class ValueSet:
         return bisect_right(self.cuts, self.domain.cut(value, after=False)) % 2 == 1
 
     def covers(self, other: ValueSet) -> bool:
-        """Whether all of another set is in it.
+        """Whether it contains all of another set.
 
         >>> ValueSet.of(Domain("INT"), [3, 4]).covers(ValueSet.of(Domain("INT"), [4]))
         True
@@ -179,7 +179,7 @@ class ValueSet:
         return all(spans(self.cuts, low, high, self.domain.top) for low, high in other.intervals())
 
     def union(self, other: ValueSet) -> ValueSet:
-        """The values of either.
+        """Returns the values that are in either set.
 
         >>> ValueSet.of(Domain("INT"), [3]).union(ValueSet.of(Domain("INT"), [4])).cuts
         (3, 5)
@@ -187,7 +187,7 @@ class ValueSet:
         return self.complement().intersection(other.complement()).complement()
 
     def intersection(self, other: ValueSet) -> ValueSet:
-        """The values of both; m log n for m intervals here and n there, whichever is fewer.
+        """Returns the values that are in both sets; m log n for m intervals in the smaller set and n in the larger.
 
         >>> ValueSet.of(Domain("INT"), [3, 4]).intersection(ValueSet.of(Domain("INT"), [4, 5])).cuts
         (4, 5)
@@ -199,7 +199,7 @@ class ValueSet:
         return ValueSet(self.domain, self._ended(cuts), self.null and other.null)
 
     def difference(self, other: ValueSet) -> ValueSet:
-        """The values of this one alone.
+        """Returns the values that are only in this set.
 
         >>> ValueSet.of(Domain("INT"), [3, 4]).difference(ValueSet.of(Domain("INT"), [4, 5])).cuts
         (3, 4)
@@ -207,7 +207,7 @@ class ValueSet:
         return self.without(other.cuts, null=other.null)
 
     def without(self, cuts: Sequence[Cut], *, null: bool) -> ValueSet:
-        """The values outside these cuts, which begin outside; m log n for m intervals here.
+        """Returns the values outside the set that these cuts describe; m log n for m intervals here.
 
         >>> ValueSet.of(Domain("INT"), [3, 4]).without([4, 9], null=False).cuts
         (3, 4)
@@ -221,7 +221,7 @@ class ValueSet:
         return tuple(cuts[:-1] if cuts and cuts[-1] == self.domain.top else cuts)
 
     def complement(self) -> ValueSet:
-        """All other values of the domain, and null where it is missing.
+        """Returns all other values of the domain, and null if it is missing here.
 
         >>> ValueSet.of(Domain("INT", low=0), [0]).complement().cuts
         (1,)
@@ -232,7 +232,7 @@ class ValueSet:
 
 
 def merged(domain: Domain, pairs: Iterable[tuple[Cut, Cut]]) -> list[Cut]:
-    """The cuts of the union of intervals that come in order of their beginnings.
+    """Returns the cuts of a union of intervals, given in the order of their beginnings.
 
     >>> merged(Domain("INT", high=9), [(1, 3), (2, 5), (7, 12)])
     [1, 5, 7]
@@ -253,7 +253,7 @@ def merged(domain: Domain, pairs: Iterable[tuple[Cut, Cut]]) -> list[Cut]:
 
 
 def within(cuts: Sequence[Cut], low: Cut, high: Cut, *, outside: bool = False) -> list[Cut]:
-    """The cuts of the part of a set that lies between two cuts, or of the part between them that lies outside the set.
+    """Returns the cuts of the part of a set between two cuts; with `outside`, of the gaps between them.
 
     >>> within([1, 5, 7], 2, 9), within([1, 5, 7], 2, 9, outside=True)
     ([2, 5, 7, 9], [5, 7])
@@ -268,7 +268,7 @@ def within(cuts: Sequence[Cut], low: Cut, high: Cut, *, outside: bool = False) -
 
 
 def spans(cuts: Sequence[Cut], low: Cut, high: Cut, top: Cut) -> bool:
-    """Whether one interval of these cuts reaches from one cut to another.
+    """Whether one interval of these cuts reaches from `low` to `high`.
 
     >>> spans([1, 5], 2, 5, 100), spans([1, 5, 7], 4, 8, 100), spans([7], 9, 100, 100)
     (True, False, True)

@@ -1,9 +1,9 @@
 """The XML form of a punctuation (Tucker et al. 2003, §7.1).
 
-An element is a punctuation if its namespace is `PUNCT_NS`, whatever its prefix. Its local name is that of the tuples
-it speaks of, and it mirrors their structure, attributes included; the texts of leaves are patterns. A declared leaf
-that is absent is a wildcard; null is written `null`, or with `xsi:nil="true"`. An attribute `lifespan` of the namespace
-says how long the punctuation holds (`punct_ns.lifespan`).
+An element is a punctuation if its namespace is `PUNCT_NS`, whatever its prefix. It has the local name and the
+structure of the tuples, attributes included; the texts of its leaves are patterns. An absent leaf
+is a wildcard; null is written `null`, or as `xsi:nil="true"`. An attribute `lifespan` in the same namespace
+limits how long the punctuation holds (`punct_ns.lifespan`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from punct_ns.schema import Schema
 
 PUNCT_NS = "http://www.cse.ogi.edu/dot/niagara/punct"
-"""The namespace of punctuations in the original engine; a source may name another."""
+"""The namespace of punctuations in the original engine; a source may set another one."""
 
 LIFESPAN = "lifespan"
-"""The local name of the attribute that says how long a punctuation holds; its namespace is the punctuations'."""
+"""The local name of the attribute with a punctuation's lifespan; its namespace is the punctuations'."""
 
 XSI_NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
-_LONG = 200  # characters beyond which a text is a list that will hardly come twice
+_LONG = 200  # characters beyond which a text is a list that is unlikely to occur twice, and is not cached
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TEXT: dict[str, str | int | None] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _QUOTED: dict[str, str | int | None] = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 
 
 def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim: bool = True) -> Punctuation:
-    """The punctuation whose leaves hold these texts, in schema order; None for an absent leaf, which is a wildcard.
+    """Parses the texts of a punctuation's leaves, in schema order; None is an absent leaf, which is a wildcard.
 
-    With `trim` false, the blanks around a bare constant belong to a string, as they do where tuples keep theirs.
-    Raises NotationError for a text that is no pattern.
+    With `trim` false, blanks around a bare constant belong to the string, for sources whose tuples keep blanks.
+    Raises NotationError for a text that is not a pattern.
 
     >>> from punct_ns.schema import Schema
     >>> schema = Schema.parse("sid STRING, hour INT")
@@ -65,7 +65,7 @@ def punctuation_from_texts(texts: Sequence[str | None], schema: Schema, *, trim:
 
 
 def pattern_from_text(text: str, domain: Domain, *, trim: bool = True) -> Pattern:
-    """The pattern that a leaf holds, its wildcard as any other; the rest as for `punctuation_from_texts`.
+    """Parses the pattern of one leaf, wildcards included; otherwise like `punctuation_from_texts`.
 
     >>> from punct_ns.domain import Domain
     >>> pattern_from_text("[17,20)", Domain("INT"))
@@ -90,11 +90,11 @@ def write_element(
     paths: Sequence[str] | None = None,
     lifespan: str | None = None,
 ) -> str:
-    """The punctuation as one element, mirroring a tuple; `prefix` is to be bound to the namespace around it.
+    """Writes the punctuation as one element with a tuple's structure; the enclosing element must bind `prefix`.
 
-    `paths` say where the attributes' leaves are, as `hour`, `@id` or `bidder/@person`; by default each is a child
-    element of its own name. `lifespan` is what its attribute of that name says, if it has one. Raises ValueError for a
-    character that XML cannot hold.
+    `paths` locate the attributes' leaves, as `hour`, `@id` or `bidder/@person`; by default each is a child
+    element with the attribute's name. `lifespan` is the text of the attribute `lifespan`, if any. Raises ValueError
+    for a character that XML cannot represent.
 
     >>> from punct_ns.schema import Schema
     >>> write_element(Punctuation.parse("<5, *>", Schema.parse("hour INT, min INT")), "tempdata")
@@ -104,10 +104,10 @@ def write_element(
     for path, pattern, attribute in zip(paths or p.schema.names, p.patterns, p.schema, strict=True):
         text = format_pattern(pattern, attribute.domain)
         if _FORBIDDEN.search(text):
-            raise ValueError(f"{text!r} holds a character that XML cannot hold")
+            raise ValueError(f"{text!r} contains a character that XML does not allow")
         leaves.append((path.split("/"), text))
     if lifespan is not None and _FORBIDDEN.search(lifespan):
-        raise ValueError(f"{lifespan!r} holds a character that XML cannot hold")
+        raise ValueError(f"{lifespan!r} contains a character that XML does not allow")
     lives = "" if lifespan is None else f' {prefix}:{LIFESPAN}="{_escaped(lifespan, _QUOTED)}"'
     return _element(f"{prefix}:{row_tag}", leaves, lives)
 
@@ -115,11 +115,10 @@ def write_element(
 def read_element(
     element: etree._Element, schema: Schema, paths: Sequence[str] | None = None, namespace: str = PUNCT_NS
 ) -> Punctuation:
-    """The punctuation that an element is; leaves are known by their local names. The inverse of `write_element`.
+    """Parses an element into a punctuation; leaves are identified by their local names. The inverse of `write_element`.
 
-    Raises NotationError for an element that is no punctuation or cannot be read: without a declared leaf, with a leaf
-    twice, with elements inside a leaf, with an undeclared leaf that restricts, with a pattern that is none, or with a
-    lifespan that cannot be read.
+    Raises NotationError for an element that is not a punctuation or cannot be parsed: it has no declared leaf, a leaf
+    twice, elements inside a leaf, an undeclared leaf that restricts, an invalid pattern or an invalid lifespan.
 
     >>> from lxml import etree
     >>> from punct_ns.schema import Schema
@@ -163,10 +162,10 @@ def _escaped(text: str, entities: dict[str, str | int | None]) -> str:
 
 
 def _leaves(element: etree._Element, path: tuple[str, ...], namespace: str) -> Iterator[tuple[str, str]]:
-    """The leaves below an element, by path, with their texts."""
+    """Yields the leaves below an element, as pairs of path and text."""
     for name, text in element.attrib.items():
         if _namespace(name) == namespace and (path or _local(name) != LIFESPAN):
-            raise NotationError(f"the punctuation has a {_local(name)}, which means nothing there")
+            raise NotationError(f"the punctuation has an attribute {_local(name)} where none is allowed")
         if _namespace(name) is None:
             yield "/".join((*path, f"@{name!s}")), str(text)
     children = [child for child in element if not isinstance(child, etree._Comment | etree._ProcessingInstruction)]

@@ -58,15 +58,15 @@ def test_what_is_written_into_xml_is_read_back(said: list[Bound], left: timedelt
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("<5> for", "stands between < and >"),
+        ("<5> for", "expected < at its beginning and > at its end"),
         ("<5> for ever", "'ever' is no duration"),
-        ("<5> for PT1H for PT2H", "'for' twice"),
+        ("<5> for PT1H for PT2H", "'for' occurs twice"),
         ("<5> until noon", "noon"),
         ("<5> while it lasts", "'it lasts' is no bound, such as hour < 17"),
-        ("<5> while hour > 3", "stands between < and >"),
+        ("<5> while hour > 3", "expected < at its beginning and > at its end"),
         ("<5> while zone < 3", "zone"),
         ("<5> while hour < late", "late"),
-        ("<5> PT1H", "stands between < and >"),
+        ("<5> PT1H", "expected < at its beginning and > at its end"),
     ],
 )
 def test_a_text_behind_the_patterns_that_is_no_lifespan_is_told_in_words(text: str, words: str) -> None:

@@ -130,7 +130,7 @@ class ParquetForm:
 
     def __init__(self, schema: Schema, schemes: Sequence[Scheme] = ()) -> None:
         self._schema = schema
-        told = format_schemes(scheme for scheme in schemes if scheme.terms and scheme.is_told_by_text(schema))
+        told = format_schemes(scheme for scheme in schemes if scheme.terms and scheme.has_exact_text(schema))
         self._told = {SCHEMA: schema.ddl(), SCHEMES: told}
 
     def document(self, parts: Sequence[Part], exactness: Exactness, written: Moment) -> Sequence[Bytes]:
