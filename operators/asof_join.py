@@ -1,17 +1,25 @@
-"""asof_join: each left tuple with the last right tuple of its key that is not later than it.
+"""asof_join: each left tuple with the last right tuple of its key that is not later.
 
-Meaning:    R ⋈ₐ S = {| (r, s) | r ∈ R, s ∈ S of the greatest s.at among those with r.A = s.B, s.at ≤ r.at |}; with
-            `strict`, s.at < r.at; with a tolerance, s.at ≥ r.at - tolerance. Of equal ones the first by the remaining
-            attributes. Left: a left tuple without such a partner comes with nulls.
+Meaning:    R ⋈ₐ S = {| (r, s) | r ∈ R, s ∈ S with the greatest s.at of those with r.A = s.B, s.at ≤ r.at |}; with
+            `strict`, s.at < r.at; with a tolerance, s.at ≥ r.at - tolerance. Among equal ones, the first by the
+            remaining attributes. Left: a left tuple without such a partner comes with nulls.
+Example:    AsofJoin("inner", ("symbol",), ("of",), "at", "since", "INT")
+              over (symbol STRING, at INT), (of STRING, since INT, price INT)
+              gives (symbol STRING, at INT, of STRING, since INT, price INT)
+              in   (a, 5) (a, 7) | <*, (,7]>
+              in   (a, 1, 10)    | (a, 4, 11) <*, (,5], *>
+              out                | (a, 5, a, 4, 11) <*, (,6], *, *, *>
 Step:       –
 Pass:       {r ∈ kept₁ ∪ new₁ | r.A or r.at null, or S covers all s with s.B = r.A, s.at ≤ r.at}, with its partner.
+Keep:       of the left, the tuples that have not passed. Of the right {s ∈ kept₂ ∪ new₂ | an r with s.at ≤ r.at <
+            next(s).at waits or may still come}, next(s) the next later tuple of the same key: for each key, the last
+            tuple below the time that the left has closed, and all above it. With a tolerance, only those s that are
+            not before r.at - tolerance for every such r.
 Propagate:  the parts of the left's punctuations that no kept left tuple matches.
-Keep:       of the left what is not passed; of the right {s ∈ kept₂ ∪ new₂ | some r with s.at ≤ r.at < next(s).at waits,
-            or may come}, where next(s) is the first of its key that is later: per key the last below the closed time,
-            and what is above it; with a tolerance none of which r.at - tolerance has passed.
-Safe when:  the right's schemes describe the keys or prefixes of `at`, the left's describe the keys; with a tolerance
-            the left's may describe prefixes of `at`, too.
-Source:     the as-of join of time series (kdb+, pandas, Spark's ASOF JOIN), with punctuations for the order of arrival.
+Safe when:  the right's schemes describe the keys or prefixes of `at`, and the left's describe the keys; with a
+            tolerance, the left's may describe prefixes of `at` instead.
+Source:     the as-of join of time series (kdb+, pandas, Spark's ASOF JOIN), with punctuations in place of the order of
+            arrival.
 """
 
 from __future__ import annotations

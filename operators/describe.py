@@ -1,15 +1,19 @@
-"""describe: the punctuations that describe some attributes, made of several where need be; all tuples.
+"""describe: all tuples, and of the punctuations only those on given attributes, combined from several where needed.
 
 Meaning:    D_A(R) = R
+Example:    Describe(("hour",), watch=("min",))
+              over (hour INT, min INT NOT NULL; min 0..59) gives (hour INT, min INT)
+              in   (1, 10) <1, [0,30]> <2, 7> | (1, 40) <1, [31,59]> <3, *>
+              out  (1, 10)                    | (1, 40) <{1,3}, *>
 Step:       new
 Pass:       –
+Keep:       no tuples; (1) nothing, (2) the punctuations with wildcards outside A ∪ W.
 Propagate:  (1) without attributes to watch: {p ∈ P | p has a wildcard at every attribute outside A};
-            (2) with attributes W: also what the punctuations with wildcards outside A ∪ W amount to together, where
-            they cover the domains of W, exactly, for values of A that each of them matches.
-Keep:       (1) –; (2) punctuations only, those with wildcards outside A ∪ W.
-Safe when:  always; no tuples are kept. What (2) holds of a value of A collapses once that value is described.
+            (2) with attributes W to watch, also punctuations on A alone: for the values of A that each of several
+            punctuations with wildcards outside A ∪ W matches, if these together cover the domains of W exactly.
+Safe when:  always; no tuples are kept. (2) forgets what it keeps about a value of A once that value is described.
 Source:     Tucker et al. 2007, §7 (both definitions in §7.1, parameters in §7.2, Figures 7 and 8).
-Differs:    Figure 8 keys what it builds up by the patterns of the attributes that are not described, and joins ranges
+Differs:    Figure 8 groups what it combines by the patterns of the attributes that are not described, and joins ranges
             by their hulls: it would take `<1, [0,15]>` and `<2, [16,59]>`, or [0,15] and [45,59], for a whole hour.
             Here the values of the described attributes are the key, and a cover is exact. Any number of attributes can
             be watched, by any patterns, null included.

@@ -1,14 +1,19 @@
 """difference: tuples of the first input that the second does not have, once each (SQL's EXCEPT; null equals null).
 
 Meaning:    R − S = {t | t ∈ R, t ∉ S}
+Example:    Difference(schema)
+              over (a INT), (a INT) gives (a INT)
+              in   (1) (2) (3) | <1>
+              in   (1)         | <2>
+              out              | (2) <1>
 Step:       –
 Pass:       {t ∈ undecided | S covers t} − emitted
+Keep:       undecided: {t ∈ R | t ∉ S, no p of S matches t}; of the second input, and of the emitted tuples:
+            {t | no p of R matches t}.
 Propagate:  the parts of the first input's punctuations that no undecided tuple matches.
-Keep:       undecided: {t ∈ R | t ∉ S, no p of S matches t}; of the second input, and of what is emitted: {t | no p of
-            R matches t}.
 Safe when:  each input's schemes cover every tuple with finitely many punctuations.
-Source:     Tucker et al. 2003, §4.2, §5.6, Tables 2 to 4. Differs: Table 4 assumes a distinct behind it; Tucker 2005's
-            page writes t ∈ Ts2 for ∉.
+Source:     Tucker et al. 2003, §4.2, §5.6, Tables 2 to 4. Differs: Table 4 assumes a distinct above; Tucker 2005 prints
+            t ∈ Ts2 where t ∉ Ts2 is meant.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """distinct: each tuple once (the papers' dupelim).
 
 Meaning:    δ(R) = {t | t ∈ R}; null equals null, as in SQL's DISTINCT.
+Example:    Distinct()
+              over (a INT) gives (a INT)
+              in   (1) (1) (2) | (1) (3) <1>
+              out  (1) (2)     | (3) <1>
 Step:       δ(new − kept)
 Pass:       –
-Propagate:  all.
 Keep:       {t ∈ kept ∪ new | no p ∈ P matches t}
+Propagate:  all punctuations.
 Safe when:  the schemes cover every tuple with finitely many punctuations.
 Source:     Tucker et al. 2003, §4.2, Theorem 1, Tables 3 and 4.
 """

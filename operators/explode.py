@@ -1,16 +1,21 @@
-"""explode: a tuple of each element of an array, beside the other attributes (SQL's LATERAL VIEW explode).
+"""explode: one tuple for each element of an array, beside the other attributes (SQL's LATERAL VIEW explode).
 
-Meaning:    ε_{l→e}(R) = {| (t, x) | t ∈ R, x ∈ t.l |}, each element as often as the array holds it, null among them. Of
-            an array that is empty or null there is none; outer: (t, null), once.
+Meaning:    ε_{l→e}(R) = {| (t, x) | t ∈ R, x ∈ t.l |}: each element as often as the array holds it, null elements
+            included. An array that is empty or null gives no tuple; with `outer` it gives (t, null), once.
+Example:    Explode("tags", tag)
+              over (id INT, tags ARRAY<INT>) gives (id INT, tags ARRAY<INT>, tag INT)
+              in   (1, [7, 8]) (2, [])           | (3, [7]) <1, *> <*, null>
+              out  (1, [7, 8], 7) (1, [7, 8], 8) | (3, [7], 7) <*, null, *> <1, *, *>
 Step:       ε(new)
 Pass:       –
-Propagate:  all, with a wildcard for the element: of what is in an array nothing is said beforehand. Where the array
-            itself goes no further, those with a wildcard there.
 Keep:       –
+Propagate:  all punctuations, with a wildcard for the element, since no punctuation restricts what an array holds. With
+            `replaces`, where the array leaves the tuple, only those with a wildcard for the array.
 Safe when:  always; no tuples are kept.
-Source:     After Tucker et al. 2003, Table 3, for select and project: a tuple comes of one tuple, by itself.
+Source:     after Tucker et al. 2003, Table 3, for select and project: each output tuple comes from one input tuple.
 
-How many tuples it makes is known once they are made. So each slice of them is computed here, in one job.
+The number of output tuples is known only once they are computed. So this operator computes the output of each slice at
+once, in one Spark job.
 """
 
 from __future__ import annotations

@@ -1,11 +1,15 @@
 """group_by: one tuple for each group, as soon as the group is complete.
 
 Meaning:    γ_{A; f}(R) = {(a, f({| t ∈ R | t.A = a |})) | a ∈ π_A(R)}; null is a group.
-            Without A there is one group, always.
+            Without A there is always exactly one group.
+Example:    GroupBy(("hour",), (Aggregate(n, "count(*)"),))
+              over (hour INT, min INT) gives (hour INT, n BIGINT)
+              in   (1, 0) (1, 9) (2, 5) | (1, 30) <1, *>
+              out                       | (1, 3) <1, *>
 Step:       –
-Pass:       {(a, f(kept tuples of a)) | a is complete}: every possible tuple of the group is covered.
-Propagate:  exactly the punctuations that made that cover, on A, with wildcards for the aggregates.
-Keep:       the other groups: partial aggregates where all aggregates have them, else their tuples.
+Pass:       {(a, f(kept and new tuples of a)) | a is complete}: P covers every possible tuple of the group.
+Keep:       the other groups: their partial aggregates if all aggregates have some, else their tuples.
+Propagate:  exactly the punctuations on A that cover complete groups, with wildcards for the aggregates.
 Safe when:  the schemes cover every group with finitely many punctuations.
 Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs); Tucker et al. 2007, §3.1.
 """

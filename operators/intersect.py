@@ -1,13 +1,19 @@
 """intersect: tuples that both inputs have, once each (SQL's INTERSECT; null equals null).
 
 Meaning:    R ∩ S = {t | t ∈ R, t ∈ S}
+Example:    Intersect(schema)
+              over (a INT), (a INT) gives (a INT)
+              in   (1) (2) <2> | (1)
+              in   (1)         | (3) <2>
+              out  (1)         | <2>
 Step:       ((kept₁ ∪ new₁) ∩ (kept₂ ∪ new₂)) − emitted
 Pass:       –
-Propagate:  the parts of either input's punctuations that no kept, not yet emitted tuple of that input matches.
-Keep:       of each input, not emitted: {t | no p of the other input matches t}; emitted: {t | no p of either does}.
+Keep:       pending tuples of each input: {t | no p of the other input matches t}; emitted tuples: {t | no p of either
+            input matches t}.
+Propagate:  the parts of either input's punctuations that no pending tuple of that input matches.
 Safe when:  each input's schemes cover every tuple with finitely many punctuations.
-Source:     Tucker et al. 2003, Tables 3 and 4. Differs: Table 4 assumes a distinct behind it; by itself it would let a
-            tuple out twice.
+Source:     Tucker et al. 2003, Tables 3 and 4. Differs: Table 4 assumes a distinct above; without one it could emit a
+            tuple twice.
 """
 
 from __future__ import annotations

@@ -1,20 +1,28 @@
 """join: pairs of tuples that agree on the join attributes; symmetric, so that neither input waits for the other.
 
 Meaning:    R ⋈_θ S = {| (r, s) | r ∈ R, s ∈ S, r.A = s.B, θ(r, s) |}; null keys never match. Left, right and full
-            outer: a preserved tuple without partner comes once, with nulls for the other side.
+            outer: a tuple of a preserved side that has no partner comes once, with nulls for the other side.
+Example:    Join("left", ("id",), ("auction",))
+              over (id INT, item STRING), (auction INT, bid INT) gives (id INT, item STRING, auction INT, bid INT)
+              in   (1, a) (2, b) <1, *> |
+              in   (1, 15)              | (1, 16) <{1,2}, *>
+              out  (1, a, 1, 15)        | (1, a, 1, 16) (2, b, null, null) <*, *, [1,2], *> <1, *, *, *>
 Step:       (new₁ ⋈ (kept₂ ∪ new₂)) ∪ (kept₁ ⋈ new₂)
-Pass:       inner: –. Outer: {(r, nulls) | r preserved, without partner, r.A null or covered by S}.
+Pass:       inner: –. Outer: {(r, nulls) | r of a preserved side, without partner, r.A null or covered by S}.
+Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key};
+            of a preserved side also whether a partner came. Tuples with a null key are never kept. Where θ bounds an
+            attribute of the other side by a value of t, p may also be described on that attribute: t is purged once
+            everything within its bounds is closed.
 Propagate:  the parts of a side's punctuations that no kept tuple of that side matches, also moved to the equal
-            attributes of the other side. The preserved side's as inner, moved without null; the null-supplying side's
-            never moved, and spoken of its partners alone (its key is not null). Full outer: null keys of both sides
-            together, once both have closed them. On request also that a side's nulls come together, once: so that what
-            it closes by its key is closed for whoever looks at others of its attributes.
-Keep:       of each side {t ∈ kept ∪ new | no p of the other side, described on the join attributes, matches t's key},
-            of a preserved side apart whether a partner came; null keys never. Where θ bounds an attribute of the other
-            side by a value of t's own, p may also be described on that: t goes once all is closed that it bounds.
-Safe when:  each side's schemes describe the join attributes, and what is bounded from above by a prefix.
-Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is read on kept tuples, after
-            keep; punctuations go out in parts, and moved.
+            attributes of the other side.
+            Outer: the preserved side's as in an inner join, but moved without null. Those of a side that nulls may
+            stand for are never moved, and restrict its key to values that are not null. Full outer: null keys of both
+            sides together, once both sides have closed null keys. With `punctuates` also, once, that no tuple has nulls
+            for one attribute of a side and a value for another: so a side's punctuations on its key also close for
+            operators that look at its other attributes.
+Safe when:  each side's schemes describe the join attributes, and attributes that are bounded from above by a prefix.
+Source:     Tucker et al. 2003, Tables 3 and 4 (joinPs, modPs), §7.2. Differs: Table 3 is applied to the kept tuples,
+            after keep; punctuations go out in parts, and moved.
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
-"""look_ahead: functions over the rows behind each tuple in the order of its group, once these are closed.
+"""look_ahead: functions over the rows behind each tuple in the order of its group, once those rows are closed.
 
 Meaning:    ω_{A; K; F}(R) = {| (t, f₁(w₁(t)), …) | t ∈ R |}, wᵢ(t) rows of t's group, by A, in the order of the keys K,
-            up to so many behind t: SQL's lead, and ROWS BETWEEN … AND n FOLLOWING.
+            up to a number of rows behind t: SQL's lead, and ROWS BETWEEN … AND n FOLLOWING.
+Example:    LookAhead((Over(next, "lead(v)", first=-1, last=-1),), (SortKey("ts"),))
+              over (ts INT NOT NULL, v INT) gives (ts INT, v INT, next INT)
+              in   (2, 20) (1, 10) <(,2], *> | <*, *>
+              out  (1, 10, 20) <(,1], *, *>  | (2, 20, null) <*, *, *>
 Step:       –
-Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t and the n tuples of its group behind t, or all there are once P
-            covers the group}, n the furthest row that a function looks at.
-Propagate:  of init(A, K, P) the parts that match no tuple which is still to go out.
-Keep:       the tuples that are not out; and of each group that is not closed the last rows before them that functions
-            look back at. A group that is over has no more to wait for: all that is left of it is answered.
+Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t and the n tuples of its group behind t, or P covers the group}, n
+            the furthest row behind t that a function looks at.
+Keep:       the tuples that have not gone out; and of each open group the last rows before them that the functions look
+            back at. When P covers a group, its last tuples go out and nothing of it is kept.
+Propagate:  the parts of init(A, K, P) that match no tuple that has yet to go out.
 Safe when:  the schemes cover ever longer prefixes of the order in each group; the last n rows of a group wait for those
             behind them, or for the group's end.
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.

@@ -1,11 +1,16 @@
 """merge: all tuples of all inputs (SQL's UNION ALL). Union is distinct above merge.
 
 Meaning:    R₁ ⊎ … ⊎ Rₙ, by position.
+Example:    Merge(schema)
+              over (a INT), (a INT) gives (a INT)
+              in   (1) (3) <(,3]> |
+              in   (3)            | (4) <(,4]>
+              out  (1) (3) (3)    | (4) <(,3]>
 Step:       new₁ ⊎ … ⊎ newₙ
 Pass:       –
+Keep:       no tuples; punctuations. Those that do not coalesce are kept until every input has sent them.
 Propagate:  the meets across all inputs: {p₁ ∧ … ∧ pₙ | pᵢ ∈ Pᵢ} without the empty ones.
-Keep:       punctuations only; those that do not coalesce until all inputs have said them.
-Safe when:  always; punctuations wait for their fellows of the other inputs.
+Safe when:  always; no tuples are kept. A punctuation waits until the other inputs have closed the same.
 Source:     Tucker et al. 2003, Table 3 (setCombine).
 """
 

@@ -2,14 +2,21 @@
 
 Meaning:    R₁ ⋈ … ⋈ Rₙ = {| (t₁, …, tₙ) | tᵢ ∈ Rᵢ, tᵢ.A = tⱼ.B for each equality, θ(t₁, …, tₙ) |}; null keys never
             match.
+Example:    MultiwayJoin(3, (((0, "a"), (1, "b")), ((1, "b"), (2, "c"))))
+              over (a INT), (b INT), (c INT) gives (a INT, b INT, c INT)
+              in   (1) (2) <1> |
+              in   (1)         | <1>
+              in   (1)         | (1) <1>
+              out  (1, 1, 1)   | (1, 1, 1) <*, *, 1> <*, 1, *> <1, *, *>
 Step:       ⋃ᵢ (kept₁ ∪ new₁) ⋈ … ⋈ newᵢ ⋈ … ⋈ keptₙ
 Pass:       –
-Propagate:  the parts of an input's punctuations that no kept tuple of that input matches, also with the join
-            attributes' patterns moved to equal attributes of the other inputs.
-Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}: an input j is reached when its punctuations
-            cover the values that the joinable kept tuples of the inputs reached before ask of it; where no tuple of j
-            joins them, nothing more is asked. Null keys never. Where θ bounds an attribute of j by a value of an
-            input reached before, j is asked for no more than what is within.
+Keep:       {t ∈ keptᵢ ∪ newᵢ | in no order does t reach all other inputs}. From t and the kept tuples that join it in
+            the inputs reached so far, t reaches input j once j's punctuations cover the join values of all of these. If
+            no kept tuple of j joins them, t needs to reach no further input. Tuples with a null key are never kept.
+            Where θ bounds an attribute of j by a value of an input reached before, j's punctuations need to cover only
+            what is within the bounds.
+Propagate:  the parts of an input's punctuations that no kept tuple of that input matches, also with the patterns of
+            the join attributes moved to equal attributes of the other inputs.
 Safe when:  the generalized punctuation graph is strongly connected; bounds from above are edges of it.
 Source:     Li et al. 2006, §3.2, §4.2, Theorem 3; §5.2 (eager and lazy). Tucker et al. 2003, Table 3 (joinPs).
 """

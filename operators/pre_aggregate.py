@@ -1,17 +1,22 @@
-"""pre_aggregate: one tuple for each group of the tuples of a slice, with their partial aggregates beside it.
+"""pre_aggregate: one tuple for each group within a slice, with the group's partial aggregates beside it.
 
-Meaning:    {(a, f'({| t ∈ new | t.A = a |})) | a ∈ π_A(new)}, f' the partial aggregates of f, which merge. They are no
-            attributes, but columns beside them, as positions are; a group_by of the same aggregates merges them:
-            γ_{B; f} of this is γ_{B; f} of the tuples, for any B of A, also where each tuple is multiplied in between.
-Step:       that of the new tuples.
+Meaning:    {(a, f'({| t ∈ new | t.A = a |})) | a ∈ π_A(new)}, f' the partial aggregates of f, which can be merged. They
+            are columns beside the attributes, as positions are. A group_by with the same aggregates merges them:
+            γ_{B; f} of this is γ_{B; f} of the tuples, for any B ⊆ A, even if an operator in between copies tuples.
+Example:    PreAggregate(("hour",), (Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"),))
+              over (hour INT, min INT NOT NULL; min 0..59) gives (hour INT)
+              in   (1, 0) (1, 9) (2, 5) <1, [0,30]> | (1, 40) <1, [31,59]>
+              out  (1) (2)                          | (1) <1>
+Step:       the groups of the new tuples.
 Pass:       –
-Propagate:  those with a wildcard at every other attribute; several that together cover the others count as one.
-Keep:       punctuations only.
+Keep:       no tuples; punctuations.
+Propagate:  the punctuations with a wildcard at every attribute outside A; several that together cover the domains of
+            those attributes count as one.
 Safe when:  always; no tuples are kept.
 Source:     Li et al. 2005, "No pane, no gain" (the pane-level query); partial aggregation, as in any parallel database.
 
-Differs: how many tuples of a group there are depends on how the stream is cut into slices; what is merged of them does
-not. So it stands nowhere but where the optimizer puts it, below what merges.
+Differs: how many tuples a group has depends on how the stream is cut into slices; the merged result does not. So only
+the optimizer inserts this operator, below one that merges.
 """
 
 from __future__ import annotations

@@ -1,21 +1,27 @@
-"""project: some attributes, renamed, copied, or computed; duplicates stay.
+"""project: some attributes, renamed, copied or computed; duplicates stay.
 
 Meaning:    π_E(R) = {| (e₁(t), …, eₙ(t)) | t ∈ R |}
+Example:    Project((Column(sid, "sid", "sid"), Column.computed(hour, "min DIV 60", schema)))
+              over (sid STRING, min INT, v INT) gives (sid STRING, hour BIGINT)
+              in   (A, 10, 7) (B, 20, 7) | (A, 70, 7) <*, (,70], *> <B, *, *> <*, *, 7>
+              out  (A, 0) (B, 0)         | (A, 1) <*, (,0]> <B, *>
 Step:       π_E(new)
 Pass:       –
-Propagate:  those with a wildcard at every attribute removed; several that together cover the domains of the
-            attributes removed count as one. For y = f(x), f monotone: {y | f⁻¹(y) ⊆ closed x}, in the place of x; where
-            x is copied too, one for each. For coalesce(x, y): what is closed of x and, where x is null, of y. A
-            wildcard at every attribute computed otherwise.
-Keep:       punctuations only: those that may yet close more together with others.
-Safe when:  always.
+Keep:       no tuples; punctuations that may close more together with later ones.
+Propagate:  the punctuations with a wildcard at every removed attribute; several that together cover the domains of the
+            removed attributes count as one. A copy has the pattern of its original. For y = f(x) with a monotone f,
+            {y | f⁻¹(y) ⊆ closed x} takes the place of x's pattern; if x is also copied, each of the two goes out in a
+            punctuation of its own. For coalesce(x, y): the values that x and, where x is null, y have closed. Any other
+            computed attribute has a wildcard.
+Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2003, Table 3 (projPs, setCombine) and §5.3.
 
-A *view* of a projection are the tuples for which each coalesced column is one and the same attribute: `coalesce(x, y)`
-is x of the tuples whose x is not null, and y of the others. In each view the columns are copies, or computed of one
-attribute; what is closed of x closes nothing of the second view, and what is closed of y nothing of the first. So what
-holds of all tuples is what holds in every view: the meets, as in a merge,
-π_z(R) = π_x(σ_x not null(R)) ⊎ π_y(σ_x null(R)). A projection without such columns is its own only view.
+A *view* of a projection is the set of tuples for which each coalesced column is one and the same attribute:
+`coalesce(x, y)` is x for the tuples whose x is not null, and y for the others. Within a view, every column is a copy or
+is computed from one attribute. Patterns of x close nothing in the second view, and patterns of y nothing in the first.
+So a punctuation holds for all tuples if it holds in every view: the output's punctuations are the meets of the views'
+punctuations, as in a merge, π_z(R) = π_x(σ_x not null(R)) ⊎ π_y(σ_x null(R)). A projection without coalesced columns
+has one view, itself.
 """
 
 from __future__ import annotations

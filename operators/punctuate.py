@@ -1,19 +1,25 @@
-"""punctuate: adds punctuations to a stream, from knowledge of it that the stream itself does not tell.
+"""punctuate: adds punctuations to a stream, from knowledge about the stream that it does not carry itself.
 
 Meaning:    R; it changes no tuple.
-Step:       [t ∈ new | no punctuation said before t matches t], in the order of positions; the others are ungrammatical.
+Example:    Punctuate(ByOrder("hour"))
+              over (hour INT, v INT) gives (hour INT, v INT)
+              in   (3, 1) (5, 2)           | (5, 3) (7, 4) <*, 1>
+              out  (3, 1) (5, 2) <(,4], *> | (5, 3) (7, 4) <(,6], *> <*, 1>
+Step:       [t ∈ new | no punctuation that went out before t matches t], in the order of positions; the other tuples are
+            ungrammatical.
 Pass:       –
-Propagate:  the input's, and what the rule has learned, each as far as it says something new.
-Keep:       what the rule needs: a value, one per key, or one per member of the roster; the punctuations that it said.
+Keep:       what the rule needs: one value, one for each key, or one for each member of the roster; and the punctuations
+            that it has added.
+Propagate:  the input's punctuations and those of the rule, each if it closes something new.
 Safe when:  always.
 Source:     Tucker et al. 2003, §6.2; Tucker et al. 2007, §8.1 and §8.3.
 
-The kinds of knowledge are rules: by order, roster, domain, predicate and clock, each in a module of its own. What
-iterators know (§6.2) is of these kinds: a stream that sort has put in ascending order is punctuated by order, without
-slack; what select knows of its predicate, select says itself.
+Each kind of knowledge is a rule: order, roster, domain, predicate or clock (`operators.punctuators`). The iterators of
+§6.2 have the same kinds of knowledge: a stream that sort has put in ascending order is punctuated by order, without
+slack. What select knows from its predicate, select punctuates itself.
 
-Punctuate answers for what it says. Whatever the rule believes of the stream, a tuple that breaks a punctuation which
-went before it, in this slice or an earlier one, is reported, and never handed on.
+Punctuate is responsible for the punctuations that it adds. It reports a tuple that breaks an earlier one, in this slice
+or a slice before, and never emits it, whatever the rule assumes about the stream.
 """
 
 from __future__ import annotations

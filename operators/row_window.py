@@ -1,21 +1,26 @@
 """row_window: functions over the rows around each tuple in the order of its group, once that order is closed up to it.
 
-Meaning:    ω_{A; K; F}(R) = {| (t, f₁(w₁(t)), …) | t ∈ R |}, wᵢ(t) the rows of t's group, by A, from so many before t
-            in the order of the keys K up to t, or to so many before it: SQL's OVER (PARTITION BY A ORDER BY K ROWS …).
-            From the group's first row on, where fᵢ merges. Without keys the order is that of arrival.
-Step:       without keys, the new tuples; else –
-Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t}; init(A, K, P) is, in each group, the largest covered prefix of
-            the order of K. So `(sid, ts prefix)` closes the rows of each sid by themselves.
-Propagate:  init(A, K, P), as far as it newly holds; without keys, all.
-Keep:       the tuples that are not out; and of each group that is not closed the last rows that functions look back at.
-Safe when:  the schemes cover ever longer prefixes of the order in each group; n rows are kept of each open group.
+Meaning:    ω_{A; K; F}(R) = {| (t, f₁(w₁(t)), …) | t ∈ R |}, wᵢ(t) the rows of t's group, by A, in the order of the
+            keys K, from a number of rows before t up to t, or up to a number of rows before t: SQL's OVER (PARTITION BY
+            A ORDER BY K ROWS …). Where fᵢ can be merged, wᵢ(t) may begin with the group's first row. Without keys, the
+            order is that of arrival.
+Example:    RowWindow((Over(last2, "sum(v)", first=1),), (SortKey("ts"),), ("sid",))
+              over (sid INT, ts INT NOT NULL, v INT) gives (sid INT, ts INT, v INT, last2 BIGINT)
+              in   (7, 2, 20) (7, 1, 10) (8, 1, 5) <7, (,1], *> | (7, 3, 40) <*, (,2], *>
+              out  (7, 1, 10, 10) <7, (,1], *, *>               | (7, 2, 20, 30) (8, 1, 5, 5) <*, (,2], *, *>
+Step:       without keys, the new tuples; with keys, –
+Pass:       {t ∈ kept ∪ new | init(A, K, P) matches t}; init(A, K, P) is, in each group, the largest prefix of the order
+            of K that P covers. So `(sid, ts prefix)` closes the rows of each sid by themselves.
+Keep:       the tuples that have not gone out; and of each open group the last rows that the functions look back at.
+Propagate:  the new part of init(A, K, P); without keys, all punctuations.
+Safe when:  the schemes cover ever longer prefixes of the order in each group; n rows of each open group are kept.
 Source:     Tucker et al. 2003, §5.2 (init); SQL:2003, window functions.
 
-To SQL the order of tuples with equal keys is anyone's choice. Here the remaining attributes decide, ascending, null
-first, as in sort, so that the answer does not depend on how tuples come.
+SQL leaves the order of tuples with equal keys open. Here the remaining attributes decide, ascending, null first, as in
+sort, so that the result does not depend on the order of arrival.
 
-Of all rows so far the last one keeps what functions have come to, by their partial aggregates: it stands for all rows
-up to it, however many there were.
+For functions over all rows so far, the last row of a group stores their partial aggregates. It stands for all rows up
+to it, however many there were.
 """
 
 from __future__ import annotations

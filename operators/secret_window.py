@@ -1,21 +1,25 @@
 """secret_window: the window contents that another engine would report, by the SECRET model, each tuple in each of them.
 
-Meaning:    {| (t, o, c, x, τ) | Report(x, τ) has the content C of the window (o, c], t ∈ C |}: Tick determines for
+Meaning:    {| (t, o, c, x, τ) | Report(x, τ) has the content C of the window (o, c], t ∈ C |}. Tick determines for
             which instants x the arrival of tuple τ makes the engine report, Report under which conditions, Scope which
-            window it looks at, Content what lies in it (`xmlstream.secret.model`).
+            window it looks at, Content which tuples lie in it (`xmlstream.secret.model`).
+Example:    SecretWindow("t", 3, 3, "rounded", "tuple", True, False, name="w")
+              over (t INT NOT NULL) gives (t INT, w_start BIGINT, w_end BIGINT, w_at BIGINT, w_tuple BIGINT)
+              in   (1) (2)            | (4)
+              out  <*, *, *, *, (,2]> | (1, -1, 2, 2, 3) (2, -1, 2, 2, 3) <*, *, *, *, (,3]>
 Step:       the contents that the new tuples make the engine report.
 Pass:       –
-Propagate:  [⊥, n] of τ, n the number of tuples so far: what a tuple makes the engine report, it does at once. All else
-            only with the end of the input: to other engines punctuations are unknown.
 Keep:       the tuples that a later content can hold: those of the last window, and the instant before.
+Propagate:  [⊥, n] for τ, n the number of tuples so far, since the arrival of a tuple makes the engine report at once.
+            Everything else only at the end of the input, since other engines do not know punctuations.
 Safe when:  always; as many tuples are kept as a window holds.
 Source:     Botan et al. 2010, §3.2 and Appendix B.2.1.
 
-Contents without a tuple are not put out, since no tuple stands for them; no engine of Table 2 reports them. Tuples must
-come in the order of their time: SECRET's streams are in order. Time is a whole number.
+Contents without a tuple are not emitted, since no tuple stands for them; no engine of Table 2 reports them. Tuples must
+come in the order of their time, as in SECRET's streams. Time is a whole number.
 
-The contents are computed in Spark: tuples are numbered, then calls of Report are found, and the content of each. The
-numbers of tuples are SECRET's system time. A content is all tuples between two numbers, since streams are in order.
+Spark computes the contents: it numbers the tuples, finds the calls of Report, and then the content of each call. The
+numbers of tuples are SECRET's system time. Since streams are in order, a content is all tuples between two numbers.
 """
 
 from __future__ import annotations

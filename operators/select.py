@@ -1,11 +1,15 @@
 """select: the tuples that satisfy a predicate.
 
-Meaning:    σ_p(R) = {| t ∈ R | p(t) |}; a predicate that is null for a tuple does not select it.
+Meaning:    σ_p(R) = {| t ∈ R | p(t) |}; a tuple for which the predicate is null is not selected.
+Example:    Select("price > 250", punctuates=True)
+              over (price INT, item STRING) gives (price INT, item STRING)
+              in   (100, a) (300, b)              | (270, c) <*, b>
+              out  (300, b) <(,250], *> <null, *> | (270, c) <*, b>
 Step:       {| t ∈ new | p(t) |}
 Pass:       –
-Propagate:  all; on request also punctuations for the tuples for which the predicate is not true, null included, once:
-            `value > 250` gives `(,250]` and `null`. With them, what they cover need not go out any more.
-Keep:       –; on request punctuations only.
+Keep:       no tuples; with `punctuates`, punctuations.
+Propagate:  all punctuations. With `punctuates` also, once, punctuations for the tuples for which the predicate is false
+            or null: `price > 250` gives `(,250]` and `null`. Those of the input that these cover are then left out.
 Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2003, Table 3.
 """

@@ -1,15 +1,20 @@
 """semi_join: left tuples that have a partner, once each; as an anti join, those that have none.
 
 Meaning:    R ⋉_θ S = {| r ∈ R | ∃ s ∈ S: r.A = s.B, θ(r, s) |}; R ▷_θ S = R − (R ⋉_θ S). Null keys have no partner.
+Example:    SemiJoin(("id",), ("seller",), anti=True)
+              over (id INT, city STRING), (seller INT) gives (id INT, city STRING)
+              in   (1, a) (2, b) <{1,2}, *> |
+              in   (2)                      | <1>
+              out  <2, *>                   | (1, a) <1, *>
 Step:       semi: {r ∈ new₁ | partner in kept₂ ∪ new₂} ∪ {r ∈ kept₁ | partner in new₂}. Anti: –
 Pass:       semi: –. Anti: {r ∈ kept₁ ∪ new₁ | no partner, r.A null or covered by S}
-Propagate:  the parts of the left's punctuations that no undecided left tuple matches; of a semi join also those of the
-            right's, described on the join attributes, that no kept right tuple matches, moved to the left's.
-Keep:       left tuples without partner so far, until S covers their key; right keys (right tuples where a further
-            condition looks at them), each once, until R covers them. Where θ bounds an attribute of the other side,
-            until that is covered, as of a join.
-Safe when:  each side's schemes describe the join attributes, and what is bounded from above by a prefix.
-Source:     SEMANTICS of the house, after Tucker et al. 2003, Tables 3 and 4 for join and difference.
+Keep:       the left tuples that have no partner yet, until S covers their key; right keys, once each, until R covers
+            them (right tuples, where θ looks at them). Where θ bounds an attribute of the other side, until everything
+            within the bounds is covered, as in a join.
+Propagate:  the parts of the left's punctuations that no undecided left tuple matches. Semi: also those of the right's
+            punctuations, described on the join attributes, that no kept right tuple matches, moved to the left's.
+Safe when:  each side's schemes describe the join attributes, and attributes that are bounded from above by a prefix.
+Source:     after Tucker et al. 2003, Tables 3 and 4 for join and difference.
 """
 
 from __future__ import annotations

@@ -1,19 +1,24 @@
 """session: one tuple for each session of each group, as soon as the session can grow no more.
 
-Meaning:    σ_{A; f}(R) = {(a, s, e, f(S)) | S a session of {| t ∈ R | t.A = a |}}: tuples of one group belong to one
-            session if the moments of each and the next are no more than the gap apart; s is the first moment, e the
-            last one and the gap. Null is a group; of a tuple whose moment is null there is no session.
+Meaning:    σ_{A; f}(R) = {(a, s, e, f(S)) | S a session of {| t ∈ R | t.A = a |}}. Two tuples of a group that follow
+            each other belong to one session if their moments are at most the gap apart; s is the first moment, and e
+            is the gap after the last one. Null is a group. A tuple whose moment is null is in no session.
+Example:    Session("ts", 300_000_000, ("sid",), (Aggregate(n, "count(*)"),), name="s")
+              over (sid INT, ts TIMESTAMP) gives (sid INT, s.start TIMESTAMP, s.end TIMESTAMP, n BIGINT)
+              in   (1, 09:01) (1, 09:04) <*, (,09:09)> | <*, (,09:10)>
+              out  <*, *, (,09:09), *>                 | (1, 09:01, 09:09, 2) <*, *, (,09:10), *>
 Step:       –
-Pass:       {(a, s, e, f(S)) | every possible tuple of a with a moment in [s − gap, e] is covered}: none can join S.
-Propagate:  exactly that: of each run of closed moments [x, y] of groups, the sessions that begin in [x + gap, …) and
-            end in (…, y].
-Keep:       the other sessions: partial aggregates where all aggregates have them, else their tuples.
+Pass:       {(a, s, e, f(S)) | P covers every possible tuple of a with a moment in [s − gap, e]}: none can join S.
+Keep:       the other sessions: their partial aggregates if all aggregates have some, else their tuples.
+Propagate:  exactly what that closes: for each run [x, y] of closed moments of groups, the sessions that begin in
+            [x + gap, …) and end in (…, y].
 Safe when:  the schemes cover every group, or ever longer prefixes of its moments.
-Source:     After Tucker et al. 2007, §8.2; its windows have fixed ends, a session ends where punctuations close it.
+Source:     after Tucker et al. 2007, §8.2. Differs: its windows have fixed ends; here the tuples and the gap determine
+            where a session ends, and punctuations when it is complete.
 
-Moments are counted in microseconds. Days of a gap are those of the calendar in the session's time zone, as in Spark: 23
-to 25 hours where clocks are set, and more where a zone's date was. What is closed before a session is looked at from as
-far back as the longest such gap reaches in that zone, which closes no session too early.
+Moments are counted in microseconds. The days of a gap are calendar days in Spark's session time zone, as in Spark: 23
+to 25 hours long where clocks change, and longer where a zone skipped a date. To decide what is closed before a session,
+the operator looks as far back as the longest such gap in that zone, and so closes no session too early.
 """
 
 from __future__ import annotations

@@ -1,15 +1,19 @@
-"""sort: the tuples in order, each as soon as none can come that would be sorted before it.
+"""sort: the tuples in order, each as soon as no tuple can come that sorts before it.
 
 Meaning:    Sort_K(R), a sequence: by the keys K lexicographically, ties by the remaining attributes.
+Example:    Sort((SortKey("hour"),))
+              over (hour INT NOT NULL, v INT; hour 0..) gives (hour INT, v INT)
+              in   (4, 7) (2, 5) (5, 0) <[2,4], *> | <[0,1], *>
+              out                                  | (2, 5) (4, 7) <(,4], *>
 Step:       –
-Pass:       [t ∈ kept ∪ new | init(K, P) matches t], sorted; init(K, P) is the largest covered prefix of the order. It
-            begins at the first value in that order: null where NULLS FIRST puts it, NaN first when descending.
-Propagate:  init(K, P), as far as it newly holds.
-Keep:       the rest.
+Pass:       [t ∈ kept ∪ new | init(K, P) matches t], sorted; init(K, P) is the largest prefix of the order that P
+            covers. It begins at the order's first value: null where NULLS FIRST puts it, NaN first when descending.
+Keep:       the other tuples.
+Propagate:  the new part of init(K, P).
 Safe when:  the schemes cover ever longer prefixes of the order: a prefix of the first key, ascending, or its tiles.
 Source:     Tucker et al. 2003, §5.2 and Tables 2 to 4 (init).
 
-Tuples leave with a position, by which whoever comes next, the sink at last, keeps them in order.
+Emitted tuples have positions. By these the operators above, and finally the sink, keep the order.
 """
 
 from __future__ import annotations

@@ -1,16 +1,23 @@
-"""stamp: each tuple with the time that is recorded with the slice in which it comes here (SQL's `current_timestamp()`).
+"""stamp: each tuple with the recorded time of the slice in which it arrives (SQL's `current_timestamp()`).
 
-Meaning:    τ(R) = {| (t, now) | t ∈ R |}, now the recorded time of the slice that t is in.
+Meaning:    τ(R) = {| (t, now) | t ∈ R |}, now the recorded time of t's slice.
+Example:    Stamp(at)
+              over (a INT) gives (a INT, at TIMESTAMP)
+              at   09:00                               | 09:01
+              in   (1) (2)                             | (1) <2>
+              out  (1, 09:00) (2, 09:00) <*, (,09:00)> | (1, 09:01) <*, (,09:01)> <2, *>
 Step:       τ(new)
 Pass:       –
-Propagate:  all, with a wildcard for the time; and `(,now)` for the time: that of later slices is now, or after it.
-Keep:       punctuations only: how far time has come.
+Keep:       no tuples; a punctuation, up to the latest time.
+Propagate:  all punctuations, with a wildcard for the time; and `(,now)` for the time, since the time of a later slice
+            is the same or later.
 Safe when:  always; no tuples are kept.
-Source:     Tucker et al. 2007, §8.3 (heartbeats), of the time at which tuples come and not of one that they bear.
+Source:     Tucker et al. 2007, §8.3 (heartbeats), applied to the time at which tuples arrive, not to a time that they
+            carry.
 
-A slice's time is recorded in its commit, and never goes back, though the clock may. What was committed is not computed
-again; a slice that was not committed never was, and its successor has a time of its own. So the times in a result are
-those in the commits, whatever was killed in between.
+A slice's time is recorded in its commit, and never goes back, even if the system clock does. A committed slice is never
+computed again. A slice that was not committed is replaced by one with a time of its own. So the times in a result are
+those in the commits, whenever the query was killed.
 """
 
 from __future__ import annotations

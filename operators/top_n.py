@@ -1,18 +1,22 @@
 """top_n: of each group the first n tuples in an order, as soon as the group is complete.
 
 Meaning:    top_{A; K; n}(R) = {| t ∈ R | rank(t) ≤ n |}, rank(t) that of t among {| u ∈ R | u.A = t.A |} in the order
-            of the keys K: its number; or one more than there are tuples, or values of K, before it (SQL's ROW_NUMBER,
-            RANK and DENSE_RANK). Null is a group. Without A all tuples are one group.
+            of the keys K: its number; or one more than the number of tuples, or of values of K, before it (SQL's
+            ROW_NUMBER, RANK and DENSE_RANK). Null is a group. Without A all tuples are one group.
+Example:    TopN(2, (SortKey("price", descending=True),), ("auction",))
+              over (auction INT, price INT) gives (auction INT, price INT)
+              in   (1, 10) (1, 12) (2, 3) | (1, 11) (1, 9) <1, *>
+              out                         | (1, 11) (1, 12) <1, *>
 Step:       –
-Pass:       {t ∈ kept ∪ new | t.A is complete, rank(t) ≤ n}: every possible tuple of the group is covered.
-Propagate:  exactly the punctuations that made that cover, on A, with wildcards for all else.
-Keep:       {t ∈ kept ∪ new | t.A is not complete, rank(t) ≤ n}: what is behind n others stays behind them.
-Safe when:  the schemes cover every group with finitely many punctuations; n tuples are kept of each that is open.
-Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs): group_by, with several tuples of each group for an answer.
+Pass:       {t ∈ kept ∪ new | t.A is complete, rank(t) ≤ n}: P covers every possible tuple of the group.
+Keep:       {t ∈ kept ∪ new | t.A is not complete, rank(t) ≤ n}: a tuple behind n others stays behind them.
+Propagate:  exactly the punctuations on A that cover complete groups, with wildcards for all other attributes.
+Safe when:  the schemes cover every group with finitely many punctuations; n tuples of each open group are kept.
+Source:     Tucker et al. 2003, Tables 2 to 4 (groupPs): as group_by, with several output tuples for each group.
 
-To SQL the number of tuples with equal keys is anyone's choice. Here the remaining attributes decide, ascending, null
-first, as in sort, so that the answer does not depend on how tuples come. Of RANK and DENSE_RANK equal tuples are all
-kept: state is bounded by n and the ties.
+SQL leaves the order of tuples with equal keys open. Here the remaining attributes decide, ascending, null first, as in
+sort, so that the result does not depend on the order of arrival. RANK and DENSE_RANK keep all tied tuples: the state is
+bounded by n and the ties.
 """
 
 from __future__ import annotations

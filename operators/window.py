@@ -1,18 +1,22 @@
-"""window: each tuple once for each of the windows in time that it is in, with the window's start and end beside it.
+"""window: each tuple once for each time window that contains it, with the window's start and end.
 
-Meaning:    ω(R) = {| (t, s, s + size) | t ∈ R, s ∈ S(t.of) |}, S(x) = {s = start + k·slide | s ≤ x < s + size}; of a
-            tuple whose moment is null there is none. Tumbling windows (slide = size) are a projection; of hopping ones
-            this is the merge of size/slide projections, executed as one.
+Meaning:    ω(R) = {| (t, s, s + size) | t ∈ R, s ∈ S(t.of) |}, S(x) = {s = offset + k·slide | s ≤ x < s + size}. A
+            tuple whose moment is null is in no window. Tumbling windows (slide = size) are a projection; hopping
+            windows are the merge of size/slide projections, computed at once.
+Example:    Window("ts", size=600_000_000, slide=300_000_000, name="w", replaces=True)
+              over (sid INT, ts TIMESTAMP) gives (sid INT, w.start TIMESTAMP, w.end TIMESTAMP)
+              in   (1, 09:07)                          | <*, (,09:12)>
+              out  (1, 09:00, 09:10) (1, 09:05, 09:15) | <*, (,09:05), *> <*, *, (,09:15)>
 Step:       ω(new)
 Pass:       –
-Propagate:  all, with wildcards for the window; and {s | every x with s ∈ S(x) is closed} in the place of the moment,
-            for the start and, moved by the size, for the end: just the windows that are complete, whatever the bounds
-            of what was said of x.
-Keep:       punctuations only.
+Keep:       no tuples; punctuations.
+Propagate:  all punctuations, with wildcards for the window. Also, with {s | every x with s ∈ S(x) is closed} for the
+            window's start in place of the moment's pattern, and the same moved by the size for its end: exactly the
+            complete windows, wherever the moment's patterns begin and end.
 Safe when:  always; no tuples are kept.
 Source:     Tucker et al. 2007, §8.2 (windows by punctuations); Tucker et al. 2003, Table 3 (projPs, union).
 
-Moments are counted in microseconds of UTC, or of the clock's face where there is no zone, as Spark's `window` does.
+Moments are counted in microseconds of UTC, or of local time where the type has no time zone, as in Spark's `window`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Streams on one line, as the papers' tables have them: `(5, 77.0) <5, *> | (6, 75.5)`.
 
 Tuples stand in parentheses, punctuations in angle brackets, a bar ends a slice; blanks do not count. A table has a line
-for each input, one for the output, and one of numbers for what is kept after each slice.
+for each input, one for the output, and one of numbers for what is kept after each slice. Arrays are written as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -88,12 +89,14 @@ def parted(items: list[Item]) -> tuple[list[Tuple], list[Punctuation]]:
 
 
 def _value(value: object, attribute: Attribute) -> str:
+    if attribute.domain.opaque:
+        return json.dumps(value)
     return format_pattern(Constant(attribute.domain.normal(value) if value is not None else None), attribute.domain)
 
 
 def _tuple(text: str, schema: Schema) -> Tuple:
     texts = split_patterns(f"<{text}>")
     return tuple(
-        None if part == "null" else attribute.domain.read(part.strip('"'))
-        for part, attribute in zip(texts, schema, strict=True)
+        None if part == "null" else json.loads(part) if a.domain.opaque else a.domain.read(part.strip('"'))
+        for part, a in zip(texts, schema, strict=True)
     )
