@@ -80,6 +80,13 @@ class StreamSql(Spark):
 
         # A comma stays a comma: to Spark it is not quite what CROSS JOIN is.
         JOINS_HAVE_EQUAL_PRECEDENCE = False
+        FUNC_TOKENS: ClassVar[set[TokenType]] = SparkParser.FUNC_TOKENS | {TokenType.SESSION}
+        LAMBDAS: ClassVar[dict[TokenType, Any]] = {
+            **SparkParser.LAMBDAS,
+            TokenType.FARROW: lambda self, names: exp.Kwarg(
+                this=exp.var(names[0].name), expression=self._parse_lambda()
+            ),
+        }
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _READ_SPECIALLY
@@ -92,6 +99,29 @@ class StreamSql(Spark):
         def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
             """Reads `window` as a name, but where it begins a WINDOW clause."""
             return super().parse(_without_window_keyword(raw_tokens), sql)
+
+        def _match_r_paren(self, expression: exp.Expr | None = None) -> None:
+            """Notes where a call ends, so that Spark can be given another one in its place."""
+            super()._match_r_paren(expression)
+            if isinstance(expression, exp.Anonymous):
+                expression.meta["until"] = self._prev.end + 1
+
+        def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+            """Reads an argument, which may be TABLE t, as Flink has it, and notes from where to where it stands."""
+            begin = self._curr.start
+            is_table = self._next.token_type != TokenType.L_PAREN and self._match(TokenType.TABLE)
+            found = self._parse_table_argument() if is_table else super()._parse_lambda(alias)
+            if found is not None:
+                found.meta["span"] = begin, self._prev.end + 1
+            return found
+
+        def _parse_table_argument(self) -> exp.Expr | None:
+            table = self._parse_table_parts()
+            if table is not None and self._match(TokenType.PARTITION_BY):
+                several = self._curr.token_type == TokenType.L_PAREN
+                keys = self._parse_wrapped_csv(self._parse_column) if several else [self._parse_column()]
+                table.set("partition", exp.Partition(expressions=keys))
+            return table
 
         def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
             """Reads LEFT [OUTER] ASOF as Spark has it, a kind of join behind its side."""
@@ -159,11 +189,6 @@ def cast_to(tree: exp.Expr, type_: str) -> exp.Cast:
 def tokens(text: str) -> list[Token]:
     """The tokens of a text; TokenError where a string, a quoted name or a comment does not end."""
     return StreamSql().tokenize(text)
-
-
-def names_a_table(token: Token) -> bool:
-    """Whether a token behind a table gives it a name: AS, or the name itself."""
-    return token.token_type == TokenType.ALIAS or token.token_type in StreamSql.Parser.TABLE_ALIAS_TOKENS
 
 
 def statement(run: list[Token], text: str) -> exp.Expr:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from punct_ns.errors import QueryError
 from tests.harness.pointing import pointed_at
+from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.script import read
+from xmlstream.sql.statements import parse_statements
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TABLES = """
 CREATE TABLE bid (item STRING, ts TIMESTAMP NOT NULL, price DECIMAL(9,2)) USING punctuated_xml
@@ -65,6 +72,38 @@ def test_a_table_in_windows_keeps_its_name_unless_it_gets_another() -> None:
         assert read(TABLES + grouped.format("w", f"{table} w")).sketch() == plain
         joined = f"SELECT bid.item, o.price FROM {table} JOIN bid AS o ON bid.item = o.item"
         assert read(TABLES + joined).answers
+
+
+def test_a_subquery_in_windows_is_read_as_it_is_written_even_with_windows_of_its_own() -> None:
+    minutes = "SELECT item, window_start AS ts FROM {}"
+    written = minutes.format("TUMBLE(bid, ts, INTERVAL '1' MINUTE)")
+    meant = minutes.format(ends("window(ts, '1 minute')"))
+    query = "SELECT item, count(*) AS n, window_start FROM {} GROUP BY item, window_start"
+    there = read(TABLES + query.format(ends("window(ts, '1 hour')").replace("FROM bid", f"FROM ({meant})")))
+    for table in (f"TUMBLE(({written}), ts, INTERVAL '1' HOUR)", f"HOP(({written}), ts, '1 hour', '1 hour')"):
+        assert read(TABLES + query.format(table)).sketch() == there.sketch()
+    (statement,) = parse_statements(QueryText.of(query.format(f"TUMBLE(({written.lower()}), ts, INTERVAL '1' HOUR)")))
+    for_spark = statement.for_spark().text
+    assert "FROM (select item, window_start as ts from (SELECT *, window(ts, '1 minute')" in for_spark
+    assert for_spark.endswith(" FROM bid) AS `bid`)) GROUP BY item, window_start")
+
+
+def test_windows_behind_a_comma_are_a_table() -> None:
+    query = "SELECT bid.price FROM bid, {} AS w WHERE bid.item = w.item"
+    written, meant = "TUMBLE(bid, ts, INTERVAL '2' MINUTES)", ends("window(ts, '2 minutes')")
+    assert read(TABLES + query.format(written)).sketch() == read(TABLES + query.format(meant)).sketch()
+
+
+@pytest.mark.spark
+def test_spark_reads_the_windows_and_points_at_what_is_written_behind_them(spark: SparkSession) -> None:
+    query = "SELECT item, window_end FROM {} WHERE CAST(item AS TIMESTAMP{}) > window_start"
+    written = query.format("TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))", "(6)")
+    meant = query.format(ends("window(ts, '10 minutes')"), "")
+    assert read(TABLES + written).plan(spark) == read(TABLES + meant).plan(spark)
+    wrong = written.replace("> window_start", "> map(1, 2)")
+    with pytest.raises(QueryError, match="data type mismatch|Cannot resolve") as raised:
+        read(TABLES + wrong).plan(spark)
+    assert pointed_at(raised.value, wrong, LINE).startswith("CAST(item")
 
 
 @pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_LTZ", "timestamp_ntz"])
@@ -136,8 +175,9 @@ REFUSALS = [
     ("SELECT * FROM HOP(bid, ts, INTERVAL '1' HOUR)", "HOP without SIZE", "HOP", None),
     ("SELECT * FROM TABLE(TUMBLE(TABLE bid))", "TUMBLE without TIMECOL", "TUMBLE", None),
     ("SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' MONTH)", "INTERVAL '1' MONTH is no length", "INTERVAL", None),
-    ("SELECT * FROM TUMBLE(bid, houre, INTERVAL '1' DAY)", "there is no attribute houre", "TUMBLE", None),
-    ("SELECT * FROM TUMBLE(bids, ts, INTERVAL '1' DAY)", "there is no table bids", "TUMBLE", None),
+    ("SELECT max(TABLE bid) FROM bid", "TABLE is not supported here", "TABLE", None),
+    ("SELECT * FROM TUMBLE(bid, houre, INTERVAL '1' DAY)", "there is no attribute houre", "houre", None),
+    ("SELECT * FROM TUMBLE(bids, ts, INTERVAL '1' DAY)", "there is no table bids", "bids", None),
     ("SELECT * FROM TUMBLE(bid, ts, INTERVAL '1' DAY) WHERE prise > 3", "no attribute prise", "prise", None),
 ]
 

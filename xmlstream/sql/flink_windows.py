@@ -1,4 +1,4 @@
-"""Windows in time as Flink and RisingWave write them, rewritten as Spark does before anybody reads the text.
+"""Windows in time as Flink and RisingWave write them: their calls in a parsed query become those of Spark's windows.
 
     FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES))     a table with window_start, window_end, …
     FROM HOP(bid, ts, INTERVAL '2 MINUTES', INTERVAL '10 MINUTES')           RisingWave: first the slide, as in Flink
@@ -7,18 +7,19 @@
 
 Sources: Flink's "Windowing table-valued functions" and "Group windows", RisingWave's "Time windows". Sessions as a
 table and windows that cumulate are refused with what to write, of the same table, attribute and lengths.
+
+Spark reads the text of a query too (`xmlstream.sql.spark.analysis`). So each call that is replaced in the tree comes
+with the text that replaces it there; tables and subqueries within a call keep their own text and places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import Token, TokenType
 
-from operators.expressions.dialect import names_a_table, offset, parsed, tokens
+from operators.expressions.dialect import as_read, expression, offset
 from operators.expressions.duration import duration, length_text
 from punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
@@ -31,8 +32,11 @@ _LENGTHS: Mapping[str, tuple[str, ...]] = {
 }
 """What each takes behind the table and the moment, in order."""
 
-_PARTS = {"": "", "_START": ".start", "_END": ".end"}
-_FUNCTIONS = {f"{name}{part}": name for name in ("TUMBLE", "HOP", "SESSION") for part in (*_PARTS, "_ROWTIME")}
+_ENDS = {"": "{}", "_START": "{}.start", "_END": "{}.end", "_ROWTIME": "({}.end - INTERVAL 1 MILLISECOND)"}
+_FUNCTIONS = {f"{name}{end}": name for name in ("TUMBLE", "HOP", "SESSION") for end in _ENDS} | {"CUMULATE": "CUMULATE"}
+_COLUMNS = {"window_start": "_START", "window_end": "_END", "window_time": "_ROWTIME"}
+"""What a table in windows has beside its own columns."""
+
 _DIFFERS = {
     "regexp_extract": (
         "REGEXP_EXTRACT without a match is '' in Spark and null in Flink, and without a number it is the first group"
@@ -49,53 +53,180 @@ _DIFFERS = {
 }
 """Functions that both have, and that do not mean the same: what differs, and what to write."""
 
-_MOMENTS = frozenset({"TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
-_BEFORE_A_TABLE = frozenset({TokenType.FROM, TokenType.JOIN})
+_MOMENTS = frozenset({exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ})
+_DATA = "\0"
+"""Stands for the table of a call in the text that is written around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """The parts of a text that Spark reads otherwise: from where to where, and what it reads there."""
+
+    text: QueryText
+    replaced: list[tuple[int, int, QueryText]] = field(default_factory=list)
+
+    def for_spark(self, start: int, end: int) -> QueryText:
+        """What Spark reads between two places of the text."""
+        parts, done = list[QueryText](), start
+        for begin, until, instead in sorted(self.replaced, key=lambda part: part[0]):
+            if done <= begin < end:
+                parts += [self.text.part(done, begin), instead]
+                done = until
+        return QueryText.joined([*parts, self.text.part(done, end)]) if parts else self.text.part(start, end)
+
+    def rewrite(self, tree: exp.Expr) -> None:
+        """Puts Spark's windows and types into a tree in place of others.
+
+        Raises:
+            QueryError: A window has no like here; says what to write.
+        """
+        calls_in_from = set[int]()
+        for node in list(tree.find_all(exp.DataType, exp.Table, exp.Anonymous, bfs=False)):
+            match node:
+                case exp.DataType(expressions=[exp.DataTypeParam(this=exp.Literal(this="6") as digits)]):
+                    if node.this in _MOMENTS:
+                        begin = self.text.text.rindex("(", 0, digits.meta["start"])
+                        self._replace(begin, self.text.text.index(")", begin) + 1, "", begin)
+                        node.set("expressions", [])
+                case exp.Table(this=exp.Anonymous() as outer):
+                    is_wrapped = str(outer.this).upper() == "TABLE" and len(outer.expressions) == 1
+                    call = outer.expressions[0] if is_wrapped else outer
+                    calls_in_from |= {id(outer), id(call)}
+                    if isinstance(call, exp.Anonymous) and str(call.this).upper() in _LENGTHS:
+                        node.replace(self._table(node, _Call.of(call, self.text)))
+                case exp.Anonymous() if id(node) not in calls_in_from and str(node.this).upper() in _FUNCTIONS:
+                    node.replace(self._function(node, _Call.of(node, self.text)))
+
+    def _replace(self, begin: int, end: int, instead: str, at: int) -> None:
+        self.replaced.append((begin, end, self.text.standing(instead, at)))
+
+    def _table(self, table: exp.Table, call: _Call) -> exp.Subquery:
+        """The table with the windows' ends as attributes, as a subquery."""
+        data, moment, lengths = call.given("DATA", 0), call.moment(1), call.lengths(2)
+        if isinstance(data, exp.Column):
+            data = exp.Table(this=data.this, db=data.args.get("table"))
+        begin, end = _span(data.this if isinstance(data, exp.Table) else data)
+        if call.name == "SESSION":
+            raise call.no_table_of_sessions(data, moment, lengths[0])
+        if call.name == "CUMULATE":
+            raise call.no_cumulation(self.text.text[begin:end], moment, lengths)
+        alias = None
+        if isinstance(data, exp.Table) and not (data.args.get("db") or table.args.get("alias")):
+            alias = exp.TableAlias(this=data.this.copy())
+
+        def in_windows(data: exp.Expr, moment: exp.Expr) -> exp.Select:
+            ends = [exp.alias_(call.end(part, moment, lengths), column) for column, part in _COLUMNS.items()]
+            return exp.Select(expressions=[exp.Star(), *ends], from_=exp.From(this=data))
+
+        around = in_windows(exp.Table(this=exp.var(_DATA)), exp.var(call.written(moment)))
+        before, behind = as_read(exp.Subquery(this=around, alias=alias)).split(_DATA)
+        self._replace(table.this.meta["start"], begin, before, call.at)
+        self._replace(end, table.this.meta["until"], behind, call.at)
+        found = exp.Subquery(**{**table.args, "this": in_windows(data, moment)})
+        if alias is not None:
+            found.set("alias", alias)
+        return found
+
+    def _function(self, node: exp.Anonymous, call: _Call) -> exp.Expr:
+        """The window, or its start or end, of a moment that stands beside what is grouped."""
+        moment, lengths = call.moment(0), call.lengths(1)
+        if call.name == "CUMULATE":
+            raise call.no_cumulation("…", moment, lengths)
+        part = call.name.removeprefix(call.window)
+        instead = as_read(call.end(part, exp.var(call.written(moment)), lengths))
+        self._replace(call.at, node.meta["until"], instead, call.at)
+        return call.end(part, moment, lengths)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call among the tokens: its name, its arguments by name or by number, and where it begins and ends."""
+    """A call of a window: its name, its arguments by name or by number, and where it stands."""
 
     name: str
-    arguments: Mapping[str | int, Sequence[Token]]
-    begin: int
-    end: int
+    arguments: Mapping[str | int, exp.Expr]
     at: int
-    is_table: bool
-    is_named: bool = False
+    text: QueryText
 
+    @staticmethod
+    def of(call: exp.Anonymous, text: QueryText) -> _Call:
+        arguments: dict[str | int, exp.Expr] = {}
+        for number, argument in enumerate(call.expressions):
+            is_named = isinstance(argument, exp.Kwarg)
+            arguments[argument.name.upper() if is_named else number] = argument.expression if is_named else argument
+        return _Call(str(call.this).upper(), arguments, call.meta["start"], text)
 
-def rewritten(text: QueryText) -> QueryText:
-    """The text with Spark's windows for those of others; every place in it is that of what it was made from.
+    @property
+    def window(self) -> str:
+        """The window that it is, or a part of it: TUMBLE for TUMBLE_START."""
+        return _FUNCTIONS[self.name]
 
-    Raises:
-        QueryError: A window has no like here; says what to write.
-    """
-    try:
-        found = tokens(text.text)
-    except TokenError:
-        return text  # which is said when it is read
-    if cuts := [*_of_microseconds(found)]:
-        ends = [0, *(end for _, end in cuts)], [*(begin for begin, _ in cuts), len(text.text)]
-        return rewritten(QueryText.joined(text.part(begin, end) for begin, end in zip(*ends, strict=True)))
-    parts: list[str | QueryText] = []
-    done = 0
-    for call in _calls(found):
-        made = _table(call, text) if call.is_table else _function(call, text)
-        parts += [text.part(done, call.begin), made]
-        done = call.end
-    return QueryText.joined([*parts, text.part(done, len(text.text))]) if parts else text
+    def given(self, name: str, number: int) -> exp.Expr:
+        """An argument that it needs."""
+        if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
+            lengths = ("INTERVAL '10' MINUTES" for _ in _LENGTHS[self.window][:-1])
+            form = ", ".join(("TABLE bid", "DESCRIPTOR(ts)", *lengths))
+            raise self.text.error(f"{self.name} without {name}", self.at, f"write {self.name}({form})")
+        return found
 
+    def moment(self, number: int) -> exp.Expr:
+        """What it cuts."""
+        found = self.given("TIMECOL", number)
+        is_descriptor = isinstance(found, exp.Anonymous) and str(found.this).upper() == "DESCRIPTOR"
+        return found.expressions[0] if is_descriptor and found.expressions else found
 
-def _of_microseconds(found: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Where a type has the precision that Spark's moments have: TIMESTAMP(6), TIMESTAMP_LTZ(6), TIMESTAMP_NTZ(6)."""
-    for i, token in enumerate(found[:-3]):
-        if token.text.upper() in _MOMENTS and [behind.text for behind in found[i + 1 : i + 4]] == ["(", "6", ")"]:
-            before = [other.token_type for other in found[max(i - 2, 0) : i]]
-            is_cast = before[-1:] in ([TokenType.ALIAS], [TokenType.DCOLON])
-            if is_cast or before[:1] in ([TokenType.L_PAREN], [TokenType.COMMA]):
-                yield found[i + 1].start, found[i + 3].end + 1
+    def lengths(self, first: int) -> list[str | None]:
+        """Its lengths as Spark's windows take them, from an argument on; None for an offset that is not given."""
+        return [self._length(name, number) for number, name in enumerate(_LENGTHS[self.window], first)]
+
+    def _length(self, name: str, number: int) -> str | None:
+        if (found := self.arguments.get(name) or self.arguments.get(number)) is None:
+            if name == "OFFSET":
+                return None
+            raise self.text.error(
+                f"{self.name} without {name}", self.at, "write a length, such as INTERVAL '10' MINUTES"
+            )
+        if (length := _microseconds(found)) is None:
+            hint = "write a constant length of weeks or less, such as INTERVAL '10' MINUTES"
+            raise self.text.error(f"{self.written(found)} is no length of a window", _span(found)[0], hint)
+        return length_text(length)
+
+    def end(self, part: str, moment: exp.Expr, lengths: Sequence[str | None]) -> exp.Expr:
+        """An end of Spark's window of a moment, or all of it: the size comes first, the slide behind it."""
+        *slides, size, start = (*lengths, None) if self.window == "SESSION" else lengths
+        slide = slides[0] if slides else size if start is not None else None
+        given = [exp.Literal.string(length) for length in (size, slide, start) if length is not None]
+        name = "session_window" if self.window == "SESSION" else "window"
+        window = exp.Anonymous(this=name, expressions=[moment.copy(), *given])
+        found = expression(_ENDS[part].format("w"))
+        for node in (*found.walk(), window, *given):
+            node.meta["start"] = self.at
+        return found.transform(lambda node: window if isinstance(node, exp.Column) else node)
+
+    def written(self, *trees: exp.Expr) -> str:
+        """What stands in the text from the first of the trees to the last."""
+        return self.text.text[_span(trees[0])[0] : _span(trees[-1])[1]]
+
+    def no_table_of_sessions(self, data: exp.Expr, moment: exp.Expr, gap: str | None) -> QueryError:
+        """That sessions are grouped by, and no table."""
+        partition = data.args.get("partition")
+        keys = f"{self.written(*partition.expressions)}, " if partition is not None else ""
+        window = f"session_window({self.written(moment)}, '{gap}')"
+        table = self.written(data.this if isinstance(data, exp.Table) else data)
+        hint = (
+            f"write SELECT {keys}session_window.start, session_window.end, count(*) AS n FROM {table} "
+            f"GROUP BY {keys}{window}"
+        )
+        return self.text.error("SESSION(…) as a table is not supported", self.at, hint)
+
+    def no_cumulation(self, table: str, moment: exp.Expr, lengths: Sequence[str | None]) -> QueryError:
+        """That windows do not cumulate."""
+        step, size, *_ = lengths
+        hint = (
+            f"count in steps and add them up: write SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step)"
+            f" AS n FROM (SELECT window(w, '{size}').start AS begin, w.end AS step, n FROM (SELECT window AS w,"
+            f" count(*) AS n FROM {table} GROUP BY window({self.written(moment)}, '{step}')))"
+        )
+        return self.text.error("CUMULATE(…) is not supported", self.at, hint)
 
 
 def differences(tree: exp.Expr, text: QueryText) -> list[str]:
@@ -105,130 +236,19 @@ def differences(tree: exp.Expr, text: QueryText) -> list[str]:
     return [format_error(text.error(what, offset(call), hint)) for (what, hint), call in warned]
 
 
-def _calls(found: Sequence[Token]) -> Iterator[_Call]:
-    done = 0
-    for i, token in enumerate(found[:-1]):
-        name = token.text.upper()
-        if i < done or found[i + 1].token_type != TokenType.L_PAREN or token.token_type == TokenType.IDENTIFIER:
-            continue
-        if name not in _LENGTHS and name not in _FUNCTIONS:
-            continue
-        close = _closing(found, i + 1)
-        if close is None:
-            continue
-        arguments = dict(_arguments(found[i + 2 : close]))
-        first, last = i, close
-        wrapped = [t.text.upper() for t in found[max(i - 2, 0) : i]] == ["TABLE", "("]
-        if wrapped and close + 1 < len(found) and found[close + 1].token_type == TokenType.R_PAREN:
-            first, last = i - 2, close + 1
-        before = found[first - 1].token_type if first else None
-        told = arguments.get("DATA") or (arguments.get(0) or [token])
-        is_table = wrapped or before in _BEFORE_A_TABLE or told[0].token_type == TokenType.TABLE
-        if is_table and name not in _LENGTHS:
-            continue
-        done = last + 1
-        is_named = last + 1 < len(found) and names_a_table(found[last + 1])
-        yield _Call(name, arguments, found[first].start, found[last].end + 1, token.start, is_table, is_named)
-
-
-def _closing(found: Sequence[Token], opening: int) -> int | None:
-    depth = 0
-    for i in range(opening, len(found)):
-        depth += (found[i].token_type == TokenType.L_PAREN) - (found[i].token_type == TokenType.R_PAREN)
-        if depth == 0:
-            return i
-    return None
-
-
-def _arguments(found: Sequence[Token]) -> Iterator[tuple[str | int, Sequence[Token]]]:
-    """The arguments between brackets, by name where they have one, else by number."""
-    depth, begin, number = 0, 0, 0
-    for i, token in enumerate([*found, None]):
-        if token is not None:
-            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if token is None or (depth == 0 and token.token_type == TokenType.COMMA):
-            argument = found[begin:i]
-            if len(argument) > 2 and argument[1].token_type == TokenType.FARROW:
-                yield argument[0].text.upper(), argument[2:]
-            elif argument:
-                yield number, argument
-            begin, number = i + 1, number + 1
-
-
-def _table(call: _Call, text: QueryText) -> QueryText:
-    """The table with the windows' ends as attributes, as a subquery."""
-    data, moment = (_given(call, name, i, text) for i, name in enumerate(("DATA", "TIMECOL")))
-    if data[0].token_type == TokenType.TABLE:
-        data = data[1:]
-    if moment[0].text.upper() == "DESCRIPTOR" and len(moment) > 3:
-        moment = moment[2:-1]
-    lengths = [_length(call, name, i + 2, text) for i, name in enumerate(_LENGTHS[call.name])]
-    table, of = _text(data, text), _text(moment, text)
-    if call.name == "SESSION":
-        raise _no_table_of_sessions(call, data, of, lengths[0], text)
-    if call.name == "CUMULATE":
-        raise _no_cumulation(call, table, of, lengths, text)
-    window = _window(of, lengths, call)
-    ends = ", ".join(
-        f"{window}{end} AS {name}"
-        for end, name in (
-            (".start", "window_start"),
-            (".end", "window_end"),
-            (".end - INTERVAL 1 MILLISECOND", "window_time"),
-        )
-    )
-    called = f" AS {table}" if len(data) == 1 and not call.is_named else ""
-    return _in_place_of(call, text, f"(SELECT *, {ends} FROM {table}){called}")
-
-
-def _function(call: _Call, text: QueryText) -> QueryText:
-    """The window, or its start or end, of a moment that stands beside what is grouped."""
-    name = _FUNCTIONS.get(call.name, call.name)
-    of = _text(_given(call, "TIMECOL", 0, text), text)
-    lengths = [_length(call, part, i + 1, text) for i, part in enumerate(_LENGTHS[name])]
-    if name == "CUMULATE":
-        raise _no_cumulation(call, "…", of, lengths, text)
-    end = call.name.removeprefix(name)
-    made = f"session_window({of}, '{lengths[0]}')" if name == "SESSION" else _window(of, lengths, call)
-    whole = f"({made}.end - INTERVAL 1 MILLISECOND)" if end == "_ROWTIME" else f"{made}{_PARTS[end]}"
-    return _in_place_of(call, text, whole)
-
-
-def _window(of: str, lengths: Sequence[str | None], call: _Call) -> str:
-    """Spark's window: the size comes first, the slide behind it."""
-    *slides, size, start = lengths
-    slide = slides[0] if slides else size if start is not None else None
-    given = ", ".join(f"'{length}'" for length in (size, slide, start) if length is not None)
-    return f"window({of}, {given})"
-
-
-def _given(call: _Call, name: str, number: int, text: QueryText) -> Sequence[Token]:
-    found = call.arguments.get(name) or call.arguments.get(number)
-    if not found:
-        form = ", ".join(("TABLE bid", "DESCRIPTOR(ts)", *("INTERVAL '10' MINUTES" for _ in _LENGTHS[call.name][:-1])))
-        raise text.error(f"{call.name} without {name}", call.at, f"write {call.name}({form})")
+def _span(tree: exp.Expr) -> tuple[int, int]:
+    """From where to where an argument stands in the text, or else the names in it."""
+    leaves = [node.meta for node in tree.walk() if "start" in node.meta]
+    around = min((leaf["start"] for leaf in leaves), default=0), max((leaf["end"] + 1 for leaf in leaves), default=0)
+    found: tuple[int, int] = tree.meta.get("span", around)
     return found
 
 
-def _length(call: _Call, name: str, number: int, text: QueryText) -> str | None:
-    """A length as Spark's windows take it; None for an offset that is not given."""
-    found = call.arguments.get(name) or call.arguments.get(number)
-    if not found:
-        if name == "OFFSET":
-            return None
-        raise text.error(f"{call.name} without {name}", call.at, "write a length, such as INTERVAL '10' MINUTES")
-    if (length := _microseconds(_text(found, text))) is None:
-        hint = "write a constant length of weeks or less, such as INTERVAL '10' MINUTES"
-        raise text.error(f"{_text(found, text)} is no length of a window", found[0].start, hint)
-    return length_text(length)
-
-
-def _microseconds(written: str) -> int | None:
-    tree = parsed(written)
-    if isinstance(tree, exp.Neg):
-        found = _microseconds(written.lstrip().removeprefix("-"))
-        return None if found is None else -found
+def _microseconds(tree: exp.Expr) -> int | None:
     match tree:
+        case exp.Neg():
+            found = _microseconds(tree.this)
+            return None if found is None else -found
         case exp.Interval(this=exp.Literal() as number, args={"unit": exp.Var() as unit}):
             return duration(exp.Literal.string(f"{number.this} {unit.name}"))
         case exp.Interval(this=exp.Literal() as whole) if not tree.args.get("unit"):
@@ -236,36 +256,3 @@ def _microseconds(written: str) -> int | None:
         case exp.Literal() if tree.is_string:
             return duration(tree)
     return None
-
-
-def _text(found: Sequence[Token], text: QueryText) -> str:
-    return text.text[found[0].start : found[-1].end + 1]
-
-
-def _in_place_of(call: _Call, text: QueryText, made: str) -> QueryText:
-    return text.standing(made, call.at)
-
-
-def _no_table_of_sessions(call: _Call, data: Sequence[Token], of: str, gap: str | None, text: QueryText) -> QueryError:
-    keys, table = "", _text(data, text)
-    at = next((i for i, token in enumerate(data) if token.text.upper() in ("PARTITION", "PARTITION BY")), None)
-    if at is not None:
-        table = _text(data[:at], text)
-        named = [token for token in data[at + 1 :] if token.text.upper() not in ("BY", "(", ")")]
-        keys = f"{_text(named, text)}, " if named else ""
-    window = f"session_window({of}, '{gap}')"
-    hint = (
-        f"write SELECT {keys}session_window.start, session_window.end, count(*) AS n FROM {table} "
-        f"GROUP BY {keys}{window}"
-    )
-    return text.error("SESSION(…) as a table is not supported", call.at, hint)
-
-
-def _no_cumulation(call: _Call, table: str, of: str, lengths: Sequence[str | None], text: QueryText) -> QueryError:
-    step, size, *_ = lengths
-    hint = (
-        f"count in steps and add them up: write SELECT begin, step, sum(n) OVER (PARTITION BY begin ORDER BY step) AS n"
-        f" FROM (SELECT window(w, '{size}').start AS begin, w.end AS step, n FROM (SELECT window AS w, count(*) AS n"
-        f" FROM {table} GROUP BY window({of}, '{step}')))"
-    )
-    return text.error("CUMULATE(…) is not supported", call.at, hint)

@@ -24,7 +24,7 @@ from punct_ns.errors import QueryError, UsageError
 from xmlstream.plan.nodes import Node, Scan, together, topological
 from xmlstream.sink.target import Target
 from xmlstream.sql.clauses.relation import Relation
-from xmlstream.sql.flink_windows import differences, rewritten
+from xmlstream.sql.flink_windows import differences
 from xmlstream.sql.query_text import QueryText, substituted
 from xmlstream.sql.refused.refusals import called
 from xmlstream.sql.spark.analysis import SparkAnalyst
@@ -128,8 +128,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     Raises:
         QueryError: It is no SQL, uses what is not supported, or names what there is not.
     """
-    written = substituted(text.removeprefix("\ufeff"), variables or {}, source)
-    whole = rewritten(written)
+    whole = substituted(text.removeprefix("\ufeff"), variables or {}, source)
     statements = parse_statements(whole)
     declarations = _declarations(statements, whole)
     targets = {_target(s).name.lower() for s in statements if isinstance(s.tree, exp.Insert)}
@@ -159,7 +158,7 @@ def read(text: str, variables: Mapping[str, str] | None = None, source: str | No
     script = Script(tables, tuple(views), tuple(answers))
     scans = (node.operator for node in topological(script.sketch()))
     sources = tuple(scan for scan in scans if isinstance(scan, Scan))
-    is_flinks = whole is not written
+    is_flinks = any(statement.rewriting.replaced for statement in statements)
     warnings = [line for each in statements for line in differences(each.tree, whole)] if is_flinks else []
     return replace(script, sources=sources, warnings=tuple(warnings))
 

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from operators.expressions.dialect import quiet, statement, tokens
 from punct_ns.errors import QueryError
+from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText, endless
 from xmlstream.sql.refused.did_you_mean import elsewhere, misspelt, separator, windowed
 
@@ -18,23 +19,32 @@ from xmlstream.sql.refused.did_you_mean import elsewhere, misspelt, separator, w
 class Statement:
     """One statement of a text: its tree, and the offsets of its first character and of the one after its last."""
 
-    __slots__ = ("_query", "end", "start", "text", "tree")
+    __slots__ = ("_query", "end", "rewriting", "start", "tree")
 
-    def __init__(self, tree: exp.Expr, text: QueryText, start: int, end: int, query: int | None = None) -> None:
-        self.tree, self.text, self.start, self.end = tree, text, start, end
+    def __init__(self, tree: exp.Expr, rewriting: Rewriting, start: int, end: int, query: int | None = None) -> None:
+        self.tree, self.rewriting, self.start, self.end = tree, rewriting, start, end
         self._query = query
+
+    @property
+    def text(self) -> QueryText:
+        """The text in which it stands."""
+        return self.rewriting.text
+
+    def for_spark(self) -> QueryText:
+        """The statement as Spark reads it: as it was written, but for windows of Flink's."""
+        return self.rewriting.for_spark(self.start, self.end)
 
     def query(self) -> Statement:
         """The query in CREATE VIEW … AS or INSERT INTO …, as a statement of its own."""
         assert self._query is not None
-        return Statement(self.tree.expression.copy(), self.text, self._query, self.end)
+        return Statement(self.tree.expression.copy(), self.rewriting, self._query, self.end)
 
 
 def parse_statements(text: QueryText) -> list[Statement]:
     """The statements of a text, in order.
 
     Raises:
-        QueryError: It is no SQL.
+        QueryError: It is no SQL, or has a window of Flink's that has no like here.
     """
     try:
         found = tokens(text.text)
@@ -75,7 +85,9 @@ def _statement(run: list[Token], text: QueryText) -> Statement:
         first, before = next((t, run[i - 1]) for i, t in enumerate(run) if t.start == query)
         if before.token_type != TokenType.ALIAS:
             raise text.error(f"; is missing before {first.text}", first.start)
-    return Statement(tree, text, start, end, query)
+    rewriting = Rewriting(text)
+    rewriting.rewrite(tree)
+    return Statement(tree, rewriting, start, end, query)
 
 
 def _query_in(run: list[Token]) -> int | None:

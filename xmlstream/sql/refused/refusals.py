@@ -283,6 +283,12 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr, exp.Expr | None], bool]
         "a subquery in an expression is not supported",
         AS_A_VALUE,
     ),
+    (
+        exp.Table,
+        lambda node, parent: _is_expression(parent),
+        "TABLE is not supported here",
+        "a table stands behind FROM or JOIN",
+    ),
     (exp.Intersect, lambda node, parent: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
     (exp.Except, lambda node, parent: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
     (

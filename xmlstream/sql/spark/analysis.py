@@ -102,8 +102,8 @@ def _shown(schema: Schema) -> str:
 
 
 @contextmanager
-def explained(text: QueryText | None = None, start: int = 0) -> Iterator[None]:
-    """Turns what the analyser raises into a `QueryError`; `start` is where in the text that begins which it reads."""
+def explained(text: QueryText | None = None) -> Iterator[None]:
+    """Turns what the analyser raises of a text that it reads into a `QueryError`."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -117,7 +117,7 @@ def explained(text: QueryText | None = None, start: int = 0) -> Iterator[None]:
         what, hint, at = _plain(first_cause(error).partition(": ")[2]), None, None
     else:
         return
-    raise QueryError(what, hint=hint) if text is None else text.error(what, start + (at or 0), hint)
+    raise QueryError(what, hint=hint) if text is None else text.error(what, at or 0, hint)
 
 
 def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> None:
@@ -300,23 +300,23 @@ class SparkAnalyst:
             QueryError: Spark finds an error in the query, or the two differ.
         """
         session = self._catalogue.session(tables)
-        text, start = statement.text, statement.start
-        with explained(text, start):
-            parsed = self._plans.parsed(text.text[start : statement.end], session)
+        text = statement.for_spark()
+        with explained(text):
+            parsed = self._plans.parsed(text.text, session)
             frame = self._plans.analysed(parsed, session)
         with explained(text):
             understood = self._plans.parsed(as_read(statement.tree), session)
             is_same = self._plans.is_parsed_alike(parsed, understood)
             other = None if is_same else self._plans.analysed(understood, session)
-        with explained(text, start):
+        with explained(text):
             # Constants are folded here: one that has no value, such as 1 / 0, is found before any tuple comes.
             frame.queryExecution().optimizedPlan()
             is_same = other is None or is_planned_alike(frame, other)
-        require_patterns(statement.tree, text, session)
+        require_patterns(statement.tree, statement.text, session)
         if not is_same:
-            raise text.error(
+            raise statement.text.error(
                 "Spark would not compute what was understood of this query",
-                start,
+                statement.start,
                 "write literals and functions in their plainest form, for instance CAST(… AS …)",
             )
         return [_domain(field).type for field in self._catalogue.of(frame, session).schema.fields]
