@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 
 HOST = "127.0.0.1"
-_BEGIN_SECONDS = 60.0
+_BEGIN_SECONDS = 300.0
 _MASTER, _WORKER = (f"org.apache.spark.deploy.{name}" for name in ("master.Master", "worker.Worker"))
 
 

@@ -26,7 +26,7 @@ def test_what_was_computed_is_told_and_what_never_was_is_not_waited_for(spark: S
     begun = time.monotonic()
     with pytest.raises(XmlStreamError, match="did not tell"):
         metrics_of(untold, 0.2)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 300
 
 
 @pytest.mark.spark

@@ -84,8 +84,8 @@ def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         for what, most in (
             ("state.tuple_log.SMALL", 4),
             ("state.tuple_log.MOST_SEGMENTS", 2),
-            ("state.segments.COLLECTED", 30),
-            ("state.segments.HELD", 1),
+            ("storage.segments.COLLECTED", 30),
+            ("storage.segments.HELD", 1),
             ("sort.ALONE", 3),
         ):
             monkeypatch.setattr(f"operators.{what}", most)

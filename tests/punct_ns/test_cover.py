@@ -83,4 +83,4 @@ def test_sixty_four_punctuations_of_four_attributes_are_quick() -> None:
         list(covered_regions(target, given, frozenset([0, 1]), Budget()))
         seconds = time.process_time() - started
         print(f"64 boxes of 4 attributes: {seconds:.3f} s")
-        assert seconds < 10
+        assert seconds < 60

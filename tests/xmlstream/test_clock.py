@@ -176,7 +176,7 @@ def readings(directory: Path, name: str, *moments: str) -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -83,7 +83,7 @@ def test_sinks_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
                 slices = out / "xml.xml"
                 had = len(list(slices.glob("*.xml"))) if slices.is_dir() else 0
                 # Before Spark has started there is little to interrupt.
-                while process.poll() is None and time.monotonic() - began < 120:
+                while process.poll() is None and time.monotonic() - began < 300:
                     if slices.is_dir() and len(list(slices.glob("*.xml"))) > had:
                         time.sleep(chance.uniform(0, 1.5))
                         break

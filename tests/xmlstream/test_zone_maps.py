@@ -31,7 +31,7 @@ def files(draw: st.DrawFn) -> tuple[SmallSchema, list[Any], list[Punctuation]]:
     return space, rows, draw(st.lists(small_punctuations(space), min_size=1, max_size=3))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(files())
 def test_no_match_is_ever_ruled_out(tmp_path: Path, example: tuple[SmallSchema, list[Any], list[Punctuation]]) -> None:
     space, rows, said = example
