@@ -25,7 +25,8 @@ from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
 from xmlstream.sink.document_names import directory_of, documents_in, values_of
 from xmlstream.sink.partitioned_sink import PartitionedSink
 from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.target import Target
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ def test_every_value_comes_back_from_a_name(text: str, number: Decimal) -> None:
 
 
 REFUSALS = [
-    ("CREATE TABLE o USING punctuated_xml PARTITIONED BY (v) OPTIONS (path 'o')", "XML is not PARTITIONED"),
+    (
+        "CREATE TABLE o USING punctuated_xml PARTITIONED BY (v) OPTIONS (path 'o')",
+        "a sink USING punctuated_xml is not PARTITIONED",
+    ),
     (
         "CREATE TABLE o USING csv PARTITIONED BY (hour) OPTIONS (path 'o')",
         "o is partitioned by hour, which it does not",

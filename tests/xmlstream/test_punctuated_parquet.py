@@ -33,7 +33,8 @@ from tests.samples import strategies as samples
 from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.result_tables import ParquetForm
 from xmlstream.sink.sink import ComputedSlice
-from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -22,11 +23,14 @@ from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.xml_form import PUNCT_NS
 from sources.parquet_table import SCHEMES
+from tests.documentation.pages import ROOT
 from xmlstream.cli.concatenation import concatenate
+from xmlstream.sink.document_names import slice_of
 from xmlstream.sink.result_tables import CsvForm, JsonForm, ParquetForm, objects_text
 from xmlstream.sink.sink import AT_ONCE, Exactness
+from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.standard_output import StandardOutput
-from xmlstream.sink.target import Target
+from xmlstream.sink.target import SINKS, Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
@@ -106,7 +110,27 @@ def test_what_csv_and_json_cannot_carry_is_refused() -> None:
     ],
 )
 def test_the_name_of_an_output_says_its_form_unless_it_is_said(output: str, form: str | None, name: str) -> None:
-    assert Target(output, form=form).form_name == name
+    assert Target(output, form=form).kind.name == name
+
+
+@pytest.mark.parametrize("kind", SINKS.values(), ids=SINKS)
+def test_a_kind_of_sink_is_made_in_one_way_and_found_by_its_name(kind: SinkKind) -> None:
+    assert [kind.form, kind.loader, kind.sink].count(None) == 2
+    if kind.suffix:
+        assert Target(f"out{kind.suffix}").kind is kind
+    for scheme in kind.url_schemes:
+        assert Target(f"{scheme}://there/base#t").kind is kind
+    if kind.form is not None:
+        assert slice_of(f"slice-000000007{kind.suffix}") == 7
+
+
+def test_the_manual_has_a_row_for_each_kind_of_sink_with_its_options() -> None:
+    manual = (ROOT / "xmlstream" / "sql" / "README.md").read_text(encoding="utf-8").partition("## Sinks")[2]
+    rows = re.findall(r"^\| `(\w+)`, `-o \S+ \| ([^|]+) \|", manual, re.MULTILINE)
+    elements = {True: ["path.<column>"], False: []}
+    assert {name: re.findall(r"`([^`]+)`", options) for name, options in rows} == {
+        name: [*kind.options, *elements[kind.has_elements]] for name, kind in SINKS.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -125,7 +149,7 @@ def test_an_output_that_is_no_place_is_refused_with_what_there_is(output: str) -
 
 def test_a_file_url_is_its_path() -> None:
     assert [Target(f"file:{slashes}data/out").output for slashes in ("/", "///")] == ["/data/out"] * 2
-    assert Target("file:///data/out.parquet").form_name == "parquet"
+    assert Target("file:///data/out.parquet").kind.name == "parquet"
     assert Target("out.v2").directory == Path("out.v2")
 
 

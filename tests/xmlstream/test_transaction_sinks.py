@@ -22,7 +22,8 @@ from tests.harness.postgres import PASSWORD, postgres
 from xmlstream.sink import staged_sink
 from xmlstream.sink.directory_sink import WrittenPart
 from xmlstream.sink.sink import ComputedSlice, Exactness, Sink
-from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 SCHEMA = Schema.parse("hour INT, temp DOUBLE")

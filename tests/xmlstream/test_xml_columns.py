@@ -16,7 +16,8 @@ from punct_ns.schema import Schema
 from sources.xml.options.source import SourceOptions
 from sources.xml.parser.range_parser import Reading
 from xmlstream.sink.sink import Exactness
-from xmlstream.sink.target import SinkHome, Target
+from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.target import Target
 from xmlstream.sink.xml_documents import DocumentForm
 from xmlstream.sql.script import read
 

@@ -28,7 +28,7 @@ from xmlstream.runtime.tally import Summary
 from xmlstream.session.spark_errors import quiet_failures
 from xmlstream.sink.program_sink import LoopSink, TwoPhaseSink
 from xmlstream.sink.result_tables import ResultSlice, no_rows
-from xmlstream.sink.target import PROGRAM, Target
+from xmlstream.sink.target import Target
 from xmlstream.sql import script
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def loop(
 ) -> Iterator[ResultSlice]:
     """Runs a query while a loop takes its slices; a failure of the query is raised in the loop."""
     sink = LoopSink(root.schema)
-    target = Target("the loop over its slices", form=PROGRAM, taken=sink)
+    target = Target("the loop over its slices", taken=sink)
     # Invalid settings raise here, before the loop takes a slice.
     return _slices(spark, root, settings_of([target], checkpoint, follow=follow, **options), sink)
 

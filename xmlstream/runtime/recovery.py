@@ -21,7 +21,8 @@ from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
 from xmlstream.sink.document_names import documents_in, hidden, shown, slice_of
-from xmlstream.sink.target import SinkHome, Target, require_fresh
+from xmlstream.sink.sink_kind import SinkHome
+from xmlstream.sink.target import Target, require_fresh
 
 _WAIT = "wait for its end, or end it; a process that dies lets go of what it used"
 

@@ -20,7 +20,7 @@ from sources.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
 from xmlstream.runtime.sealed_files import seal, unseal
-from xmlstream.sink.target import XML, Target
+from xmlstream.sink.target import Target
 
 CHECKPOINT_FORMAT = 2
 """Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
@@ -179,7 +179,7 @@ def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[
             names, now_names = (", ".join(columns) or "no column" for columns in (xml, now_xml))
             yield f"{before['output']} has {names} as XML, not {now_names}"
         for tag, called in (("form", "form"), ("row_tag", "row tag"), ("root_tag", "root tag")):
-            if (written := before.get(tag, XML)) != now[tag]:
+            if (written := before[tag]) != now[tag]:
                 yield f"the {called} in {before['output']} is {written}, not {now[tag]}"
 
 

@@ -16,6 +16,7 @@ from punct_ns.errors import StateError, UsageError, XmlStreamError
 from punct_ns.schema import Schema
 from punct_ns.slices import arrow_type
 from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.staged_sink import StagedSlice
 from xmlstream.sink.xml_values import require_text_types
 
@@ -26,14 +27,13 @@ _OWNER = "xmlstream.query"
 class DeltaLoader:
     """The two tables of one result of a query."""
 
-    def __init__(self, output: str, schema: Schema, query: str, *, goes_on: bool, overwrite: bool) -> None:
-        """Of a query with that id; `goes_on` says whether it has committed slices, `overwrite` that others' may go."""
+    def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
         rows: list[pa.Field[Any]] = [pa.field(a.name, arrow_type(a.domain)) for a in schema]
-        self._path, self._query = Path(output).absolute(), query
+        self._path, self._query = Path(output).absolute(), home.query
         self._beside = self._path.with_name(f"{self._path.stem}_closed{self._path.suffix}")
         self._tables = {self._path: pa.schema(rows), self._beside: closed_schema(schema)}
-        self._goes_on, self._overwrite = goes_on, overwrite
+        self._goes_on, self._overwrite = home.goes_on, home.overwrite
 
     def prepare(self) -> None:
         """Makes the tables that are not there, and makes sure that those that are fit and are this query's.
@@ -102,6 +102,10 @@ class DeltaLoader:
 
     def _mark(self) -> dict[str, str]:
         return {_OWNER: self._query}
+
+
+DELTA = SinkKind(name="delta", example="out.delta", suffix=".delta", loader=DeltaLoader)
+"""A table of Delta Lake, and beside it the table of what is closed."""
 
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -24,6 +24,7 @@ from punct_ns.numeric_type import DecimalType
 from punct_ns.schema import Schema
 from xmlstream.sink.arrow_columns import text_of
 from xmlstream.sink.closed_table import closed_schema
+from xmlstream.sink.sink_kind import SinkHome, SinkKind
 from xmlstream.sink.xml_values import require_text_types
 
 if TYPE_CHECKING:
@@ -104,12 +105,11 @@ def require_reachable(output: str) -> None:
 class PostgresqlLoader:
     """The tables of one result of a query."""
 
-    def __init__(self, output: str, schema: Schema, query: str, *, goes_on: bool, overwrite: bool) -> None:
-        """Of a query with that id; `goes_on` says whether it has committed slices, `overwrite` that others' may go."""
+    def __init__(self, output: str, schema: Schema, home: SinkHome) -> None:
         require_text_types(schema)
         self._place, self._output, self._called = Place.of(output), output, shown(output)
-        self._schema, self._query = schema, query
-        self._goes_on, self._overwrite = goes_on, overwrite
+        self._schema, self._query = schema, home.query
+        self._goes_on, self._overwrite = home.goes_on, home.overwrite
         self._connection: psycopg.Connection[Any] | None = None
 
     def prepare(self) -> None:
@@ -220,6 +220,21 @@ class PostgresqlLoader:
                 yield self._connection
         except psycopg.Error as error:
             raise XmlStreamError(f"{self._called} does not take what is written: {_said(error)}", hint=_AGAIN) from None
+
+
+POSTGRESQL = SinkKind(
+    name="postgresql",
+    example="postgresql://user@host/database#table",
+    url_schemes=("postgresql", "postgres"),
+    options=("url", "table"),
+    needed="url names a database, as in postgresql://user@localhost/warehouse; PGPASSWORD has the password",
+    output=lambda options, name: f"{options['url']}#{options.get('table', name)}",
+    is_path=False,
+    loader=PostgresqlLoader,
+    shown=shown,
+    check=require_reachable,
+)
+"""A table of PostgreSQL, and beside it the table of what is closed."""
 
 
 def _connected(output: str) -> psycopg.Connection[Any]:

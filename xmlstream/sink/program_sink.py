@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from punct_ns.errors import UsageError
 from punct_ns.schema import Schema
 from xmlstream.sink.result_tables import ResultSlice
 from xmlstream.sink.sink import ComputedSlice, Draft, Sink, SinkLeft
+from xmlstream.sink.sink_kind import SinkKind
+
+if TYPE_CHECKING:
+    from xmlstream.sink.target import Target
 
 
 @runtime_checkable
@@ -96,6 +100,15 @@ class LoopSink(Sink):
             self._done.acquire()
         if self._is_left:
             raise SinkLeft
+
+
+def _sink(target: Target, schema: Schema) -> Sink:
+    assert target.taken is not None
+    return target.taken if isinstance(target.taken, LoopSink) else ProgramSink(target.taken, schema)
+
+
+PROGRAM = SinkKind(name="program", example="sink=… with draft and commit", is_path=False, sink=_sink)
+"""What takes slices in the program; no output and no table names it."""
 
 
 def two_phases(sink: object) -> TwoPhaseSink:

@@ -24,6 +24,7 @@ from punct_ns.slices import POSITION, arrow_type, in_utc
 from sources.parquet_table import EXACT, PUNCTUATIONS, SCHEMA, SCHEMES
 from xmlstream.sink.arrow_columns import ArrowColumn, in_row_order, pc, plain, text_of
 from xmlstream.sink.sink import Bytes, ComputedSlice, Exactness, Moment, Part, together
+from xmlstream.sink.sink_kind import SinkKind
 from xmlstream.sink.xml_values import require_text_types
 
 
@@ -201,3 +202,8 @@ class JsonForm:
         """A file; none without tuples."""
         tuples, _ = together(parts)
         return (objects_text(values_alone(tuples)),) if tuples is not None and tuples.num_rows else ()
+
+
+PARQUET = SinkKind(name="parquet", example="out.parquet", suffix=ParquetForm.suffix, form=ParquetForm)
+CSV = SinkKind(name="csv", example="out.csv", suffix=CsvForm.suffix, form=CsvForm)
+JSON = SinkKind(name="json", example="out.json", suffix=JsonForm.suffix, form=JsonForm)

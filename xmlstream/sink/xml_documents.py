@@ -6,16 +6,23 @@ In a document the tuples of a slice come before its punctuations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from punct_ns.errors import QueryError
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema, leaves
 from punct_ns.xml_form import PUNCT_NS, write_element
 from xmlstream.sink.arrow_columns import in_row_order
+from xmlstream.sink.directory_sink import DirectorySink
 from xmlstream.sink.sink import INEXACT, Bytes, ComputedSlice, Draft, Exactness, Moment, Part, Sink
-from xmlstream.sink.standard_output import Written
+from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.standard_output import StandardOutput, Written
 from xmlstream.sink.xml_text import is_nested, nested_leaf, require_xml_columns, rows_text
 from xmlstream.sink.xml_values import REPLACE, leaf_of, require_writable
+
+if TYPE_CHECKING:
+    from xmlstream.sink.target import Target
 
 PREFIX = "punct"
 
@@ -116,3 +123,20 @@ class StreamSink(Sink):
             self._out.write(item)
         self._out.flush()
         self._broken = False
+
+
+def _sink(target: Target, schema: Schema) -> Sink:
+    form = DocumentForm(schema, target.row_tag, target.root_tag, target.xml)
+    if target.output == "-":
+        return StreamSink(StandardOutput(), form)
+    return DirectorySink(Path(target.output).absolute(), form)
+
+
+XML = SinkKind(
+    name="punctuated_xml",
+    example="out for XML",
+    options=("path", "rowTag", "rootTag"),
+    has_elements=True,
+    sink=_sink,
+)
+"""Documents in a directory, or one on standard output: the kind of an output whose name says no other."""

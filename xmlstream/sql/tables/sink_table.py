@@ -7,25 +7,14 @@ from dataclasses import dataclass
 
 from operators.expressions.output_columns import Column
 from operators.expressions.type_rules import lossless_cast
-from punct_ns.errors import UsageError
+from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute, Schema, flattened
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, projected
-from xmlstream.sink.target import TABLE_FORMS, Target
+from xmlstream.sink.sink_kind import SinkKind
+from xmlstream.sink.target import PARTITIONED, SINKS, Target
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.tables.declaration import FORMAT, Declaration
-
-_OPTIONS = {
-    FORMAT: ("path", "rowTag", "rootTag"),
-    **dict.fromkeys((*TABLE_FORMS, "delta"), ("path",)),
-    "postgresql": ("url", "table"),
-}
-"""The options of a sink in each form; the first one is needed."""
-
-_NEEDED = {
-    "path": "path names a directory: it gets one document per slice",
-    "url": "url names a database, as in postgresql://user@localhost/warehouse; PGPASSWORD has the password",
-}
+from xmlstream.sql.tables.declaration import Declaration
 
 _BY = "the query selects it, under this name"
 
@@ -45,34 +34,28 @@ class SinkTable:
         Raises:
             QueryError: It is of another format, or an option is unknown or missing.
         """
-        form = declaration.using.lower()
-        if form not in TABLE_FORMS and declaration.partition_by:
-            raise declaration.error(
-                f"{'XML' if form == FORMAT else form} is not PARTITIONED", f"a sink USING {', '.join(TABLE_FORMS)} is"
-            )
-        if form not in _OPTIONS:
+        kind = SINKS.get(declaration.using.lower())
+        if kind is None:
             what = f"a sink USING {declaration.using} is not supported"
-            raise declaration.error(what, f"what is inserted is written USING {', '.join(_OPTIONS)}")
-        known = {option.lower(): option for option in _OPTIONS[form]}
+            raise declaration.error(what, f"what is inserted is written USING {', '.join(SINKS)}")
+        if declaration.partition_by and kind.form is None:
+            raise declaration.error(f"a sink USING {kind.name} is not PARTITIONED", f"a sink USING {PARTITIONED} is")
         given: dict[str, str] = {}
         xml: list[str] = []
         for option, value in declaration.options.items():
-            if form == FORMAT and option.lower().startswith("path."):
+            if kind.has_elements and option.lower().startswith("path."):
                 xml.append(_xml_column(declaration, option, value))
-                continue
-            if option.lower() not in known:
-                near = difflib.get_close_matches(option.lower(), known, n=1)
-                hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(known.values())}"
-                raise declaration.error(f"a sink has no option {option}", hint)
-            given[option.lower()] = value
-        if not given.get(needed := _OPTIONS[form][0]):
-            raise declaration.error(f"there is no {needed}", _NEEDED[needed])
-        output = given[needed]
-        if form == "postgresql":
-            output = f"{output}#{given.get('table', declaration.name)}"
+            elif option.lower() in map(str.lower, kind.options):
+                given[option.lower()] = value
+            else:
+                raise _unknown(declaration, option, kind)
+        if not (output := given.get(kind.options[0])):
+            raise declaration.error(f"there is no {kind.options[0]}", kind.needed)
+        if kind.output is not None:
+            output = kind.output(given, declaration.name)
         tags = given.get("rowtag", "row"), given.get("roottag", "rows")
         try:
-            target = Target(output, *tags, form, declaration.partition_by, tuple(xml))
+            target = Target(output, *tags, kind.name, declaration.partition_by, tuple(xml))
         except UsageError as error:
             raise declaration.error(error.what, error.hint) from None
         columns = flattened(Schema.parse(declaration.columns)) if declaration.columns else None
@@ -108,6 +91,13 @@ class SinkTable:
             expression = quoted(attribute.name) if is_same else f"CAST({quoted(attribute.name)} AS {domain.type})"
             made.append(Column(Attribute(wanted.name, domain), expression, attribute.name))
         return projected(node, made)
+
+
+def _unknown(declaration: Declaration, option: str, kind: SinkKind) -> QueryError:
+    known = {each.lower(): each for each in kind.options}
+    near = difflib.get_close_matches(option.lower(), known, n=1)
+    hint = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(kind.options)}"
+    return declaration.error(f"a sink has no option {option}", hint)
 
 
 def _xml_column(declaration: Declaration, option: str, value: str) -> str:
