@@ -101,7 +101,7 @@ def test_spark_reads_the_windows_and_points_at_what_is_written_behind_them(spark
     meant = query.format(ends("window(ts, '10 minutes')"), "")
     assert read(TABLES + written).plan(spark) == read(TABLES + meant).plan(spark)
     wrong = written.replace("> window_start", "> map(1, 2)")
-    with pytest.raises(QueryError, match="data type mismatch|Cannot resolve") as raised:
+    with pytest.raises(QueryError, match=r"data type mismatch|Cannot resolve") as raised:
         read(TABLES + wrong).plan(spark)
     assert pointed_at(raised.value, wrong, LINE).startswith("CAST(item")
 
