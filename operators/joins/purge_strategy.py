@@ -17,9 +17,9 @@ from punct_ns.errors import QueryError
 
 @dataclass(frozen=True, slots=True)
 class PurgeStrategy:
-    """In every how many slices is looked, and why so, in a few words; `asked` says that the query asks for it.
+    """In every how many slices is looked; `asked` says that the query asks for it.
 
-    >>> str(PurgeStrategy()), str(PurgeStrategy(4, "as asked", asked=True))
+    >>> str(PurgeStrategy()), str(PurgeStrategy(4, asked=True))
     ('eager', 'lazy, in every 4th slice, as asked')
 
     Raises:
@@ -27,7 +27,6 @@ class PurgeStrategy:
     """
 
     every: int = 1
-    why: str = ""
     asked: bool = False
 
     def __post_init__(self) -> None:
@@ -41,11 +40,11 @@ class PurgeStrategy:
 
     def __str__(self) -> str:
         known = "eager" if self.is_eager else f"lazy, in every {ordinal(self.every)} slice"
-        return f"{known}, {self.why}" if self.why else known
+        return f"{known}, as asked" if self.asked else known
 
 
 EAGER = PurgeStrategy()
-"""What nobody has chosen."""
+"""How a join purges unless the query says otherwise."""
 
 EVERY = 10
 """The slices from one look of a lazy purge to the next, where nothing else is said."""
@@ -72,7 +71,7 @@ def asked(strategy: str, every: int | None = None) -> PurgeStrategy:
     """
     match strategy:
         case "eager":
-            return PurgeStrategy(1, "as asked", asked=True)
+            return PurgeStrategy(asked=True)
         case "lazy":
-            return PurgeStrategy(EVERY if every is None else every, "as asked", asked=True)
+            return PurgeStrategy(EVERY if every is None else every, asked=True)
     raise QueryError(f"there is no purge '{strategy}'", hint="it is eager or lazy")

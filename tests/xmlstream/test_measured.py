@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from punct_ns.errors import UsageError
 from xmlstream.cli.commands import app
-from xmlstream.runtime.measured import measured
+from xmlstream.runtime.measured import measured_rates
 
 TABLES = """
 CREATE TABLE s1 (a INT, b INT) USING punctuated_xml OPTIONS (path 's1.xml', rowTag 'r', schemes 'b'{rate});
@@ -42,8 +42,7 @@ def plans(tmp_path: Path, *options: str, rate: str = "") -> str:
 
 
 def test_rates_are_means_over_slices_in_which_something_came(metrics: Path) -> None:
-    found = measured(metrics)
-    assert (found.slices, found.rates["s1"], found.rates["s3"], found.loads["multiway_join"].kept) == (2, 10, 1, 1000)
+    assert measured_rates(metrics) == {"s1": 10, "s2": 1, "s3": 1, "multiway_join": 1}
 
 
 def test_ways_to_join_are_compared_at_measured_rates(metrics: Path, tmp_path: Path) -> None:
@@ -51,7 +50,6 @@ def test_ways_to_join_are_compared_at_measured_rates(metrics: Path, tmp_path: Pa
     told = plans(tmp_path, "--metrics", str(metrics))
     assert told.startswith("join(s1, join(s2, s3)): keeps 13 (chosen)")
     assert "Rates, in tuples a slice: s1 10, s2 1, s3 1." in told
-    assert "purges" not in told, "each of two purges eagerly"
 
 
 def test_a_rate_that_is_declared_is_not_overridden(metrics: Path, tmp_path: Path) -> None:
@@ -72,4 +70,4 @@ def test_what_tells_of_no_slice_is_refused(tmp_path: Path, text: str | None) -> 
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=r"metrics.jsonl"):
-        measured(path)
+        measured_rates(path)

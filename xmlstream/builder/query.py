@@ -334,8 +334,7 @@ def multiway_join(
     Args:
         on: Equalities of attributes that connect all queries, and perhaps further conditions, joined by AND. Queries
             have the names of their arguments: `multiway_join("a.x = b.x AND b.y = c.y", a=…, b=…, c=…)`.
-        purge: `eager` purges in every slice, `lazy` in every n-th slice; by default the cheaper one, if an earlier run
-            with the checkpoint has measured it, else `eager`.
+        purge: `eager` purges in every slice, `lazy` in every n-th slice; `eager` by default.
         every: The n of a lazy purge; by default 10.
         queries: The queries by name; rename attributes first that have the same name.
 

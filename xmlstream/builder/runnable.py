@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -22,7 +21,6 @@ from xmlstream.builder.run_options import CommonOptions, RunOptions, require_kno
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, results, together
 from xmlstream.runtime import runner
-from xmlstream.runtime.measured import loads_of
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.tally import Summary
 from xmlstream.session.spark_errors import quiet_failures
@@ -101,7 +99,7 @@ def run(inserts: Sequence[Insert], checkpoint: str | Path | None = None, **optio
     """
     targets = [insert.target for insert in inserts]
     require_known(options)
-    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
+    root = _plan(inserts, as_written=options.get("as_written", False))
     return runner.run(_session(inserts), root, settings_of(targets, checkpoint, follow=False, **options))
 
 
@@ -116,7 +114,7 @@ def start(inserts: Sequence[Insert], checkpoint: str | Path, **options: Unpack[C
     """
     targets = [insert.target for insert in inserts]
     require_known(options)
-    root = _plan(inserts, checkpoint, as_written=options.get("as_written", False))
+    root = _plan(inserts, as_written=options.get("as_written", False))
     require_safe(root, options)
     return runner.start(_session(inserts), root, settings_of(targets, checkpoint, follow=True, **options))
 
@@ -140,9 +138,9 @@ def inserts_from_sql(spark: SparkSession, text: str, variables: Mapping[str, str
     return inserts
 
 
-def _plan(inserts: Sequence[Insert], checkpoint: str | Path | None, *, as_written: bool) -> Node:
+def _plan(inserts: Sequence[Insert], *, as_written: bool) -> Node:
     root = together([insert.root for insert in inserts], [insert.target.shown for insert in inserts])
-    return root if as_written else optimized(root, partial(loads_of, checkpoint))
+    return root if as_written else optimized(root)
 
 
 def _session(inserts: Sequence[Insert]) -> SparkSession:
@@ -190,7 +188,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint or the output belongs to another query.
         """
-        root = self._chosen(options, checkpoint)
+        root = self._chosen(options)
         require_safe(root, options, follow=False)
         return runner.run(self.spark, root, settings(output, checkpoint, sink, follow=False, **options))
 
@@ -210,7 +208,7 @@ class Runnable:
             UnsafeQuery: The query would never answer, or keep tuples without bound, and `allow_unsafe` is not set.
             StateError: The checkpoint or the output belongs to another query, or the query was closed.
         """
-        root = self._chosen(options, checkpoint)
+        root = self._chosen(options)
         require_safe(root, options)
         if checkpoint is None:
             raise UsageError("start needs a checkpoint", hint='for example checkpoint="state"')
@@ -235,7 +233,7 @@ class Runnable:
             InputError: The input is malformed or ungrammatical.
             StateError: The checkpoint belongs to another query.
         """
-        root = self._chosen(options, checkpoint)
+        root = self._chosen(options)
         require_safe(root, options, follow=follow)
         return loop(self.spark, root, None if checkpoint is None else str(checkpoint), follow=follow, **options)
 
@@ -284,7 +282,7 @@ class Runnable:
         target = replace(Target.of(output, row_tag, root_tag, sink), partition_by=by, xml=elements)
         return Insert(self.spark, self.root, target)
 
-    def _chosen(self, options: Mapping[str, Any], checkpoint: str | Path | None = None) -> Node:
+    def _chosen(self, options: Mapping[str, Any]) -> Node:
         """The plan that runs, by the options."""
         require_known(options)
-        return self.root if options.get("as_written") else optimized(self.root, partial(loads_of, checkpoint))
+        return self.root if options.get("as_written") else optimized(self.root)

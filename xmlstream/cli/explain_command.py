@@ -46,15 +46,13 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     plans: Annotated[
         bool,
-        typer.Option(
-            "--plans", help="List the ways to join three streams or more, what each keeps, and how it purges."
-        ),
+        typer.Option("--plans", help="List the ways to join three streams or more, and what each keeps."),
     ] = False,
     metrics: Annotated[
         Path | None,
         typer.Option(
             "--metrics",
-            help="With --plans, metrics or checkpoint of an earlier run, for its rates and how long it kept tuples.",
+            help="With --plans, metrics or checkpoint of an earlier run, for the rates of its sources.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -119,30 +117,24 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 def _plans(root: Node, metrics: Path | None, *, as_json: bool) -> str:
     """The ways to join, compared at declared or measured rates."""
     from xmlstream.optimizer.choose_joins import with_rates
-    from xmlstream.optimizer.rules import join_choices, purges
+    from xmlstream.optimizer.rules import join_choices
     from xmlstream.plan.nodes import Scan, topological
-    from xmlstream.runtime.measured import measured
+    from xmlstream.runtime.measured import measured_rates
 
-    known = None if metrics is None else measured(metrics)
-    root = root if known is None else with_rates(root, known.rates)
+    if metrics is not None:
+        root = with_rates(root, measured_rates(metrics))
     choices = join_choices(root)
     rates = {
         node.operator.name: node.operator.options.rate for node in topological(root) if isinstance(node.operator, Scan)
     }
-    purging = purges(root, {} if known is None else known.loads)
     if as_json:
-        content = {
-            "rates": rates,
-            "choices": [choice.as_json() for choice in choices],
-            "purges": [choice.as_json() for choice in purging],
-        }
+        content = {"rates": rates, "choices": [choice.as_json() for choice in choices]}
         return json.dumps(content, ensure_ascii=False, indent=2)
     lines = [str(choice) for choice in choices] or ["It joins no more than two streams at a time."]
-    if choices and known is None:
+    if choices and metrics is None:
         lines.append(f"{_COMPARED}.")
-    if known is not None:
+    if metrics is not None:
         lines.append(f"Rates, in tuples a slice: {', '.join(f'{name} {rate:g}' for name, rate in rates.items())}.")
-    lines += map(str, purging)
     return "\n\n".join(lines)
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +25,7 @@ from xmlstream.cli.interrupts import Interrupted, Interrupts, noted
 from xmlstream.cli.progress import noticed, shown
 from xmlstream.monitor.monitor import Monitor
 from xmlstream.monitor.run_view import RunView
-from xmlstream.optimizer.choose_purges import chosen_lazily
 from xmlstream.optimizer.rules import optimized
-from xmlstream.runtime.measured import loads_of
 from xmlstream.runtime.preflight import require_disjoint, require_found
 from xmlstream.runtime.runner import Launched, launch
 from xmlstream.runtime.settings import Settings
@@ -153,9 +150,7 @@ class _Run:
             warm_up(spark)
             written = self._script.plan(spark)
             settings = self._settings
-            root = written if self._as_written else optimized(written, partial(loads_of, settings.checkpoint))
-            for line in chosen_lazily(root):
-                self._console.print(line, highlight=False)
+            root = written if self._as_written else optimized(written)
             view = settings.watcher.view if isinstance(settings.watcher, Monitor) else RunView()
             verbose = self._environment.verbose
             on_slice = stack.enter_context(shown(self._console, view, verbose=verbose, follow=settings.follow))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from xmlstream.optimizer.aggregate_panes import aggregate_panes
 from xmlstream.optimizer.choose_joins import Choice, choices, choose_joins
-from xmlstream.optimizer.choose_purges import PurgeChoice, choose_purges, purge_choices
 from xmlstream.optimizer.collapse_projections import collapse_projections
 from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.flatten_merges import flatten_merges
@@ -18,7 +17,6 @@ from xmlstream.optimizer.insert_describe import insert_describe
 from xmlstream.optimizer.prune_columns import prune_columns
 from xmlstream.optimizer.punctuate_excluded import punctuate_excluded
 from xmlstream.optimizer.push_down_predicates import push_down_predicates
-from xmlstream.plan.loads import Loads
 from xmlstream.plan.nodes import Node
 
 RULES: tuple[Callable[[Node], Node], ...] = (
@@ -34,11 +32,11 @@ RULES: tuple[Callable[[Node], Node], ...] = (
 )
 
 
-def optimized(root: Node, measured: Callable[[], Loads] = dict) -> Node:
-    """The plan after all rules; joins of many purge as costs least, by what a former run of it has measured."""
+def optimized(root: Node) -> Node:
+    """The plan after all rules."""
     for rule in RULES:
         root = rule(root)
-    return choose_purges(root, measured)
+    return root
 
 
 def join_choices(root: Node) -> list[Choice]:
@@ -46,8 +44,3 @@ def join_choices(root: Node) -> list[Choice]:
     for rule in RULES[: RULES.index(choose_joins)]:
         root = rule(root)
     return list(choices(root))
-
-
-def purges(root: Node, loads: Loads) -> list[PurgeChoice]:
-    """How the joins of many of a plan purge, after all rules."""
-    return list(purge_choices(optimized(root), loads))
