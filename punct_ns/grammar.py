@@ -13,12 +13,10 @@ from punct_ns.errors import UngrammaticalStream, place
 from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
-from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from punct_ns.domain import Value
-    from punct_ns.punctuation import Tuple
 
 
 MEND = "mend the source, or let it drop or divert such tuples with the option ungrammatical"
@@ -131,34 +129,3 @@ class Offence:
         )
         error.punctuation_position = self.punctuation_position
         return error
-
-
-class GrammarCheck:
-    """Reads the items of a stream in order and checks each tuple against the earlier punctuations.
-
-    >>> from punct_ns.punctuation import Punctuation
-    >>> from punct_ns.schema import Schema
-    >>> hour = Schema.of(hour="INT")
-    >>> check = GrammarCheck(hour)
-    >>> check.tuple(1, (5,)) is None
-    True
-    >>> check.punctuation(2, Punctuation.parse("<5>", hour))
-    >>> check.tuple(3, (5,)).punctuation_position
-    2
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self._closed = PunctuationSet(schema)
-        self._seen: list[tuple[int, Punctuation]] = []
-
-    def tuple(self, position: int, values: Tuple) -> Offence | None:
-        """The offence of a tuple at its position; None if it is grammatical."""
-        if not self._closed.matches(values):
-            return None
-        at, punctuation = next((at, p) for at, p in self._seen if p.matches(values))
-        return Offence(tuple(values), position, punctuation, at)
-
-    def punctuation(self, position: int, p: Punctuation) -> None:
-        """Records a punctuation; one that is covered already cannot be the first to match a tuple."""
-        if self._closed.add(p):
-            self._seen.append((position, p))

@@ -1,4 +1,4 @@
-"""Punctuations, and the functions of Tucker et al. 2003, Table 1.
+"""Punctuations: what they match, where they meet, what they cover (Tucker et al. 2003, Table 1).
 
 A punctuation has one pattern for each attribute; it promises that no later tuple matches all of them.
 Tuples are sequences of canonical values, null as None.
@@ -185,76 +185,6 @@ class Punctuation:
             p_.covers(mine, theirs, attribute.domain)
             for mine, theirs, attribute in zip(self.patterns, other.patterns, self.schema, strict=True)
         )
-
-
-def no_match(values: Tuple, p: Punctuation) -> bool:
-    """Whether a tuple does not match a punctuation (nomatch).
-
-    >>> no_match((6,), Punctuation.parse("<5>", Schema.of(hour="INT")))
-    True
-    """
-    return not p.matches(values)
-
-
-def set_matches(values: Tuple, ps: Iterable[Punctuation]) -> bool:
-    """Whether a tuple matches any of the punctuations (setMatch).
-
-    >>> set_matches((6,), [Punctuation.parse("<5>", Schema.of(hour="INT"))])
-    False
-    """
-    return any(p.matches(values) for p in ps)
-
-
-def set_no_match(values: Tuple, ps: Iterable[Punctuation]) -> bool:
-    """Whether a tuple matches none of the punctuations (setNomatch).
-
-    >>> set_no_match((6,), [])
-    True
-    """
-    return not set_matches(values, ps)
-
-
-def matching_tuples(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Tuple]:
-    """The tuples that match any of the punctuations, in order (setMatchTs).
-
-    >>> matching_tuples([(5,), (6,)], [Punctuation.parse("<5>", Schema.of(hour="INT"))])
-    [(5,)]
-    """
-    punctuations = list(ps)
-    return [t for t in ts if set_matches(t, punctuations)]
-
-
-def not_matching_tuples(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Tuple]:
-    """The tuples that match none of the punctuations, in order (setNomatchTs).
-
-    >>> not_matching_tuples([(5,), (6,)], [Punctuation.parse("<5>", Schema.of(hour="INT"))])
-    [(6,)]
-    """
-    punctuations = list(ps)
-    return [t for t in ts if set_no_match(t, punctuations)]
-
-
-def punctuations_without_match(ts: Iterable[Tuple], ps: Iterable[Punctuation]) -> list[Punctuation]:
-    """The punctuations that no tuple matches, in order (setNomatchPs).
-
-    >>> hour = Schema.of(hour="INT")
-    >>> [str(p) for p in punctuations_without_match([(5,)], [Punctuation.of(hour, hour=h) for h in "567"])]
-    ['<6>', '<7>']
-    """
-    tuples = list(ts)
-    return [p for p in ps if not any(p.matches(t) for t in tuples)]
-
-
-def meets(ps1: Iterable[Punctuation], ps2: Iterable[Punctuation]) -> list[Punctuation]:
-    """Returns all non-empty meets of one punctuation of each (setCombine); `PunctuationSet.meets` is faster for many.
-
-    >>> hour = Schema.of(hour="INT")
-    >>> left, right = [Punctuation.of(hour, hour="1")], [Punctuation.of(hour, hour="{1,2}")]
-    >>> [str(p) for p in meets(left, right)]
-    ['<1>']
-    """
-    others = list(ps2)
-    return [met for p in ps1 for q in others if (met := p.meet(q)) is not None and not met.is_empty]
 
 
 def is_isolated(p: Punctuation) -> bool:

@@ -9,22 +9,17 @@ limits how long the punctuation holds (`punct_ns.lifespan`).
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lxml import etree
-
 from punct_ns.domain import BLANKS, Domain
-from punct_ns.errors import NotationError
-from punct_ns.lifespan import Lifespan
 from punct_ns.notation import format_pattern, parse_pattern
 from punct_ns.pattern import WILDCARD, Constant, Pattern, canonical
 from punct_ns.punctuation import Punctuation
 from punct_ns.sql_type import StringType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from punct_ns.schema import Schema
 
@@ -112,38 +107,6 @@ def write_element(
     return _element(f"{prefix}:{row_tag}", leaves, lives)
 
 
-def read_element(
-    element: etree._Element, schema: Schema, paths: Sequence[str] | None = None, namespace: str = PUNCT_NS
-) -> Punctuation:
-    """Parses an element into a punctuation; leaves are identified by their local names. The inverse of `write_element`.
-
-    Raises NotationError for an element that is not a punctuation or cannot be parsed: it has no declared leaf, a leaf
-    twice, elements inside a leaf, an undeclared leaf that restricts, an invalid pattern or an invalid lifespan.
-
-    >>> from lxml import etree
-    >>> from punct_ns.schema import Schema
-    >>> text = f'<p:r xmlns:p="{PUNCT_NS}" id="{{1,2}}"><a><b>*</b></a></p:r>'
-    >>> str(read_element(etree.fromstring(text), Schema.parse("id INT, b INT"), ["@id", "a/b"]))
-    '<[1,2], *>'
-    """
-    if _namespace(element.tag) != namespace:
-        raise NotationError(f"<{element.tag}> is no punctuation: its namespace is not {namespace}")
-    lifespan = element.get(f"{{{namespace}}}{LIFESPAN}")
-    found = list(_leaves(element, (), namespace))
-    for path, times in Counter(path for path, _ in found).items():
-        if times > 1:
-            raise NotationError(f"the punctuation has the leaf {path} twice")
-    texts = dict(found)
-    declared = list(paths or schema.names)
-    if not any(path in texts for path in declared):
-        raise NotationError("the punctuation has none of the declared leaves")
-    for path, text in found:
-        if path not in declared and text.strip(BLANKS) != "*":
-            raise NotationError(f"the punctuation restricts {path}, which is not declared")
-    p = punctuation_from_texts([texts.get(path) for path in declared], schema)
-    return p if lifespan is None else p.lasting(Lifespan.read(str(lifespan), schema))
-
-
 def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: str = "") -> str:
     children, inner = "", ""
     names = list(dict.fromkeys(path[0] for path, _ in leaves if path and not path[0].startswith("@")))
@@ -159,31 +122,3 @@ def _element(tag: str, leaves: Sequence[tuple[Sequence[str], str]], attributes: 
 
 def _escaped(text: str, entities: dict[str, str | int | None]) -> str:
     return text.translate(str.maketrans(entities))
-
-
-def _leaves(element: etree._Element, path: tuple[str, ...], namespace: str) -> Iterator[tuple[str, str]]:
-    """Yields the leaves below an element, as pairs of path and text."""
-    for name, text in element.attrib.items():
-        if _namespace(name) == namespace and (path or _local(name) != LIFESPAN):
-            raise NotationError(f"the punctuation has an attribute {_local(name)} where none is allowed")
-        if _namespace(name) is None:
-            yield "/".join((*path, f"@{name!s}")), str(text)
-    children = [child for child in element if not isinstance(child, etree._Comment | etree._ProcessingInstruction)]
-    # A comment inside a leaf splits its text.
-    text = "".join([element.text or "", *(child.tail or "" for child in element)])
-    if path and not children:
-        nil = element.get(XSI_NIL, "false").strip(BLANKS) in ("true", "1")
-        yield "/".join(path), "null" if nil else text
-    elif text.strip(BLANKS):
-        raise NotationError(f"the punctuation has text beside the elements of {_local(element.tag)}")
-    for child in children:
-        yield from _leaves(child, (*path, _local(child.tag)), namespace)
-
-
-def _namespace(name: object) -> str | None:
-    uri, brace, _ = str(name).partition("}")
-    return uri[1:] if brace else None
-
-
-def _local(name: object) -> str:
-    return str(name).rpartition("}")[2]

@@ -1,6 +1,6 @@
 """Purge strategy: in which slices a join of many inputs looks for what can be purged.
 
-An eager purge looks in each slice in which anything is new; a lazy one in every so-manieth alone, in those in which no
+An eager purge looks in each slice in which anything is new; a lazy one in every n-th alone, in those in which no
 tuple came, and when all inputs have ended. Both put out the same tuples. What a lazy purge has not purged yet holds
 back the result's punctuations, for no more slices than lie between two looks; so a query may go on under another
 strategy than it began with.

@@ -10,6 +10,7 @@ import pytest
 
 from tests.documentation import house, refused
 from tests.documentation.pages import PACKAGES, ROOT, section
+from tests.harness.boxes import overlap
 from xmlstream.drawing.canvas import Box, width
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,8 +39,8 @@ def test_words_are_free_of_stops_and_paths() -> None:
     paths = [path.get("d", "") for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
     ways = [way for path in paths for way in pairwise(re.findall(r"([\d.]+) ([\d.]+)", path))]
     assert stops
-    assert not [(name, stop) for name, box in words for stop in stops if box.overlaps(stop)]
-    assert not [(name, way) for name, box in words for way in ways if box.overlaps(_between(*way))]
+    assert not [(name, stop) for name, box in words for stop in stops if overlap(box, stop)]
+    assert not [(name, way) for name, box in words for way in ways if overlap(box, _between(*way))]
 
 
 def _around(text: ET.Element) -> tuple[str, Box]:

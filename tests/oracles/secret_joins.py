@@ -63,13 +63,14 @@ def join_reports(
         UsageError: A stream is empty.
     """
     secrets = Secret(left, windows[0], engine), Secret(right, windows[1], engine)
+    begins = [stream[0].sys for stream in (left, right)]
     arrivals = [(element.sys, i, element, on) for i, secret in enumerate(secrets) for element, on in secret.ticks()]
     for tau, i, element, instants in sorted(arrivals, key=lambda each: each[0]):
         own, other = secrets[i], secrets[1 - i]
         for instant in instants:
             if not own.report(instant, tau).is_reported:
                 continue
-            if when == "both" and not (other.has_begun(tau) and other.report(instant, tau).is_reported):
+            if when == "both" and not (tau >= begins[1 - i] and other.report(instant, tau).is_reported):
                 continue
             contents = secrets[0].content(instant, tau), secrets[1].content(instant, tau)
             yield JoinReport(element, ("left", "right")[i], instant, *contents)

@@ -10,13 +10,6 @@ from punct_ns.errors import NotationError, UsageError
 from punct_ns.pattern import List
 from punct_ns.punctuation import (
     Punctuation,
-    matching_tuples,
-    meets,
-    no_match,
-    not_matching_tuples,
-    punctuations_without_match,
-    set_matches,
-    set_no_match,
 )
 from punct_ns.schema import Schema
 from tests.oracles import oracle
@@ -44,22 +37,6 @@ def test_a_meet_matches_what_both_match(data: st.DataObject, space: SmallSchema)
 def test_covers_is_sound_and_complete_for_single_punctuations(data: st.DataObject, space: SmallSchema) -> None:
     p, q = data.draw(strategies.small_punctuations(space)), data.draw(strategies.small_punctuations(space))
     assert p.covers(q) == all(oracle.match(t, p) for t in space.universe if oracle.match(t, q))
-
-
-@given(st.data(), strategies.small_schemas(2))
-def test_the_functions_of_table_1(data: st.DataObject, space: SmallSchema) -> None:
-    ts = data.draw(st.lists(strategies.small_tuples(space), max_size=6))
-    ps, qs = (data.draw(st.lists(strategies.small_punctuations(space), max_size=3)) for _ in range(2))
-    assert matching_tuples(ts, ps) == [t for t in ts if oracle.set_match(t, ps)]
-    assert not_matching_tuples(iter(ts), iter(ps)) == [t for t in ts if not oracle.set_match(t, ps)]
-    assert punctuations_without_match(iter(ts), ps) == [p for p in ps if not any(oracle.match(t, p) for t in ts)]
-    for t in ts:
-        assert set_matches(t, ps) == (not set_no_match(t, ps)) == oracle.set_match(t, ps)
-        assert all(no_match(t, p) == (not oracle.match(t, p)) for p in ps)
-    both = meets(ps, iter(qs))
-    assert not any(p.is_empty for p in both)
-    for t in space.universe:
-        assert oracle.set_match(t, both) == (oracle.set_match(t, ps) and oracle.set_match(t, qs))
 
 
 def test_it_is_made_of_names_and_survives_pickling() -> None:

@@ -12,7 +12,8 @@ from punct_ns.errors import NotationError
 from punct_ns.pattern import Constant
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, read_element, write_element
+from punct_ns.xml_form import PUNCT_NS, punctuation_from_texts, write_element
+from tests.harness.punctuation_elements import read_element
 from tests.samples import strategies
 
 SENSOR = Schema.parse("sid STRING, hour INT, min INT, currtmp DOUBLE")

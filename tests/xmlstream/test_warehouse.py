@@ -16,9 +16,10 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.errors import MalformedInput, StateError, UngrammaticalStream
 from punct_ns.schema import Schema
-from punct_ns.xml_form import PUNCT_NS, read_element
+from punct_ns.xml_form import PUNCT_NS
 from sources.generators.sensors import write_sensors
 from tests.harness.nights import AT_NIGHT
+from tests.harness.punctuation_elements import read_element
 from tests.oracles import oracle
 
 if TYPE_CHECKING:

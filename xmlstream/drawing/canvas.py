@@ -103,11 +103,6 @@ class Box:
         """Half way down."""
         return self.y + self.height / 2
 
-    def overlaps(self, other: Box) -> bool:
-        """Whether they have more than an edge in common."""
-        apart = self.right <= other.x or other.right <= self.x or self.bottom <= other.y or other.bottom <= self.y
-        return not apart
-
 
 @dataclass(slots=True)
 class Canvas:

@@ -330,7 +330,7 @@ class SourceInput:
         return parquet_files(self._spark, self._ddl, *paths)
 
     def _told(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Counts what could not be read, or came too late (`staging.MALFORMED`); what of it becomes dead letters."""
+        """Counts what could not be read, or came too late (`MALFORMED`); what of it becomes dead letters."""
         for row in rows:
             is_late = row["kind"] == "ungrammatical"
             where = place(row["document"], row["line"], row["column"], row["_position"])

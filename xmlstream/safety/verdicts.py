@@ -178,11 +178,6 @@ class QueryVerdict:
         return all(verdict.is_cleansed for verdict in self.operators)
 
     @property
-    def benefits(self) -> bool:
-        """Whether it is enabled and cleansed."""
-        return self.is_enabled and self.is_cleansed
-
-    @property
     def answers(self) -> When:
         """When its last answers go out: when the slowest of its operators answers."""
         return max((verdict.answers.when for verdict in self.operators), default=When.AT_ONCE)

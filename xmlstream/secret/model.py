@@ -164,10 +164,6 @@ class Secret:
             return self.scope(t)
         return self.scope(min(bisect_right(self._apps, t), bisect_left(self._sys, tau)))
 
-    def has_begun(self, tau: int) -> bool:
-        """Whether any tuple has arrived at system time tau."""
-        return tau >= self._sys[0]
-
     def report(self, t: int, tau: int) -> Report:
         """Report(t, tau)."""
         scope, content, report = self._scope_at(t, tau), self.content(t, tau), self._engine.report
@@ -228,20 +224,6 @@ AGGREGATES: Mapping[str, Callable[[Sequence[Value]], Value | None]] = {
     "sum": lambda values: sum(values) if values else None,
 }
 """Over the values of a content; of none, null but for count."""
-
-
-def predict(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Value | None]:
-    """What the engine puts out.
-
-    Raises:
-        UsageError: There is no such aggregate, or the stream is empty.
-
-    >>> from xmlstream.secret.profile import STREAMBASE
-    >>> from xmlstream.secret.model import stream
-    >>> predict(stream([(10, 10), (20, 11), (30, 12), (40, 13), (50, 14), (60, 15)]), Windows(3, 3), "avg", STREAMBASE)
-    [15, 40]
-    """
-    return [answer(report, aggregate) for report in Secret(elements, windows, engine).reports() if report.is_reported]
 
 
 def answer(report: Report, aggregate: str) -> Value | None:

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.harness.boxes import overlap
 from xmlstream.drawing.canvas import Box
 from xmlstream.drawing.layers import layered
 
@@ -34,7 +35,7 @@ def test_no_box_lies_over_another_and_every_arrow_leads_to_the_right(
     layout = layered(sizes, arrows)
     assert [box.height for box in layout.boxes] == [height for _, height in sizes]
     assert all(box.width >= width for box, (width, _) in zip(layout.boxes, sizes, strict=True))
-    assert not any(one.overlaps(other) for one, other in combinations(layout.boxes, 2))
+    assert not any(overlap(one, other) for one, other in combinations(layout.boxes, 2))
     for (source, target), points in zip(arrows, layout.arrows, strict=True):
         assert (points[0][0], points[-1][0]) == (layout.boxes[source].right, layout.boxes[target].x)
         assert layout.boxes[target].y < points[-1][1] < layout.boxes[target].bottom
@@ -50,7 +51,7 @@ def test_an_arrow_passes_the_columns_between_its_ends_beside_their_boxes(
         # Between two points of one level it crosses a column; else the space between columns.
         for (x, y), (to_x, _) in zip(points[1:-1:2], points[2:-1:2], strict=True):
             way = Box(x, y - 0.2, to_x - x, 0.4)
-            assert not any(way.overlaps(box) for box in layout.boxes)
+            assert not any(overlap(way, box) for box in layout.boxes)
 
 
 def test_orders_are_chosen_so_that_arrows_do_not_cross() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from operators.join import Join
 from operators.multiway_join import MultiwayJoin
+from tests.harness.verdict_words import does_benefit
 from xmlstream.plan.nodes import Node
 from xmlstream.safety.verdicts import judged
 from xmlstream.sql.script import read
@@ -116,7 +117,7 @@ def test_tucker_2007_section_8_query_1_benefits_from_what_speaks_of_time_and_que
     promised: str, bids: str, auctions: str
 ) -> None:
     def benefits(query: str) -> bool:
-        return judged(read(BIDS.format(bids=bids, auctions=auctions) + query).sketch(), follow=True).benefits
+        return does_benefit(judged(read(BIDS.format(bids=bids, auctions=auctions) + query).sketch(), follow=True))
 
     of_time = [QUERY_1, SLIDING] if bids == "minute prefix" else [BY_WINDOW_ID]
     assert all(map(benefits, of_time)), promised
@@ -125,4 +126,4 @@ def test_tucker_2007_section_8_query_1_benefits_from_what_speaks_of_time_and_que
 
 def test_tucker_2007_section_8_query_2_waits_for_auctions() -> None:
     sketch = read(BIDS.format(bids="auctionid; minute prefix", auctions="id; expires prefix") + QUERY_2).sketch()
-    assert judged(sketch, follow=True).benefits
+    assert does_benefit(judged(sketch, follow=True))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from punct_ns.grammar import GrammarCheck
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, arrow_type
 from sources.xml.grammar.late_tuples import violating_rows
+from tests.oracles import oracle
 from tests.samples.strategies import SmallSchema, small_punctuations, small_schemas, small_tuples
 
 
@@ -49,13 +49,8 @@ def test_the_violations_are_those_of_the_definition(example: tuple[SmallSchema, 
     said = [(i, item) for i, item in enumerate(stream) if isinstance(item, Punctuation)]
     found = violating_rows(table(rows, space.schema), said, space.schema).tolist()
     assert found == by_definition(stream, space.schema)
-    check, first = GrammarCheck(space.schema), None
-    for i, item in enumerate(stream):
-        if isinstance(item, Punctuation):
-            check.punctuation(i, item)
-        elif first is None:
-            first = check.tuple(i, item)
-    assert (first.tuple_position if first else None) == (rows[found[0]][0] if found else None)
+    first = oracle.first_offence(stream)
+    assert (first[0] if first else None) == (rows[found[0]][0] if found else None)
 
 
 def test_the_largest_integer_is_no_end() -> None:

@@ -1,0 +1,12 @@
+"""What an engine puts out by the SECRET model, as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xmlstream.secret.model import Element, Secret, Value, answer
+from xmlstream.secret.profile import Profile, Windows
+
+
+def predict(elements: Sequence[Element], windows: Windows, aggregate: str, engine: Profile) -> list[Value | None]:
+    return [answer(report, aggregate) for report in Secret(elements, windows, engine).reports() if report.is_reported]
