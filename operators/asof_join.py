@@ -36,11 +36,11 @@ from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds, bounds_betwee
 from operators.expressions.dialect import attributes_in
 from operators.joins.equal_attributes import rewritten_schemes
 from operators.joins.equi_join import BoundedKey
-from operators.required_punctuations import Held, Row, Waiting, Way, on, without
+from operators.required_punctuations import Held, Row, Way, on, without
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
 from operators.state.split_blocked import emittable
-from operators.state.state_schema import LogSchema, StateSchema
+from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme
@@ -92,23 +92,6 @@ class AsofJoin(Operator):
         """What says that no better partner will come."""
         return self._keys[0].until()
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """Left tuples whose partner is not certain, and right tuples that may become partners."""
-        waiting = StateModel("tuples of the left side", 0, self._keys[0].until())
-        if self.tolerance is not None:
-            return [waiting, StateModel("tuples of the right side", 1, self._keys[1].until())]
-        return [
-            waiting,
-            StateModel("tuples of the right side that later ones follow", 1, self._keys[1].until()),
-            StateModel(
-                "the last tuple of each key of the right side",
-                1,
-                Grouping(0, self.left_on, null=False),
-                self.right_on,
-                inputs[1],
-            ),
-        ]
-
     def parameters(self, output: Schema) -> str:
         """The kind, and which right tuple is a left one's partner."""
         keys = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
@@ -143,24 +126,23 @@ class AsofJoin(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The undecided, the right tuples that may become partners, what is said of both, and what waits."""
         left, right = self._keys
-        followed = partial(self._followed, right=inputs[1])
-        rights = LogSchema(right.schema(inputs), followed, of=1, shown=lambda frame: frame.drop(*right.columns))
-        lefts = LogSchema(left.schema(inputs), shown=lambda frame: frame.drop(*left.columns))
-        logs = {"undecided": lefts, "right": rights}
+        kept = right.log("tuples of the right side", inputs)
+        if self.tolerance is None:
+            keys, closed = Schema(tuple(map(inputs[1].attribute, self.right_on))), Grouping(0, self.left_on, null=False)
+            models = (
+                StateModel("tuples of the right side that later ones follow", 1, right.until()),
+                StateModel("the last tuple of each key of the right side", 1, closed, per=keys),
+            )
+            kept = replace(kept, models=models)
+        awaits = partial(self._awaited_by_right, inputs=inputs)
+        kept = replace(kept, blocks=False, awaits=awaits, combine=partial(self._followed, right=inputs[1]))
+        logs = {"undecided": left.log("undecided tuples of the left side", inputs), "right": kept}
         sets = {**left.punctuation_sets(inputs), **right.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting-0": inputs[0]})
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """Left tuples whose partner is not certain; right ones that may be partners."""
+    def _awaited_by_right(self, row: Row, held: Held, inputs: Sequence[Schema]) -> Sequence[Way]:
+        """What a right tuple waits for: that no left one comes, nor waits, whose partner it is."""
         left, right = self._keys
-        undecided = Waiting("undecided", "undecided tuples of the left side", left.determined_by, True, left.beside)
-        return [undecided, Waiting("right", "tuples of the right side", right.determined_by, False, right.beside)]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """Of a left tuple, that no better partner comes; of a right one, that none comes, or waits, whose it is."""
-        left, right = self._keys
-        if log == "undecided":
-            return [(left.awaited(row, inputs, held),)]
         _, asking = want = right.awaited(row, inputs, held)
         waiting = held.rows("undecided", left.determined_by, asking, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]

@@ -20,9 +20,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from operators.closing_conditions import Benefits
-from operators.required_punctuations import RequiredPunctuations
+from operators.closing_conditions import ALWAYS, Benefits, Condition
+from operators.required_punctuations import Held, Way, whole
 from operators.state.slice_tuples import Slice, Tuples, bag_union
+from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
@@ -30,7 +31,6 @@ from punct_ns.slices import quoted
 if TYPE_CHECKING:
     from operators.expressions.aggregates import Aggregate
     from operators.state.operator_state import OperatorState
-    from operators.state.state_schema import StateSchema
 
 
 Terms: TypeAlias = Mapping[str, str]
@@ -45,6 +45,19 @@ class LogicalProperties(Protocol):
     def parameters(self, output: Schema) -> str:
         """Its parameters in a line, as `explain` shows them: by default the attributes of its output."""
         return ", ".join(output.names)
+
+    # Benefiting from punctuations.
+
+    def enabled_by(self, *inputs: Schema) -> Condition:
+        """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
+        return ALWAYS
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What it keeps from slice to slice, by name, and until when; by default nothing. Pure.
+
+        From it follow what cleanses the operator (Tucker et al. 2007, §5), and what each kept row waits for.
+        """
+        return StateSchema()
 
     # Column pruning.
 
@@ -204,7 +217,7 @@ def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
     return [{own.lower(): quoted(name) for own, name in zip(output.names, i.names, strict=True)} for i in inputs]
 
 
-class Operator(LogicalProperties, Benefits, RequiredPunctuations, Protocol):
+class Operator(LogicalProperties, Benefits, Protocol):
     """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
 
     What one behaviour finds for the next ones of its slice has a name in the scratch of the state. What the optimizer
@@ -213,8 +226,9 @@ class Operator(LogicalProperties, Benefits, RequiredPunctuations, Protocol):
 
     __slots__ = ()
 
-    def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What is kept from slice to slice, by name. Pure."""
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        """The ways in which a punctuation of the output comes; by default, that all inputs are closed."""
+        return [whole(*inputs)]
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """What goes out because tuples came."""

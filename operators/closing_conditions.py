@@ -168,32 +168,29 @@ ALWAYS = Every(())
 
 @dataclass(frozen=True, slots=True)
 class StateModel:
-    """One log of tuples that an operator keeps.
+    """Kept rows of one kind: what they are, and when the operator forgets them.
 
     Attributes:
-        tuples: What they are, in a few words: `groups`, `tuples of the left side`.
-        input: Whose tuples they are, or are made of.
-        until: When each of them is forgotten.
-        per: The attributes for each of whose values there is one at the most; None where there may be any number.
-        domains: The schema that has these attributes.
-        is_fixed: There are so many for each value of `per`, however long the stream: only new values make them more.
+        what: What the rows are, in a few words: `groups`, `tuples of the left side`.
+        input: The input whose tuples they are, or are made of.
+        until: When the operator forgets a row.
+        per: The attributes for each of whose values there is one row at the most; None for any number of rows.
+        is_fixed: Each value of `per` has so many rows, however long the stream: only new values make them more.
     """
 
-    tuples: str
+    what: str
     input: int
     until: Condition
-    per: tuple[str, ...] | None = None
-    domains: Schema | None = None
+    per: Schema | None = None
     is_fixed: bool = False
 
     @property
     def most(self) -> int | None:
-        """How many there can be, since their values are finitely many; None where nobody knows."""
-        if self.per is None or self.domains is None:
+        """How many rows there can be, since their values are finitely many; None where that is unknown."""
+        if self.per is None:
             return None
         most = 1
-        for name in self.per:
-            domain = self.domains.attribute(name).domain
+        for domain in (attribute.domain for attribute in self.per):
             bounded = isinstance(domain.sql, BooleanType) or None not in (domain.low, domain.high)
             if not bounded or (size := domain.size) is None:
                 return None
@@ -202,7 +199,7 @@ class StateModel:
 
 
 class Benefits(Protocol):
-    """What an operator promises and waits for; `inputs` are their schemas. By default it neither blocks nor keeps."""
+    """What an operator promises; `inputs` are the schemas of its inputs."""
 
     __slots__ = ()
 
@@ -214,14 +211,6 @@ class Benefits(Protocol):
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
         """What it says of its output by itself, from the beginning on."""
-        return ()
-
-    def enabled_by(self, *inputs: Schema) -> Condition:
-        """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
-        return ALWAYS
-
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """What it keeps, and until when: what cleanses it (Tucker et al. 2007, §5)."""
         return ()
 
 

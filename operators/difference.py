@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from operators.behaviour import Operator, Terms, by_position
 from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.required_punctuations import Held, Row, Waiting, Want, Way, constants, without
+from operators.required_punctuations import Held, Way, same, without
 from operators.state.closed_set import ClosedSet
 from operators.state.completion import forget_closed, without_null
 from operators.state.operator_state import OperatorState
@@ -56,16 +56,6 @@ class Difference(Operator):
         """What says that the second input will not have a tuple."""
         return Grouping(1, inputs[1].names)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """What is not decided, and what decides of tuples that may come; once each."""
-        first, second = (Grouping(side, inputs[side].names) for side in range(2))
-        every = [
-            ("undecided tuples", 0, second),
-            ("tuples of the second input", 1, first),
-            ("emitted tuples", 0, first),
-        ]
-        return [StateModel(what, i, until, self.attributes.names, self.attributes) for what, i, until in every]
-
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs' own: a tuple that is not selected equals none that is."""
         return by_position(self.attributes, *inputs)
@@ -74,36 +64,32 @@ class Difference(Operator):
         """Yes: δ(R) − S = R − S, and so for S."""
         return True
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The undecided, and what may decide."""
-        names = self.attributes.names
-        deciding = [Waiting("second", "tuples of the second input", names, blocks=False)]
-        return [Waiting("undecided", "undecided tuples", names), *deciding,
-                Waiting("emitted", "emitted tuples", names, blocks=False)]  # fmt: skip
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That the other input does not have it; of what may decide, that the first does not have it again."""
-        return [(self._same(row, 1 if log == "undecided" else 0, inputs),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The first input's, and what decides its tuples."""
-        undecided = held.rows("undecided", self.attributes.names, recast(p, self.attributes), "waiting")
+        names, second = self.attributes.names, inputs[1]
+        undecided = held.rows("undecided", names, recast(p, self.attributes), "waiting")
         return [
             without(
                 (0, asked_of(p, inputs[0]) or Punctuation.all(inputs[0])),
                 undecided,
-                lambda row: self._same(row, 1, inputs),
+                lambda row: (1, same(row, names, self.attributes, second.names, second)),
                 *inputs,
             )
         ]
 
-    def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
-        same = constants(self.attributes.names, row, self.attributes)
-        return side, asked_of(same, inputs[side]) or Punctuation.all(inputs[side])
-
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Three logs of tuples, what each input has said, what went out of it, and what waits."""
-        logs = {name: LogSchema(self.attributes, of=i) for name, i in (("undecided", 0), ("second", 1), ("emitted", 0))}
+        """What is not decided, and what decides of tuples that may come; what each input has said, and what waits."""
+        first, second = (Grouping(side, inputs[side].names) for side in range(2))
+        models = {
+            "undecided": StateModel("undecided tuples", 0, second, per=self.attributes),
+            "second": StateModel("tuples of the second input", 1, first, per=self.attributes),
+            "emitted": StateModel("emitted tuples", 0, first, per=self.attributes),
+        }
+        names = self.attributes.names
+        logs = {
+            log: LogSchema(self.attributes, (model,), names=names, blocks=log == "undecided")
+            for log, model in models.items()
+        }
         sets = dict.fromkeys(["input-0", "input-1"], self.attributes) | {"sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={"waiting": self.attributes})
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from operators.behaviour import Operator, Terms, own_terms
 from operators.closing_conditions import Grouping, StateModel
-from operators.required_punctuations import Held, Row, Waiting, Way, constants
+from operators.required_punctuations import Held, Way
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join
 from operators.state.state_schema import LogSchema, StateSchema
@@ -43,11 +43,6 @@ class Distinct(Operator):
         """The input's."""
         return inputs[0]
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """What may come again, once each."""
-        names = inputs[0].names
-        return [StateModel("tuples", 0, Grouping(0, names), names, inputs[0])]
-
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own: what selects a tuple selects all that are equal to it."""
         return [own_terms(inputs[0])]
@@ -61,21 +56,14 @@ class Distinct(Operator):
         """Yes: δ(δ(R)) = δ(R)."""
         return True
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """What may come again."""
-        return [Waiting("tuples", "tuples", inputs[0].names, blocks=False)]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That it does not come again."""
-        return [((0, constants(inputs[0].names, row, inputs[0])),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The same of the input."""
         return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that may come again."""
-        return StateSchema(logs={"tuples": LogSchema(inputs[0])})
+        """The tuples that may come again, once each."""
+        again = StateModel("tuples", 0, Grouping(0, inputs[0].names), per=inputs[0])
+        return StateSchema({"tuples": LogSchema(inputs[0], (again,), blocks=False)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """New tuples that are not kept, once each."""

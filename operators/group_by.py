@@ -25,7 +25,7 @@ from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of, ignores_duplicates, operands
 from operators.expressions.throwable import takes_equals_alike
-from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
+from operators.required_punctuations import Held, Way, on
 from operators.state.completion import completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
@@ -56,18 +56,6 @@ class GroupBy(Operator):
     def enabled_by(self, *inputs: Schema) -> Condition:
         """The closing of each group."""
         return Grouping(0, self.keys, sole=True)
-
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The groups that are open: one row of each, or the tuples that its aggregates need."""
-        return [
-            StateModel(
-                "groups",
-                0,
-                Grouping(0, self.keys),
-                self.keys if self._aggregation.merges is not None else None,
-                inputs[0],
-            )
-        ]
 
     def parameters(self, output: Schema) -> str:
         """The keys and the aggregates."""
@@ -101,24 +89,18 @@ class GroupBy(Operator):
         """The groups, if all their aggregates have partial ones."""
         return (self.keys, self.aggregates) if self._aggregation.merges is not None else None
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The groups."""
-        return [Waiting("groups", "groups", self.keys)]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That its group is closed."""
-        return [((0, constants(self.keys, row, inputs[0])),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """What it says of groups."""
         return [((0, on(self.keys, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The groups that are not complete, and what is said of groups."""
-        kept = self._aggregation
-        combine = kept.combined if kept.merges is not None or kept.ignores_duplicates else None
-        keys = Schema(tuple(map(inputs[0].attribute, self.keys)))
-        return StateSchema({"groups": LogSchema(keys, combine, shown=kept.shown)}, completion_sets(inputs[0], keys))
+        """The groups that are open: one row of each, or the tuples that its aggregates need; what is closed of them."""
+        kept, keys = self._aggregation, Schema(tuple(map(inputs[0].attribute, self.keys)))
+        merges = kept.merges is not None
+        groups = StateModel("groups", 0, Grouping(0, self.keys), per=keys if merges else None)
+        combine = kept.combined if merges or kept.ignores_duplicates else None
+        log = LogSchema(keys, (groups,), combine=combine, shown=kept.shown)
+        return StateSchema({"groups": log}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples join their groups."""

@@ -23,8 +23,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from operators.behaviour import Operator, Terms, by_position
-from operators.closing_conditions import Condition, Either, Grouping, StateModel
-from operators.required_punctuations import Held, Row, Waiting, Want, Way, constants, without
+from operators.closing_conditions import Either, Grouping, StateModel
+from operators.required_punctuations import Held, Way, same, without
 from operators.state.completion import forget_closed, without_null
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union, semi_join
@@ -55,16 +55,6 @@ class Intersect(Operator):
         """
         return strongest((*inputs[0], *inputs[1]), self.attributes) if all(inputs) else ()
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """What waits for its like, and what went out and may come again; once each."""
-        first, second = (Grouping(side, inputs[side].names) for side in range(2))
-        every: list[tuple[str, int, Condition]] = [
-            ("tuples of the first input", 0, second),
-            ("tuples of the second input", 1, first),
-            ("emitted tuples", 0, Either((first, second))),
-        ]
-        return [StateModel(what, i, until, self.attributes.names, self.attributes) for what, i, until in every]
-
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """Both inputs' own: a tuple that is not selected equals none that is."""
         return by_position(self.attributes, *inputs)
@@ -73,41 +63,30 @@ class Intersect(Operator):
         """Yes: δ(R) ∩ S = R ∩ S, and so for S."""
         return True
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """What waits for its like, and what may come again: it never goes out for a punctuation."""
-        logs = {
-            "side-0": "tuples of the first input",
-            "side-1": "tuples of the second input",
-            "emitted": "emitted tuples",
-        }
-        return [Waiting(log, what, self.attributes.names, blocks=False) for log, what in logs.items()]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That the other input does not have it; of what went out, that one of them does not have it again."""
-        sides = {"side-0": (1,), "side-1": (0,), "emitted": (0, 1)}[log]
-        return [(self._same(row, side, inputs),) for side in sides]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Either input's, and what purges its tuples."""
         return [self._wanted_of(side, p, held, inputs) for side in range(2)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
-        said = recast(p, self.attributes)
+        said, other = recast(p, self.attributes), inputs[1 - side]
         kept = held.rows(f"side-{side}", self.attributes.names, said, f"waiting-{side}")
         return without(
             (side, asked_of(p, inputs[side]) or Punctuation.all(inputs[side])),
             kept,
-            lambda row: self._same(row, 1 - side, inputs),
+            lambda row: (1 - side, same(row, self.attributes.names, self.attributes, other.names, other)),
             *inputs,
         )
 
-    def _same(self, row: Row, side: int, inputs: Sequence[Schema]) -> Want:
-        same = constants(self.attributes.names, row, self.attributes)
-        return side, asked_of(same, inputs[side]) or Punctuation.all(inputs[side])
-
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples of one input alone, and those that went out; what each input has said, and what waits."""
-        logs = {name: LogSchema(self.attributes, of=i) for name, i in (("side-0", 0), ("side-1", 1), ("emitted", 0))}
+        """What waits for its like, and what went out and may come again; what each input has said, and what waits."""
+        first, second = (Grouping(side, inputs[side].names) for side in range(2))
+        models = {
+            "side-0": StateModel("tuples of the first input", 0, second, per=self.attributes),
+            "side-1": StateModel("tuples of the second input", 1, first, per=self.attributes),
+            "emitted": StateModel("emitted tuples", 0, Either((first, second)), per=self.attributes),
+        }
+        names = self.attributes.names
+        logs = {log: LogSchema(self.attributes, (m,), names=names, blocks=False) for log, m in models.items()}
         sets = dict.fromkeys(["input-0", "input-1"], self.attributes) | {"sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting=dict.fromkeys(["waiting-0", "waiting-1"], self.attributes))
 

@@ -32,18 +32,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from operators.behaviour import Operator, Terms, among, own_terms
-from operators.closing_conditions import Condition, Every, StateModel
+from operators.closing_conditions import Condition, Every
 from operators.expressions.bounds import NO_BOUNDS, Bounds, bounds_between
 from operators.joins.equal_attributes import equal_terms_of_two
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
 from operators.joins.join_sides import FullKeys, JoinKind, JoinSides
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.required_punctuations import Held, Row, Waiting, Way, whole, without
+from operators.required_punctuations import Held, Row, Way, whole, without
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from operators.state.split_blocked import emittable
-from operators.state.state_schema import StateSchema
+from operators.state.state_schema import LogSchema, StateSchema
 from operators.state.tuple_log import TupleLog
 from punct_ns.lifespan import shortest
 from punct_ns.punctuation import Punctuation
@@ -86,13 +86,6 @@ class Join(Operator):
     def enabled_by(self, *inputs: Schema) -> Condition:
         """Of an outer join, what says that a preserved tuple will have no partner."""
         return Every(tuple(self.equi_join.until(side) for side in self.sides.preserved))
-
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples of both sides that may have partners."""
-        return [
-            StateModel(f"tuples of the {name} side", i, self.equi_join.until(i))
-            for i, name in enumerate(("left", "right"))
-        ]
 
     def parameters(self, output: Schema) -> str:
         """The kind, and when two tuples are partners."""
@@ -145,22 +138,6 @@ class Join(Operator):
         """What becomes of both sides in the output."""
         return JoinSides(self.kind, self.equi_join)
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The tuples of both sides; those without a partner so far, of a preserved side, go out in the end."""
-        found = []
-        for (side, name), key in zip(enumerate(("left", "right")), self.equi_join.bounded_keys, strict=True):
-            alone, partnered = _log_names(side)
-            preserved, what = side in self.sides.preserved, f"tuples of the {name} side"
-            found.append(Waiting(alone, what, key.determined_by, preserved, key.beside))
-            if preserved:
-                found.append(Waiting(partnered, f"{what} with a partner", key.determined_by, False, key.beside))
-        return found
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That no more partner of it comes."""
-        side = next(side for side in range(2) if log in _log_names(side))
-        return [(self.equi_join.bounded_keys[side].awaited(row, inputs, held),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Either side's, as far as it is the output's, and what purges the side's tuples."""
         ways = [self._wanted_of(side, p, held, inputs) for side in range(2)]
@@ -183,9 +160,16 @@ class Join(Operator):
         return without((side, said), rows, lambda row: key.awaited(row, inputs, held), *inputs)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits."""
-        declared = [self.equi_join.log(side, inputs) for side in range(2)]
-        logs = {name: declared[side] for side in range(2) for name in _log_names(side)}
+        """Two logs of tuples of each side, what is said of keys, what went out of it, and what waits.
+
+        Those without a partner so far, of a preserved side, go out in the end.
+        """
+        logs: dict[str, LogSchema] = {}
+        for key, name in zip(self.equi_join.bounded_keys, ("left", "right"), strict=True):
+            alone, partnered = _log_names(key.side)
+            log = key.log(f"tuples of the {name} side", inputs)
+            logs[alone] = replace(log, blocks=key.side in self.sides.preserved)
+            logs[partnered] = replace(log, blocks=False, what=f"{log.what} with a partner")
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": self.schema(*inputs)}
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
 

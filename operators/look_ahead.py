@@ -25,10 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import Grouping, StateModel
 from operators.expressions.aggregates import NUMBER, Over
 from operators.ordered_rows import Begun, OrderedRows
-from operators.required_punctuations import Held, Waiting, Way
+from operators.required_punctuations import Held, Way
 from operators.sort_order import BEFORE, LATEST, NEW, SortKey, last_rows, numbered, partition, total, with_latest
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, semi_join
@@ -105,21 +104,10 @@ class LookAhead(OrderedRows):
         """Those on groups alone, whose last rows wait for their end; without groups also on the first key."""
         return self.promised(() if self.groups else self.own_keys[:1], *inputs)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples that are not closed, and the last rows of each group: so many, however long the stream."""
-        reach = self.rows.reach
-        last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
-        of_groups = StateModel(last, 0, Grouping(0, self.groups), self.groups, inputs[0], is_fixed=True)
-        return [StateModel("tuples", 0, self.enabled_by(*inputs)), of_groups]
-
     @property
     def rows(self) -> RowsAhead:
         """The rows that its functions look at."""
         return RowsAhead(self.functions, self.keys, self.groups)
-
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The tuples that are not closed, and the last rows."""
-        return [Waiting("tuples", "tuples", self.over), Waiting("rows", "last tuples", self.groups)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The prefixes of groups that end with it, and behind it as many tuples, or none; so, the end of the groups."""
@@ -127,8 +115,10 @@ class LookAhead(OrderedRows):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not closed, the last rows of each group, what is said, and what waits for them."""
-        over = Schema(tuple(map(inputs[0].attribute, self.over)))
-        return self.states_of(inputs[0], self.rows.last) | StateSchema(waiting={"held": over})
+        given, reach = inputs[0], self.rows.reach
+        last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
+        kept = self.states_of(given, self.rows_of(given, last, self.rows.last, blocks=True))
+        return kept | StateSchema(waiting={"held": Schema(tuple(map(given.attribute, self.over)))})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing: new tuples are kept until the order is closed up to them."""

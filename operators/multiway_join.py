@@ -44,7 +44,7 @@ from operators.joins.equal_attributes import equal_terms, rewritten, rewritten_s
 from operators.joins.forgetting import due_sets, forget_classes
 from operators.joins.punctuation_graph import Chains, Equality, PunctuationGraph, Reached, Shape, promised
 from operators.joins.purge_strategy import EAGER, PurgeStrategy
-from operators.required_punctuations import Held, Row, Waiting, Way, whole
+from operators.required_punctuations import Held, Way, whole
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
@@ -128,36 +128,35 @@ class MultiwayJoin(Operator):
         """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples of each input that a chain of punctuations has not purged (Li et al. 2006, Theorem 3)."""
-        chains = Chains(self.graph)
-        return [StateModel(f"tuples of input {i + 1}", i, Reached(chains, i)) for i in range(self.inputs)]
-
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The tuples of each input, for their partners in all others."""
-        return [
-            Waiting(f"input-{i}", f"tuples of input {i + 1}", tuple(self.graph.keys(i).values()), blocks=False)
-            for i in range(self.inputs)
-        ]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That no more partner of it comes, nor of those that are kept."""
-        return [partners(self.graph, int(log.removeprefix("input-")), row, held, inputs)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """Any input's, as far as it is the output's, and what purges the input's tuples."""
         return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due."""
+        """The tuples of each input, what it has said of classes, what went out of it, what waits, and what is due.
+
+        A chain of punctuations purges a tuple (Li et al. 2006, Theorem 3).
+        """
         sets = {"sent": self.schema(*inputs)}
+        classes = {i: self._classes(i, schema) for i, schema in enumerate(inputs)}
         for i, schema in enumerate(inputs):
-            sets |= completion_sets(schema, self._complete(i, schema), i)
-            sets[f"parted-{i}"] = self._complete(i, schema)
-        sets |= self.bounds.punctuation_sets({i: self._classes(i, schema) for i, schema in enumerate(inputs)})
-        logs = {f"input-{i}": LogSchema(schema, of=i) for i, schema in enumerate(inputs)}
+            # What is to be known of an input: its classes, and the attributes that others bound.
+            complete = Schema((*classes[i], *map(schema.attribute, self.bounds.bounded(i))))
+            sets |= {**completion_sets(schema, complete, i), f"parted-{i}": complete}
+        sets |= self.bounds.punctuation_sets(classes)
+        chains = Chains(self.graph)
+        logs = {f"input-{i}": self._log(i, chains, inputs) for i in range(self.inputs)}
         waiting = {f"waiting-{i}": schema for i, schema in enumerate(inputs)} | due_sets(self.graph, inputs)
         return StateSchema(logs, sets, ["pending", "slices"], waiting)
+
+    def _log(self, i: int, chains: Chains, inputs: Sequence[Schema]) -> LogSchema:
+        return LogSchema(
+            inputs[i],
+            (StateModel(f"tuples of input {i + 1}", i, Reached(chains, i)),),
+            names=tuple(self.graph.keys(i).values()),
+            blocks=False,
+            awaits=lambda row, held: [partners(self.graph, i, row, held, inputs)],
+        )
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """The combinations that hold a new tuple, each once."""
@@ -302,10 +301,6 @@ class MultiwayJoin(Operator):
         """The classes of an input. Null is none of their values: a tuple that has it never joins."""
         attributes = ((column(key), schema.attribute(name)) for key, name in self.graph.keys(i).items())
         return Schema(tuple(Attribute(name, replace(own.domain, nullable=False)) for name, own in attributes))
-
-    def _complete(self, i: int, schema: Schema) -> Schema:
-        """What is to be known of an input: its classes, and the attributes that others bound."""
-        return Schema((*self._classes(i, schema), *map(schema.attribute, self.bounds.bounded(i))))
 
 
 @dataclass(slots=True)

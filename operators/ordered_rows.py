@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from operators.behaviour import Operator, Terms
-from operators.closing_conditions import Condition, Grouping, Prefix
+from operators.closing_conditions import Condition, Grouping, Prefix, StateModel
 from operators.expressions.aggregates import Over
 from operators.required_punctuations import Held, Row, Way
 from operators.sort_order import SortKey, keys_line, once
@@ -90,12 +90,6 @@ class OrderedRows(Operator):
         """The groups: what looks at them alone selects whole ones."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That what is before it in its group does not come, nor its like; of last rows, that their group is closed."""
-        ending = self.own_keys[:1] if log == "tuples" else ()
-        said = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
-        return [self.prefixes_up_to(said, ending, inputs[0])]
-
     @property
     def own_keys(self) -> tuple[SortKey, ...]:
         """The keys that tell tuples of a group apart."""
@@ -131,16 +125,23 @@ class OrderedRows(Operator):
             found += (Punctuation.of(schema, {**group, key.attribute: part}) for part in prefix)
         return tuple((0, p) for p in found)
 
-    def states_of(self, given: Schema, last: Callable[[DataFrame], DataFrame]) -> StateSchema:
+    def states_of(self, given: Schema, rows: LogSchema) -> StateSchema:
         """The tuples that are not closed, the last rows of each group, what is said of both, and the prefixes."""
-        over = Schema(tuple(map(given.attribute, self.over)))
-        sets = {**completion_sets(given, over), "begun": over}
-        return StateSchema({"tuples": LogSchema(over), "rows": self.rows_of(given, last)}, sets)
+        over, ending = Schema(tuple(map(given.attribute, self.over))), self.own_keys[:1]
 
-    def rows_of(self, given: Schema, last: Callable[[DataFrame], DataFrame]) -> LogSchema:
-        """The last rows of each group: they wait for no punctuation, and are not too many, so that they have no age."""
+        def awaits(row: Row, _: Held) -> list[Way]:
+            said = {name: Constant(row[name]) for name in (*self.groups, *(key.attribute for key in ending))}
+            return [self.prefixes_up_to(said, ending, given)]
+
+        tuples = StateModel("tuples", 0, self.enabled_by(given))
+        log = LogSchema(over, (tuples,), names=self.over, awaits=awaits)
+        return StateSchema({"tuples": log, "rows": rows}, {**completion_sets(given, over), "begun": over})
+
+    def rows_of(self, given: Schema, what: str, last: Callable[[DataFrame], DataFrame], *, blocks: bool) -> LogSchema:
+        """The last rows of each group, so many, however long the stream; they wait for its end."""
         groups = Schema(tuple(map(given.attribute, self.groups)))
-        return LogSchema(groups, lambda frame, _ages: last(frame), of=None)
+        rows = StateModel(what, 0, Grouping(0, self.groups), per=groups, is_fixed=True)
+        return LogSchema(groups, (rows,), "last tuples", blocks=blocks, combine=lambda frame, _ages: last(frame))
 
     def keep_new(self, new: Tuples | None, state: OperatorState) -> None:
         """Keeps the new tuples, until the order is closed up to them."""

@@ -1,9 +1,9 @@
 """Required punctuations of an operator at run time: what its kept rows, and its output, wait for.
 
-A tuple or a group that is kept waits for punctuations of the inputs; so does an operator above that waits for a
-punctuation of the output. An operator declares which, in its own module beside `schemes`: a *want* is a punctuation
-over an input, and is met once the input has covered it. Wants that are met together suffice; where there are several
-ways each is given. By default an operator wants its inputs to be closed, which suffices for any.
+A kept row waits for punctuations of the inputs; so does an operator above that waits for a punctuation of the output. A
+*want* is a punctuation over an input, and is met once the input has covered it. A *way* is wants that suffice together;
+where there are several ways, one of them suffices. What a row waits for follows from the declaration of its log
+(`operators.state.state_schema`); what a punctuation of the output waits for, the operator declares as `wanted`.
 
 Source: after Tucker et al. 2003, Tables 2 to 4, read backwards: from what passes, propagates and is purged to the
 punctuations that it takes; the preimages of Tucker et al. 2007, Table 2.
@@ -12,12 +12,12 @@ punctuations that it takes; the preimages of Tucker et al. 2007, Table 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from punct_ns.domain import Domain, Value
-from punct_ns.pattern import Constant
+from punct_ns.pattern import Constant, Pattern
 from punct_ns.punctuation import Punctuation
+from punct_ns.recast import asked_pattern
 from punct_ns.schema import Attribute, Schema
 
 if TYPE_CHECKING:
@@ -32,25 +32,6 @@ Way: TypeAlias = tuple[Want, ...]
 
 Row: TypeAlias = Mapping[str, Value | None]
 """A kept row, by the names of its attributes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A log of rows that wait.
-
-    Attributes:
-        log: Its name in the state schema.
-        what: What its rows are, in a word or two: `groups`, `tuples of the left side`.
-        names: The attributes that tell what a row waits for.
-        blocks: Whether its rows go out once they are met; else they are only kept for others, and then forgotten.
-        beside: Columns that rows are kept with, which tell it, too, and are no attributes.
-    """
-
-    log: str
-    what: str
-    names: tuple[str, ...]
-    blocks: bool = True
-    beside: tuple[Attribute, ...] = ()
 
 
 class Held(Protocol):
@@ -74,24 +55,6 @@ class Held(Protocol):
         """An expression over one attribute as a function; None where nobody computes it."""
 
 
-class RequiredPunctuations(Protocol):
-    """What an operator waits for; `inputs` are their schemas. By default, for the end of its inputs."""
-
-    __slots__ = ()
-
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The logs whose rows wait."""
-        return ()
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The ways in which a row of a log is met."""
-        return [whole(*inputs)]
-
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The ways in which a punctuation of the output comes."""
-        return [whole(*inputs)]
-
-
 def whole(*inputs: Schema) -> Way:
     """That all inputs are closed."""
     return tuple((i, Punctuation.all(schema)) for i, schema in enumerate(inputs))
@@ -100,6 +63,30 @@ def whole(*inputs: Schema) -> Way:
 def constants(names: Sequence[str], row: Row, schema: Schema, called: Sequence[str] | None = None) -> Punctuation:
     """The group of a row: constants for these attributes of it, under other names where `called` says so."""
     return Punctuation.of(schema, {new: Constant(row[name]) for name, new in zip(names, called or names, strict=True)})
+
+
+def same(row: Row, names: Sequence[str], over: Schema, others: Sequence[str], theirs: Schema) -> Punctuation:
+    """The tuples of an input that agree with a row: on `others`, with its values of `names`.
+
+    Args:
+        row: A row.
+        names: Attributes of the row.
+        over: The schema that has these attributes.
+        others: The attributes of the input that are equal to them, one by one.
+        theirs: The input's schema.
+
+    Returns:
+        The punctuation; that of all tuples where none says less, such as of null, which the input does not have.
+    """
+    found: dict[str, Pattern] = {}
+    for name, other in zip(names, others, strict=True):
+        wide, own = over.attribute(name).domain, theirs.attribute(other).domain
+        value = Constant(row[name])
+        pattern = value if wide == own else asked_pattern(value, wide, own)
+        if pattern is None:
+            return Punctuation.all(theirs)
+        found[other] = pattern
+    return Punctuation.of(theirs, found)
 
 
 def on(names: Sequence[str], p: Punctuation, schema: Schema) -> Punctuation:

@@ -29,10 +29,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import ALWAYS, Condition, Grouping, StateModel
+from operators.closing_conditions import ALWAYS, Condition
 from operators.expressions.aggregates import NUMBER, Over
 from operators.ordered_rows import Begun, OrderedRows
-from operators.required_punctuations import Held, Waiting, Way, on
+from operators.required_punctuations import Held, Way, on
 from operators.sort_order import BEFORE, LATEST, NEW, SortKey, numbered, partition, total, with_latest
 from operators.state.completion import completed, completion_sets
 from operators.state.operator_state import OperatorState
@@ -202,24 +202,10 @@ class RowWindow(OrderedRows):
         """Ever longer prefixes of the order in each group; nothing without keys."""
         return OrderedRows.enabled_by(self, *inputs) if self.keys else ALWAYS
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples that are not out, and the last rows of each group: so many, however long the stream."""
-        waiting = [StateModel("tuples", 0, self.enabled_by(*inputs))] if self.keys else []
-        number = self.rows.looks_back
-        what = "the last tuple" if number == 1 else f"the last {number} tuples"
-        if distances := self.rows.distances:
-            what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
-        return [*waiting, StateModel(what, 0, Grouping(0, self.groups), self.groups, inputs[0], is_fixed=True)]
-
     @property
     def rows(self) -> RowFunctions:
         """The rows that its functions look at."""
         return RowFunctions(self.functions, self.keys, self.groups)
-
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The tuples that are not out, and the rows that are looked back at."""
-        waiting = [Waiting("tuples", "tuples", self.over)] if self.keys else []
-        return [*waiting, Waiting("rows", "last tuples", self.groups, blocks=False)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """What it says of the input, in the order of arrival; else the prefixes of groups that end with it."""
@@ -229,11 +215,14 @@ class RowWindow(OrderedRows):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not out, the last rows of each group, what is said of both, and the prefixes."""
-        last = self.rows.last
+        number = self.rows.looks_back
+        what = "the last tuple" if number == 1 else f"the last {number} tuples"
+        if distances := self.rows.distances:
+            what = " and ".join(f"the tuples of the last {distance}" for distance in distances)
+        kept = self.rows_of(inputs[0], what, self.rows.last, blocks=False)
         if self.keys:
-            return self.states_of(inputs[0], last)
-        groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
-        return StateSchema({"rows": self.rows_of(inputs[0], last)}, completion_sets(inputs[0], groups))
+            return self.states_of(inputs[0], kept)
+        return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """In the order of arrival the new tuples, with their functions; else they are kept."""

@@ -292,10 +292,6 @@ class SecretWindow(Operator):
         """Ever more tuples by which nothing more is reported."""
         return (Scheme((Term(self.reported[-1], "prefix"),)),)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples of a window."""
-        return [StateModel("the tuples of one window", 0, ALWAYS, (), inputs[0], is_fixed=True)]
-
     def parameters(self, output: Schema) -> str:
         """The windows, and how the engine treats them."""
         by = "tuples" if self.of_tuples else self.time
@@ -304,7 +300,9 @@ class SecretWindow(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that a later content can hold, their number, t₀, and the last time and batch."""
-        log = LogSchema(Schema(()), lambda frame, _ages: self._contents(inputs[0]).needed(frame), of=None)
+        content = StateModel("the tuples of one window", 0, ALWAYS, per=Schema(()), is_fixed=True)
+        contents = self._contents(inputs[0])
+        log = LogSchema(Schema(()), (content,), combine=lambda frame, _ages: contents.needed(frame))
         return StateSchema({"tuples": log}, notes=["tuples", "start", "time", "batch"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

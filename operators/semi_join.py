@@ -30,7 +30,7 @@ from operators.expressions.throwable import takes_equals_alike
 from operators.joins.equal_attributes import equal_terms_of_two, rewritten_schemes
 from operators.joins.equi_join import EquiJoin
 from operators.joins.forgetting import forget_keys
-from operators.required_punctuations import Held, Row, Waiting, Way, on, without
+from operators.required_punctuations import Held, Way, on, without
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, anti_join, bag_union
 from operators.state.split_blocked import emittable
@@ -76,19 +76,6 @@ class SemiJoin(Operator):
         """Of an anti join, what says that a left tuple will have no partner."""
         return self.equi_join.until(0) if self.anti else ALWAYS
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """Left tuples without a partner so far; right keys, or tuples where a condition looks at them."""
-        return [
-            StateModel("tuples of the left side", 0, self.equi_join.until(0)),
-            StateModel(
-                "keys of the right side",
-                1,
-                self.equi_join.until(1),
-                None if self.residual else self.right_on,
-                inputs[1],
-            ),
-        ]
-
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
         return not self.anti and self.equi_join.is_described(0, inputs[0])
 
@@ -124,18 +111,6 @@ class SemiJoin(Operator):
         """When two tuples are partners."""
         return EquiJoin(self.left_on, self.right_on, self.residual, self.bounds)
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The undecided, which an anti join puts out in the end, and what may decide."""
-        left, right = self.equi_join.bounded_keys
-        undecided = Waiting(
-            "undecided", "undecided tuples of the left side", left.determined_by, self.anti, left.beside
-        )
-        return [undecided, Waiting("right", "keys of the right side", right.determined_by, False, right.beside)]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That no more partner of it comes."""
-        return [(self.equi_join.bounded_keys[0 if log == "undecided" else 1].awaited(row, inputs, held),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The left's, and what decides its tuples; of a semi join also the right's on keys, and what purges its own."""
         equi_join, (left, right) = self.equi_join, self.equi_join.bounded_keys
@@ -153,8 +128,20 @@ class SemiJoin(Operator):
         return ways
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The undecided and what decides, what is said of keys, what went out of it, and what waits."""
-        logs = {name: self.equi_join.log(side, inputs) for side, name in enumerate(["undecided", "right"])}
+        """Left tuples without a partner so far; right keys, or tuples where a condition looks at them.
+
+        And what is said of keys, what went out of it, and what waits. An anti join puts the undecided out in the end.
+        """
+        left, right = self.equi_join.bounded_keys
+        undecided = replace(left.log("undecided tuples of the left side", inputs), blocks=self.anti)
+        deciding = StateModel(
+            "keys of the right side",
+            1,
+            right.until(),
+            per=None if self.residual else self.equi_join.keys(1, inputs),
+        )
+        kept = replace(right.log(deciding.what, inputs), models=(deciding,), blocks=False)
+        logs = {"undecided": undecided, "right": kept}
         sets = {**self.equi_join.punctuation_sets(inputs), "sent": inputs[0]}
         waiting = {"waiting-0": inputs[0]}
         if not self.anti:

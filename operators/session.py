@@ -33,7 +33,7 @@ from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from operators.expressions.aggregates import Aggregate, attributes_of
 from operators.expressions.duration import ANYWHERE, DAY, lengthening
-from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
+from operators.required_punctuations import Held, Row, Way, constants, on
 from operators.sort_order import partition
 from operators.state.completion import closed_so_far, completed, completion_sets, forget_completed
 from operators.state.operator_state import OperatorState
@@ -176,10 +176,6 @@ class Session(Operator):
         """The closing of each session."""
         return Grown(0, self.keys, self.of)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The sessions that may grow."""
-        return [StateModel("open sessions", 0, Grown(0, self.keys, self.of))]
-
     def parameters(self, output: Schema) -> str:
         """The moment, the gap, the keys and the aggregates."""
         answers = (f"{a.expression} AS `{a.attribute.name}`" for a in self.aggregates)
@@ -204,15 +200,6 @@ class Session(Operator):
         """The keys: what looks at them alone selects all sessions of groups."""
         return [{key.lower(): quoted(inputs[0].attribute(key).name) for key in self.keys}]
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The sessions that may grow."""
-        return [Waiting("sessions", "sessions", (*self.keys, *self.ends))]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That no tuple of its group comes from the gap before it up to its end."""
-        groups = self._groups(inputs[0])
-        return [self._grown(constants(groups.names, row, groups), inputs[0])]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """That none comes of the groups that it names, from the gap before its sessions up to their ends."""
         return [self._grown(on((*self.keys, *self.ends), p, self._groups(inputs[0])), inputs[0])]
@@ -236,7 +223,19 @@ class Session(Operator):
         given = inputs[0]
         groups, said = self._groups(given), completion_sets(given, self._completed)
         rows = SessionRows(self.keys, self.ends, self._aggregation)
-        log = LogSchema(groups, rows.merged, shown=self._aggregation.shown, touching=rows.touching)
+
+        def awaits(row: Row, _: Held) -> list[Way]:
+            return [self._grown(constants(groups.names, row, groups), given)]
+
+        log = LogSchema(
+            groups,
+            (StateModel("open sessions", 0, self.enabled_by(given)),),
+            names=groups.names,
+            awaits=awaits,
+            combine=rows.merged,
+            shown=self._aggregation.shown,
+            touching=rows.touching,
+        )
         return StateSchema({"sessions": log}, {**said, "sent": groups})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from operators.behaviour import Operator, Terms, among, own_terms
 from operators.closing_conditions import Condition, Prefix, StateModel
-from operators.required_punctuations import Held, Row, Waiting, Way
+from operators.required_punctuations import Held, Row, Way
 from operators.sort_order import SortKey, keys_line, once, total
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
@@ -85,10 +85,6 @@ class Sort(Operator):
         """Ever longer prefixes of the order."""
         return Prefix(0, self.keys[0].attribute, self.keys[0].descending)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The tuples that others may be sorted before."""
-        return [StateModel("tuples", 0, self.enabled_by(*inputs))]
-
     def parameters(self, output: Schema) -> str:
         """The keys."""
         return keys_line(self.keys)
@@ -100,14 +96,6 @@ class Sort(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         """The input's own."""
         return [own_terms(inputs[0])]
-
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """What others may be sorted before."""
-        return [Waiting("tuples", "tuples", tuple(key.attribute for key in self.keys))]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That what would be sorted before it, by the first key, does not come, nor its like."""
-        return [self._up_to(Constant(row[self.keys[0].attribute]), inputs[0])]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The prefix that ends with what it says of the first key."""
@@ -122,9 +110,15 @@ class Sort(Operator):
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """The tuples that are not in the prefix, what is said of keys, the prefix, and how many tuples have left."""
-        keys = Schema(tuple(inputs[0].attribute(key.attribute) for key in self.keys))
-        sets = {**completion_sets(inputs[0], keys), "begun": keys}
-        return StateSchema({"tuples": LogSchema(keys)}, sets, ["position"])
+        given, names = inputs[0], tuple(key.attribute for key in self.keys)
+        keys = Schema(tuple(map(given.attribute, names)))
+
+        def awaits(row: Row, _: Held) -> list[Way]:
+            return [self._up_to(Constant(row[names[0]]), given)]
+
+        tuples = StateModel("tuples", 0, self.enabled_by(*inputs))
+        log = LogSchema(keys, (tuples,), names=names, awaits=awaits)
+        return StateSchema({"tuples": log}, {**completion_sets(given, keys), "begun": keys}, ["position"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
         """Nothing goes out; new tuples are kept."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 
 from operators.behaviour import Operator, Terms, among
 from operators.closing_conditions import Condition, Grouping, StateModel
-from operators.required_punctuations import Held, Row, Waiting, Way, constants, on
+from operators.required_punctuations import Held, Way, on
 from operators.sort_order import SortKey, keys_line, once, total
 from operators.state import tuple_log
 from operators.state.completion import completed, completion_sets, forget_completed
@@ -89,10 +89,6 @@ class TopN(Operator):
         """The closing of each group."""
         return Grouping(0, self.groups, sole=True)
 
-    def state_models(self, *inputs: Schema) -> Sequence[StateModel]:
-        """The first tuples of each group that is open."""
-        return [StateModel("first tuples", 0, Grouping(0, self.groups))]
-
     def parameters(self, output: Schema) -> str:
         """The groups, how many of each, and the order."""
         return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {keys_line(self.keys)}"
@@ -109,14 +105,6 @@ class TopN(Operator):
         """The groups: what looks at them alone selects whole ones."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
-    def waiting(self, *inputs: Schema) -> Sequence[Waiting]:
-        """The first tuples, by their groups."""
-        return [Waiting("tuples", "first tuples", self.groups)]
-
-    def wanted_for(self, log: str, row: Row, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """That its group is closed."""
-        return [((0, constants(self.groups, row, inputs[0])),)]
-
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """What it says of groups."""
         return [((0, on(self.groups, p, inputs[0])),)]
@@ -124,7 +112,8 @@ class TopN(Operator):
     def state_schema(self, *inputs: Schema) -> StateSchema:
         """Of the groups that are not complete the first tuples, and what is said of groups."""
         groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
-        log = LogSchema(groups, lambda frame, _ages: self._first(frame, inputs[0]))
+        first = StateModel("first tuples", 0, Grouping(0, self.groups))
+        log = LogSchema(groups, (first,), combine=lambda frame, _ages: self._first(frame, inputs[0]))
         return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:

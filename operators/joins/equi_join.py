@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from operators.closing_conditions import Condition, Grouping, Within
+from operators.closing_conditions import Condition, Grouping, StateModel, Within
 from operators.expressions.bounds import NO_BOUNDS, Bound, Bounds
 from operators.expressions.constant_evaluation import evaluated
 from operators.expressions.dialect import attributes_in
-from operators.required_punctuations import Held, Row, Want, constants, on
+from operators.required_punctuations import Held, Row, Want, same
 from operators.state.completion import closed_so_far, completed, completion_sets
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples, bag_union, theta_join
@@ -31,7 +31,6 @@ from punct_ns.errors import QueryError
 from punct_ns.image import Function, preimage
 from punct_ns.pattern import pattern_of
 from punct_ns.punctuation import Punctuation
-from punct_ns.recast import asked_of
 from punct_ns.schema import Attribute, Schema
 from punct_ns.scheme import Scheme, Term
 from punct_ns.slices import matching, not_matching, own, quoted
@@ -102,16 +101,9 @@ class BoundedKey:
             x = theirs.attribute(bound.attribute)
             if (value := row[name]) is not None and (found := _within(bound, value, x, held)) is not None:
                 within[x.name] = found.intersection(within.get(x.name, found))
-        said = self._same_key(row, inputs)
+        said = same(row, self.on, inputs[self.side], self.others, theirs)
         patterns_ = {theirs.index(name): p for name, found in within.items() if (p := pattern_of(found)) is not None}
         return 1 - self.side, Punctuation(theirs, tuple(patterns_.get(i, p) for i, p in enumerate(said.patterns)))
-
-    def _same_key(self, row: Row, inputs: Sequence[Schema]) -> Punctuation:
-        """The tuples of the other side that have a row's key."""
-        mine, theirs = Schema(tuple(map(inputs[self.side].attribute, self.on))), inputs[1 - self.side]
-        keys = Schema(tuple(map(theirs.attribute, self.others)))
-        asked = asked_of(constants(self.on, row, mine), keys)
-        return Punctuation.all(theirs) if asked is None else on(self.others, asked, theirs)
 
     def schema(self, inputs: Sequence[Schema]) -> Schema:
         """What purges a side's tuples is over: the join attributes, and the values of the bounds."""
@@ -121,6 +113,17 @@ class BoundedKey:
             known = mine.attribute(name) if bound.plain is not None else Attribute(name, Domain(bound.type))
             found.setdefault(known.name, known)
         return Schema(tuple(found.values()))
+
+    def log(self, what: str, inputs: Sequence[Schema]) -> LogSchema:
+        """A log of tuples of this side that wait for partners, for the operator to declare."""
+        return LogSchema(
+            self.schema(inputs),
+            (StateModel(what, self.side, self.until()),),
+            names=self.determined_by,
+            beside=self.beside,
+            awaits=lambda row, held: [(self.awaited(row, inputs, held),)],
+            shown=(lambda frame: frame.drop(*self.columns)) if self.columns else None,
+        )
 
     def _closed(self, inputs: Sequence[Schema]) -> Schema:
         """What is known of the other side's: its join attributes under this side's names, and what is bounded."""
@@ -325,12 +328,6 @@ class EquiJoin:
     def is_described(self, side: int, schemes: Sequence[Scheme]) -> bool:
         """Whether some scheme of a side closes what the other side's tuples wait for, by finitely many punctuations."""
         return self.bounded_keys[1 - side].is_described(schemes)
-
-    def log(self, side: int, inputs: Sequence[Schema]) -> LogSchema:
-        """A log of kept tuples of a side, for the operator to declare."""
-        key = self.bounded_keys[side]
-        shown = (lambda frame: frame.drop(*key.columns)) if key.columns else None
-        return LogSchema(key.schema(inputs), of=side, shown=shown)
 
     def punctuation_sets(self, inputs: Sequence[Schema]) -> dict[str, Schema]:
         """What is kept of each side's punctuations, for the operator to declare: those on keys in the other's terms."""

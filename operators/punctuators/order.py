@@ -111,7 +111,7 @@ class ByOrder:
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
-        return StateSchema({"greatest": LogSchema(keys, lambda rows, _ages: self._combined(schema, rows), of=None)})
+        return StateSchema({"greatest": LogSchema(keys, combine=lambda rows, _ages: self._combined(schema, rows))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what is behind the greatest value before it by more than the slack."""
@@ -301,7 +301,7 @@ class ByRoster:
     def state_schema(self, schema: Schema) -> StateSchema:
         """The greatest value of each member."""
         member = Schema((schema.attribute(self.member),))
-        return StateSchema({"latest": LogSchema(member, lambda rows, _ages: self._latest(rows), of=None)})
+        return StateSchema({"latest": LogSchema(member, combine=lambda rows, _ages: self._latest(rows))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
         """Late is what comes after the position at which its value had passed."""

@@ -121,7 +121,7 @@ def test_without_a_tolerance_keys_that_are_never_closed_are_kept_and_with_one_th
     promises = [(TRADE, parse_schemes("at prefix", TRADE)), (QUOTE, parse_schemes("since prefix", QUOTE))]
 
     def kept(join: AsofJoin) -> list[str]:
-        return [model.tuples for model in join.state_models(TRADE, QUOTE) if not model.until.holds(promises)]
+        return [model.what for model in join.state_schema(TRADE, QUOTE).models if not model.until.holds(promises)]
 
     assert kept(asof()) == ["the last tuple of each key of the right side"]
     assert kept(asof(tolerance="since >= at - 3")) == []
@@ -142,7 +142,7 @@ class Undecided:
 
 def test_what_waits_says_for_which_punctuation() -> None:
     def wanted(log: str, row: Row, *left: Row, strict: bool = False) -> list[list[tuple[int, str]]]:
-        ways = asof(strict=strict).wanted_for(log, row, Undecided(list(left)), TRADE, QUOTE)
+        ways = asof(strict=strict).state_schema(TRADE, QUOTE).logs[log].ways(row, Undecided(list(left)), TRADE, QUOTE)
         return [[(input_, str(p)) for input_, p in way] for way in ways]
 
     assert wanted("undecided", {"symbol": "a", "at": 5}) == [[(1, "<a, (,5], *>")]]

@@ -36,7 +36,7 @@ def test_as_many_rows_are_kept_as_are_waited_for_and_looked_back_at() -> None:
     ):
         operator = looking(*rows)
         assert (operator.rows.ahead, operator.rows.reach) == (ahead, reach)
-        _, last = operator.state_models(HERE)
+        _, last = operator.state_schema(HERE).models
         assert last.is_fixed
         assert last.until == Grouping(0, ("sid",))
 

@@ -132,7 +132,7 @@ def test_constants_of_time_close_no_session(schemes: str, enabled: bool) -> None
     bids = Schema.parse("bidder INT NOT NULL, ts TIMESTAMP NOT NULL")
     promises = [(bids, parse_schemes(schemes, bids))]
     assert SESSIONS.enabled_by(bids).holds(promises) == enabled
-    assert [model.until.holds(promises) for model in SESSIONS.state_models(bids)] == [enabled]
+    assert [model.until.holds(promises) for model in SESSIONS.state_schema(bids).models] == [enabled]
 
 
 @pytest.mark.spark

@@ -114,7 +114,7 @@ def test_purges_follow_each_other_in_any_order(case: Case) -> None:
 
 
 def test_rows_that_are_added_are_combined_with_each_other_and_with_those_there(case: Case) -> None:
-    case.log = TupleLog(case.store, LogSchema(NUMBER, lambda rows, _ages: rows.dropDuplicates()))
+    case.log = TupleLog(case.store, LogSchema(NUMBER, combine=lambda rows, _ages: rows.dropDuplicates()))
     case.log.add(case.of(2, 2, 6), partial=True)
     assert numbers(case.log.take(said("<2>"))) == [2]
     assert (case.kept(), case.log.rows, case.log.purged) == ([6], 1, 1)

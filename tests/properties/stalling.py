@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from operators.expressions.constant_evaluation import evaluated
-from operators.required_punctuations import Row, Waiting
+from operators.required_punctuations import Row
 from punct_ns.domain import Domain
 from punct_ns.image import Function
 from punct_ns.punctuation import Punctuation
@@ -26,7 +26,7 @@ from tests.oracles.oracle import Tuple
 from xmlstream.diagnosis.kept_rows import attributes_of
 from xmlstream.diagnosis.missing import Missing, MissingPunctuations
 from xmlstream.optimizer.rules import optimized
-from xmlstream.plan.nodes import Node, Results, Scan, Static, topological
+from xmlstream.plan.nodes import Node, Scan, topological
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:
@@ -91,23 +91,21 @@ class Stalled:
         """One slice of punctuations."""
         self.walk.slice({name: ([], self.said[name].add_all(given.get(name, ()))) for name in self.said})
 
-    def waiting(self) -> Iterator[tuple[Node, Waiting, Row]]:
-        """All that is kept."""
+    def waiting(self) -> Iterator[tuple[Node, str, Row]]:
+        """All that is kept, by the operator and the name of the log."""
         for node in self.walk.nodes:
-            assert not isinstance(node.operator, Scan | Static | Results)
             inputs = [below.schema for below in node.inputs]
-            for waiting in node.operator.waiting(*inputs):
-                told = [*attributes_of(waiting.names, (*inputs, node.schema)), *waiting.beside]
-                for row in self.walk.kept(node).each(waiting.log, told):
-                    yield node, waiting, row
+            for name, log in node.state_schema.waiting_logs.items():
+                told = [*attributes_of(log.names, (*inputs, node.schema)), *log.beside]
+                for row in self.walk.kept(node).each(name, told):
+                    yield node, name, row
 
-    def lacking(self, node: Node, waiting: Waiting, row: Row) -> tuple[Missing, ...]:
+    def lacking(self, node: Node, log: str, row: Row) -> tuple[Missing, ...]:
         """What a row is told to wait for."""
-        assert not isinstance(node.operator, Scan | Static | Results)
         kept = {each: self.walk.kept(each) for each in self.walk.nodes}
         said = {scan: self.said[self.name(scan)] for scan in self.walk.scans}
         sets = {each: self.walk.sets(each) for each in self.walk.nodes}
-        lacks = MissingPunctuations(kept, sets, said, self._function).of_row(node, waiting.log, row)
+        lacks = MissingPunctuations(kept, sets, said, self._function).of_row(node, log, row)
         return tuple(lack for lack in lacks if lack.missing)
 
     def name(self, scan: Node) -> str:
@@ -129,20 +127,20 @@ def assert_told(stalled: Stalled, stall: Stall) -> Counter[str]:
     said = Counter(questions=len(asked))
     while asked:
         parts: dict[tuple[str, Punctuation], None] = {}
-        for node, waiting, row in asked:
-            told = [(stalled.name(lack.node), p) for lack in stalled.lacking(node, waiting, row) for p in lack.missing]
+        for node, log, row in asked:
+            told = [(stalled.name(lack.node), p) for lack in stalled.lacking(node, log, row) for p in lack.missing]
             assert told, (stall, node.label, row)
             for name, p in told:
                 withheld = PunctuationSet(p.schema, stall.withheld[name])
-                assert withheld.covers(p), (stall, node.label, waiting.log, row, name, str(p))
+                assert withheld.covers(p), (stall, node.label, log, row, name, str(p))
             parts |= dict.fromkeys(told)
             if len(told) > 1 and len(asked) == 1:
                 stalled.say({told[0][0]: [told[0][1]]})
-                assert asked[0] in list(stalled.waiting()), (stall, node.label, waiting.log, row)
+                assert asked[0] in list(stalled.waiting()), (stall, node.label, log, row)
         stalled.say({name: [p for of, p in parts if of == name] for name in stall.tuples})
         before, kept = kept, list(stalled.waiting())
         asked = [question for question in asked if question in kept]
-        let_out = {node for node, waiting, row in kept if (node, waiting, row) not in before}
+        let_out = {node for node, log, row in kept if (node, log, row) not in before}
         for node, _, row in asked:
             assert not let_out.isdisjoint(topological(node)), (stall, node.label, row, [str(p) for _, p in parts])
         said["asked anew"] += len(asked)

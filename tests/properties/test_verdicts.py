@@ -95,7 +95,7 @@ def test_what_is_cleansed_keeps_nothing_and_what_is_not_keeps_something(name: st
     @fewer(2)
     @given(promising(name))
     def holds(drawn: Promising) -> None:
-        ckeep, models = drawn.case.invariants.ckeep, drawn.case.operator.state_models(*drawn.case.inputs)
+        ckeep, models = drawn.case.invariants.ckeep, drawn.case.operator.state_schema(*drawn.case.inputs).models
         if all(model.until.holds(drawn.promises) for model in models):
             assert not ckeep(drawn.tuples, drawn.said)
         else:

@@ -86,7 +86,8 @@ def test_a_window_waits_for_the_same_moments(lengths: str) -> None:
     for root in (written, optimized(written)):
         (node,) = (node for node in topological(root) if node.label == "group_by")
         assert isinstance(node.operator, GroupBy)
-        ((_, p),) = node.operator.wanted_for("groups", row, NOTHING_HELD, node.inputs[0].schema)[0]
+        given = node.inputs[0].schema
+        ((_, p),) = node.operator.state_schema(given).logs["groups"].ways(row, NOTHING_HELD, given)[0]
         while (node := node.inputs[0]).inputs:
             assert isinstance(node.operator, Window | PreAggregate | Project)
             (((_, p),),) = node.operator.wanted(p, NOTHING_HELD, node.inputs[0].schema)

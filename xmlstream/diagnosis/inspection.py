@@ -15,18 +15,17 @@ from typing import Any
 import pyarrow as pa
 
 from operators.punctuate import Punctuate
-from operators.required_punctuations import Waiting
 from operators.state.ages import Since
-from punct_ns.errors import NotationError, QueryError, StateError, UsageError
+from punct_ns.errors import NotationError, StateError, UsageError
 from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant, values
 from punct_ns.punctuation import Punctuation
-from punct_ns.schema import Schema
+from punct_ns.schema import Attribute, Schema
 from xmlstream.diagnosis.kept_rows import ClosedOnDisk, KeptRows, attributes_of
 from xmlstream.diagnosis.last_heard_from import SentPunctuations, SliceTime
 from xmlstream.diagnosis.missing import Functions, Missing, MissingPunctuations, helps
 from xmlstream.diagnosis.report import Asked, Example, Need, WaitingReport, Waits
-from xmlstream.plan.nodes import AnyOperator, Node, Results, Scan, Static, names, results, topological
+from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
 from xmlstream.runtime.sealed_files import unseal
@@ -106,8 +105,7 @@ class _Inspection:
     def _kept_by(self, node: Node) -> KeptRows:
         name = self._names[node]
         recorded = self._last["operators"].get(name, {"kept": {}})["kept"]
-        logs = _operator(node).state_schema(*(below.schema for below in node.inputs)).logs
-        return KeptRows(self._checkpoint / "state" / name, logs, recorded)
+        return KeptRows(self._checkpoint / "state" / name, node.state_schema.logs, recorded)
 
     def report(self, key: Mapping[str, str] | None) -> WaitingReport:
         """The report."""
@@ -121,32 +119,28 @@ class _Inspection:
         """What waits in each log that is not empty."""
         for node, kept in self._kept.items():
             inputs, left = _schemas(node), self._last.get("lately", {}).get(self._names[node], {}).get("left")
-            for waiting in _operator(node).waiting(*inputs):
-                if count := kept.count(waiting.log):
-                    told = [*attributes_of(waiting.names, (*inputs, node.schema)), *waiting.beside]
-                    rows = heapq.nsmallest(
-                        self._shown, kept.with_ages(waiting.log, told), key=lambda row: row[1] or _LONG_AGO
-                    )
-                    examples = tuple(self._example(node, waiting, row, since, inputs) for row, since in rows)
+            for name, log in node.state_schema.waiting_logs.items():
+                if count := kept.count(name):
+                    key = attributes_of(log.names, (*inputs, node.schema))
+                    each = kept.with_ages(name, [*key, *log.beside])
+                    rows = heapq.nsmallest(self._shown, each, key=lambda row: row[1] or _LONG_AGO)
+                    examples = tuple(self._example(node, name, key, row, since) for row, since in rows)
                     yield Waits(
                         self._names[node],
-                        waiting.log,
-                        waiting.what,
+                        name,
+                        log.what,
                         count,
-                        waiting.blocks,
+                        log.blocks,
                         examples[0].since if examples else None,
                         _slice_time(left),
                         examples,
                     )
 
     def _example(
-        self, node: Node, waiting: Waiting, row: Mapping[str, Any], since: Since | None, inputs: Sequence[Schema]
+        self, node: Node, log: str, key: Sequence[Attribute], row: Mapping[str, Any], since: Since | None
     ) -> Example:
-        key = tuple(
-            (a.name, format_pattern(Constant(row[a.name]), a.domain))
-            for a in attributes_of(waiting.names, (*inputs, node.schema))
-        )
-        return Example(key, self._needs(self._lacks.of_row(node, waiting.log, row)), self._came(since))
+        shown = tuple((a.name, format_pattern(Constant(row[a.name]), a.domain)) for a in key)
+        return Example(shown, self._needs(self._lacks.of_row(node, log, row)), self._came(since))
 
     def _came(self, since: Since | None) -> SliceTime | None:
         """When a row came, by its slice and second; of the last slice the time is known."""
@@ -205,13 +199,13 @@ class _Inspection:
         """How many rows an operator holds that the question names by all of its attributes; None if it has not all."""
         inputs = _schemas(node)
         found: int | None = None
-        for waiting in _operator(node).waiting(*inputs):
-            attributes = attributes_of(waiting.names, (*inputs, node.schema))
+        for log, declared in node.state_schema.waiting_logs.items():
+            attributes = attributes_of(declared.names, (*inputs, node.schema))
             named = {a.name: key[name] for a in attributes for name in key if name.lower() == a.name.lower()}
             if len(named) == len(key):
                 schema = Schema(tuple(attributes))
-                rows = self._kept[node].rows(waiting.log, attributes, [Punctuation.of(schema, named)], schema)
-                found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(waiting.log))
+                rows = self._kept[node].rows(log, attributes, [Punctuation.of(schema, named)], schema)
+                found = (found or 0) + (len(rows) if rows is not None else self._kept[node].count(log))
         return found
 
 
@@ -235,11 +229,3 @@ def _schemas(node: Node) -> tuple[Schema, ...]:
 
 def _is_operator(node: Node) -> bool:
     return not isinstance(node.operator, Scan | Static | Results)
-
-
-def _operator(node: Node) -> Any:
-    """The operator of a node that is no end of the plan."""
-    operator: AnyOperator = node.operator
-    if isinstance(operator, Scan | Static | Results):
-        raise QueryError(f"{node.label} is no operator")
-    return operator

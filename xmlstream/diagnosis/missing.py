@@ -126,8 +126,7 @@ class MissingPunctuations:
 
     def _has_sent(self, node: Node, p: Punctuation) -> bool:
         """Whether an operator has said a punctuation, as far as it remembers."""
-        assert not isinstance(node.operator, Scan | Static | Results)
-        over = node.operator.state_schema(*(below.schema for below in node.inputs)).sets.get("sent")
+        over = node.state_schema.sets.get("sent")
         if over is None or len(over) != len(node.schema):
             return False
         if node not in self._sent:
@@ -137,10 +136,8 @@ class MissingPunctuations:
 
     def of_row(self, node: Node, log: str, row: Row) -> tuple[Missing, ...]:
         """What a row of a log lacks, to be met."""
-        operator = node.operator
-        assert not isinstance(operator, Scan | Static | Results)
-        ways = operator.wanted_for(log, row, self._held(node), *(below.schema for below in node.inputs))
-        return self._of_ways(node, ways)
+        inputs = (below.schema for below in node.inputs)
+        return self._of_ways(node, node.state_schema.logs[log].ways(row, self._held(node), *inputs))
 
     def _held(self, node: Node) -> HeldRows:
         return HeldRows(node, self._kept[node], self._sets[node], self._functions)

@@ -32,7 +32,7 @@ from operators.multiway_join import MultiwayJoin
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
-from xmlstream.plan.nodes import Node, Results, Scan, Static, renamed
+from xmlstream.plan.nodes import Node, Scan, renamed
 
 InputAttribute = tuple[int, str]
 
@@ -306,10 +306,8 @@ def _between(region: JoinRegion, blocks: Sequence[JoinPlan]) -> Iterator[Equalit
 def _judged(node: Node, blocks: Sequence[JoinPlan], equalities: Sequence[Equality]) -> JoinPlan:
     """The join of blocks with what it keeps."""
     promises = [(block.node.schema, block.node.schemes) for block in blocks]
-    assert not isinstance(node.operator, Scan | Static | Results)
-    models = node.operator.state_models(*(schema for schema, _ in promises))
     kept = sum(block.kept for block in blocks)
-    purged = {model.input for model in models if model.until.holds(promises)}
+    purged = {model.input for model in node.state_schema.models if model.until.holds(promises)}
     graph = node.operator.graph if isinstance(node.operator, MultiwayJoin) else None
     graph = graph or PunctuationGraph(len(blocks), tuple(equalities))
     reachability = promised(graph, [schemes for _, schemes in promises])

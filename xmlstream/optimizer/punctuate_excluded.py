@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
-from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.plan.nodes import Node
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 """Groupings that are waited for above a node, in its terms."""
@@ -39,8 +39,6 @@ def punctuate_excluded(root: Node) -> Node:
 
 def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Groups]:
     """What is waited for of each input: by the node, and by those above it, as far as that is told in its terms."""
-    if isinstance(node.operator, Scan | Static | Results):
-        return [() for _ in node.inputs]
     schemas = [below.schema for below in node.inputs]
     own, passed = list(_waited_for(node)), list[Groups]()
     found = [tuple(names for i, names in own if i == at) for at in range(len(schemas))]
@@ -52,10 +50,9 @@ def _of_inputs(node: Node, groups: Groups, uses: Counter[Node]) -> Sequence[Grou
 
 def _waited_for(node: Node) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The groupings of a node's inputs that let it answer or forget, by the inputs' numbers."""
-    assert not isinstance(node.operator, Scan | Static | Results)
     schemas = [below.schema for below in node.inputs]
     nothing = [(schema, ()) for schema in schemas]
-    conditions = [model.until for model in node.operator.state_models(*schemas)]
+    conditions = [model.until for model in node.state_schema.models]
     for condition in (node.operator.enabled_by(*schemas), *conditions):
         for grouping in condition.groupings(nothing):
             yield grouping.input, tuple(grouping.attributes)

@@ -33,6 +33,8 @@ from sources.xml.options.source import SourceOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from operators.state.state_schema import StateSchema
+
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalProperties):
@@ -109,6 +111,7 @@ class Node:
     schema: Schema = field(init=False, repr=False, compare=False)
     schemes: tuple[Scheme, ...] = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
+    _state: StateSchema | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Computed once: a part that is used twice would otherwise be walked twice at every level above it.
@@ -131,6 +134,14 @@ class Node:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @property
+    def state_schema(self) -> StateSchema:
+        """What the operator keeps from slice to slice; computed once."""
+        if self._state is None:
+            object.__setattr__(self, "_state", self.operator.state_schema(*(below.schema for below in self.inputs)))
+        assert self._state is not None
+        return self._state
 
 
 def results(root: Node) -> tuple[Node, ...]:
@@ -312,8 +323,7 @@ def copies(result: Node, names: Mapping[Node, str]) -> dict[tuple[str, str], str
             if len(result.inputs) != 1:
                 return {}
             (below,) = result.inputs
-            declared = operator.state_schema(below.schema)
-            if declared.logs or declared.notes:
+            if result.state_schema.logs or result.state_schema.notes:
                 return {}
             known = copies(below, names)
             (terms,) = operator.predicate_terms(below.schema)

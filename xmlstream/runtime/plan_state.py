@@ -94,8 +94,8 @@ def _state(
             declared = StaticInput.state_schema(static)
         case Results():
             raise AssertionError("results have no state")
-        case operator:
-            declared = operator.state_schema(*inputs)
+        case _:
+            declared = node.state_schema
     lasting = [i for i, below in enumerate(node.inputs) if _is_static(below)]
     return OperatorState(store, inputs, declared, committed, purge_after, lasting)
 

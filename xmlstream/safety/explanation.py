@@ -123,7 +123,7 @@ def _operator(one: OperatorVerdict, called: dict[Node, str]) -> dict[str, Any]:
         "answers": _waiting(one.answers, one.node, called),
         "keeps": [
             {
-                "tuples": kept.model.tuples,
+                "tuples": kept.model.what,
                 "until": _waiting(kept.until, one.node, called),
                 "bounded": kept.is_bounded,
                 "at most": kept.model.most,

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from operators.closing_conditions import ALWAYS, Condition, Grouping, Promises, StateModel
+from operators.closing_conditions import Condition, Grouping, Promises, StateModel
 from operators.closing_conditions import promised as promised_by
 from punct_ns.scheme import Scheme, strongest
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
@@ -209,10 +209,6 @@ def judged(
 
 
 def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> OperatorVerdict:
-    operator = node.operator
-    if isinstance(operator, Scan | Static | Results):
-        return OperatorVerdict(node, name, Waiting(When.AT_ONCE, ALWAYS, ()), (), known[node])
-    inputs = [below.schema for below in node.inputs]
     below = [known[input_] for input_ in node.inputs]
     running = ended = of_inputs(node, known, ended=False)
     if any(each.ended is not each.running for each in below):
@@ -221,10 +217,8 @@ def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> Operator
     return OperatorVerdict(
         node,
         name,
-        promises.waiting(operator.enabled_by(*inputs)),
-        tuple(
-            Kept(model, promises.waiting(model.until), below[model.input]) for model in operator.state_models(*inputs)
-        ),
+        promises.waiting(node.operator.enabled_by(*(each.schema for each in node.inputs))),
+        tuple(Kept(m, promises.waiting(m.until), below[m.input]) for m in node.state_schema.models),
         known[node],
     )
 

@@ -94,9 +94,9 @@ def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> s
 
 def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> str:
     """What is kept, and how long."""
-    what = kept.model.tuples
+    what = kept.model.what
     if kept.model.is_fixed:
-        return f"{what} of each {', '.join(kept.model.per)}" if kept.model.per else what
+        return f"{what} of each {', '.join(kept.model.per.names)}" if kept.model.per else what
     if kept.until.when is When.AT_ONCE:
         return f"{what} for a slice at the most"
     if kept.until.when < When.NEVER:
@@ -105,7 +105,7 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
     if kept.of.ends:
         return f"{what}, as many as {'the table has' if kept.of.is_static else 'come before their input closes'}"
     if kept.model.most is not None and kept.model.per is not None:
-        values = ", ".join(kept.model.per)
+        values = ", ".join(kept.model.per.names)
         return f"{what}, one for each value of {values}: {kept.model.most:,} at the most"
     return f"{what} for ever, since nothing closes {_all(kept.until, node, known)}"
 

@@ -54,10 +54,10 @@ def test_of_a_window_over_a_join_within_a_range_no_more_is_told_to_be_missing_th
     def groups() -> dict[str, dict[str, list[str]]]:
         return {
             str(row["window.start"]): {
-                stalled.name(lack.node): [str(p) for p in lack.missing] for lack in stalled.lacking(node, waiting, row)
+                stalled.name(lack.node): [str(p) for p in lack.missing] for lack in stalled.lacking(node, log, row)
             }
-            for node, waiting, row in stalled.waiting()
-            if waiting.what == "groups"
+            for node, log, row in stalled.waiting()
+            if log == "groups"
         }
 
     expected = {name: [at(text) for text in texts] for name, texts in missing.items()}
@@ -88,7 +88,7 @@ def test_of_a_side_that_nulls_stand_for_it_is_told_what_it_lacks_by_whatever_it_
     tuples = {"r": [(0, MOMENTS[1], 0)], "s": [(0, MOMENTS[2], 1)], "u": []}
     stall = Stall.pinned(SPACE.schema, BY_VALUE, tuples, {"s": said, "r": ["<0, *, *>"]}, {})
     stalled = Stalled(spark, tmp_path, TABLES.format_map({"r": "k", "s": "k; v", "u": "t"}), stall)
-    (asked,) = [each for each in stalled.waiting() if each[1].what == "groups"]
+    (asked,) = [each for each in stalled.waiting() if each[1] == "groups"]
     assert [(stalled.name(lack.node), [*map(str, lack.missing)]) for lack in stalled.lacking(*asked)] == [
         ("s", missing)
     ]
