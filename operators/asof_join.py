@@ -77,7 +77,6 @@ class AsofJoin(Operator):
         return replace(self, bounds=bounds_between(self.tolerance, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The left's attributes, then the right's, which are nullable where nulls may stand for them."""
         left, right = inputs
         if self.kind == "left":
             right = Schema(tuple(Attribute(a.name, replace(a.domain, nullable=True)) for a in right))
@@ -89,11 +88,9 @@ class AsofJoin(Operator):
         return tuple(rewritten_schemes(inputs[0], {})) if decided else ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """What says that no better partner will come."""
         return self._keys[0].until()
 
     def parameters(self, output: Schema) -> str:
-        """The kind, and which right tuple is a left one's partner."""
         keys = [f"{quoted(a)} = {quoted(b)}" for a, b in zip(self.left_on, self.right_on, strict=True)]
         last = f"last {quoted(self.right_at)} {'<' if self.strict else '<='} {quoted(self.left_at)}"
         within = f", {self.tolerance}" if self.tolerance is not None else ""
@@ -124,7 +121,6 @@ class AsofJoin(Operator):
         )
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The undecided, the right tuples that may become partners, what is said of both, and what waits."""
         left, right = self._keys
         kept = right.log("tuples of the right side", inputs)
         if self.tolerance is None:
@@ -148,7 +144,6 @@ class AsofJoin(Operator):
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The left's, and what decides its tuples."""
         left = self._keys[0]
         said = on(inputs[0].names, p, inputs[0])
         waiting = held.rows("undecided", left.determined_by, said, "waiting-0", left.beside)
@@ -166,7 +161,6 @@ class AsofJoin(Operator):
         return self._keys[1].with_columns(alone.drop(own("place")))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: a better partner may come."""
         hand = state.scratch(_InHand)
         hand.left, new = state.arrived(inputs)
         if new is not None:
@@ -175,7 +169,6 @@ class AsofJoin(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The left tuples of which the partner is certain, or that there is none."""
         hand, key = state.scratch(_InHand), self._keys[0]
         newly = key.newly_covered(inputs[1].punctuations, state)
         leaving = []
@@ -203,7 +196,6 @@ class AsofJoin(Operator):
         return Tuples(found.frame.drop(*key.columns), left.at_most, exact=False)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The undecided left tuples; of the right those for which some left one waits, or may come."""
         hand, left = state.scratch(_InHand), state.inputs[0]
         undecided, right = state.log("undecided"), state.log("right")
         if hand.left is not None:
@@ -217,7 +209,6 @@ class AsofJoin(Operator):
             right.take(self._keys[1].covered(state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no left tuple that waits matches, of the left's attributes."""
         output = self.schema(*state.inputs)
         free = state.scratch(_InHand).free
         written = [Punctuation.at(output, {i: p.patterns[i] for i in p.restricted}, p.lifespan) for p in free]

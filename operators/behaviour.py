@@ -234,10 +234,12 @@ class Operator(LogicalProperties, Benefits, Protocol):
         """What goes out because tuples came."""
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """What goes out because punctuations came."""
+        """What goes out because punctuations came; by default nothing: the operator holds no tuple back."""
+        return None
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purge what no later slice can need."""
+        """Purges what no later slice can need; by default nothing: no tuple is kept."""
+        return  # else it were abstract to a type checker
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The punctuations that hold for the output from here on."""

@@ -81,52 +81,35 @@ class Describe(Operator):
         return tuple(dict.fromkeys(scheme for scheme in found if scheme is not None))
 
     def parameters(self, output: Schema) -> str:
-        """The attributes, and those to watch."""
         watching = f" watching {', '.join(self.watch)}" if self.watch else ""
         return ", ".join(self.attributes) + watching
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed, and what it speaks of."""
         return [needed | among((*self.attributes, *self.watch), inputs[0])]
 
     @property
     def exact_inputs(self) -> bool:
-        """No: tuples are not kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own."""
         return [own_terms(inputs[0])]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """All."""
         return frozenset(map(str.lower, inputs[0].names))
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes."""
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of the attributes."""
         return [((0, on(self.attributes, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """With attributes to watch, what describes both kinds, and what was made of it."""
         return StateSchema(sets=dict.fromkeys(["input", "sent"], inputs[0]) if self.watch else {})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """All new tuples."""
         return inputs[0].tuples
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: describe does not block."""
-        return None
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """Those that describe the attributes; with attributes to watch, as far as that is new."""
         schema = state.inputs[0]
         if not self.watch:
             return list(_on(self.attributes, inputs[0].punctuations, schema))

@@ -45,7 +45,6 @@ class Difference(Operator):
     attributes: Schema
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The declared one; NOT NULL where it is so of the first input."""
         return self.attributes.never_null_of(*inputs[:1])
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -53,7 +52,6 @@ class Difference(Operator):
         return inputs[0] if inputs[1] else ()
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """What says that the second input will not have a tuple."""
         return Grouping(1, inputs[1].names)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -61,11 +59,10 @@ class Difference(Operator):
         return by_position(self.attributes, *inputs)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes: δ(R) − S = R − S, and so for S."""
+        """δ(R) − S = R − S, and so for S."""
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The first input's, and what decides its tuples."""
         names, second = self.attributes.names, inputs[1]
         undecided = held.rows("undecided", names, recast(p, self.attributes), "waiting")
         return [
@@ -78,7 +75,6 @@ class Difference(Operator):
         ]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What is not decided, and what decides of tuples that may come; what each input has said, and what waits."""
         first, second = (Grouping(side, inputs[side].names) for side in range(2))
         models = {
             "undecided": StateModel("undecided tuples", 0, second, per=self.attributes),
@@ -94,7 +90,6 @@ class Difference(Operator):
         return StateSchema(logs, sets, waiting={"waiting": self.attributes})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing goes out; a new tuple of the second input decides an undecided one."""
         hand, names = state.scratch(_InHand), self.attributes.names
         new, others = state.arrived(inputs)
         undecided, second, emitted = state.log("undecided"), state.log("second"), state.log("emitted")
@@ -117,7 +112,6 @@ class Difference(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The undecided tuples that the second input covers."""
         hand = state.scratch(_InHand)
         hand.said = [
             self._said(side, state).absorb(recast_all(slice_.punctuations, self.attributes))
@@ -133,7 +127,6 @@ class Difference(Operator):
         return hand.emitted
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The undecided, and what the first input may send again."""
         hand = state.scratch(_InHand)
         first, second = (self._covering(side, state) for side in range(2))
         if (new := hand.undecided) is not None:
@@ -144,7 +137,6 @@ class Difference(Operator):
                 log.append(Tuples(not_matching(new.frame, first), new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no undecided tuple matches."""
         said, logs, sent = state.scratch(_InHand).said, [state.log("undecided")], state.punctuations("sent")
         free, output = emittable("waiting", said[0], logs, state, self.attributes), self.schema(*state.inputs)
         out = sent.absorb(recast(p, output) for p in free)

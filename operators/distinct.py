@@ -36,11 +36,9 @@ class Distinct(Operator):
     """Each tuple of the input when it comes for the first time."""
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's."""
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's."""
         return inputs[0]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -49,24 +47,20 @@ class Distinct(Operator):
 
     @property
     def eliminates_duplicates(self) -> bool:
-        """Yes."""
         return True
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes: δ(δ(R)) = δ(R)."""
+        """δ(δ(R)) = δ(R)."""
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of the input."""
         return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that may come again, once each."""
         again = StateModel("tuples", 0, Grouping(0, inputs[0].names), per=inputs[0])
         return StateSchema({"tuples": LogSchema(inputs[0], (again,), blocks=False)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """New tuples that are not kept, once each."""
         new = inputs[0].tuples
         if new is None:
             return None
@@ -77,14 +71,8 @@ class Distinct(Operator):
             once = anti_join(once, whole.frame, attributes.names, whole.at_most)
         return kept.append(Tuples(once, new.at_most))
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: distinct does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """All."""
         return inputs[0].punctuations
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purge what can have no more duplicates."""
         state.log("tuples").purge(inputs[0].punctuations)

@@ -28,7 +28,6 @@ from operators.behaviour import Operator, Terms, among, own_terms
 from operators.required_punctuations import Held, Way, on
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
-from operators.state.state_schema import StateSchema
 from punct_ns.pattern import WILDCARD
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
@@ -52,7 +51,6 @@ class Explode(Operator):
     replaces: bool = False
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, perhaps without the array, and the element."""
         array = inputs[0].attribute(self.array)
         return Schema((*(a for a in inputs[0] if not (self.replaces and a is array)), self.element))
 
@@ -61,15 +59,12 @@ class Explode(Operator):
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
-        """The array, and its element."""
         return f"{'outer ' if self.outer else ''}`{self.array}` AS `{self.element.name}`"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the input, and the array."""
         return [among((needed - {self.element.name}) | {self.array}, inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> Explode:
-        """Without the array where nobody needs it."""
         return replace(self, replaces=self.replaces or self.array not in needed)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -77,11 +72,9 @@ class Explode(Operator):
         return [own_terms(inputs[0])]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """All of the input, if each of its tuples stays."""
         return frozenset(map(str.lower, inputs[0].names)) if self.outer else frozenset()
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes."""
         return True
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
@@ -89,15 +82,9 @@ class Explode(Operator):
         return [tuple(among(names, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of the input's attributes; of elements nothing is said."""
         return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
 
-    def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Nothing is kept."""
-        return StateSchema()
-
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """A tuple of each element of the new tuples' arrays."""
         new = inputs[0].tuples
         if new is None:
             return None
@@ -105,12 +92,7 @@ class Explode(Operator):
         exploded = f"explode{'_outer' if self.outer else ''}({quoted(self.array)}) AS {quoted(self.element.name)}"
         return state.computed(Tuples(new.frame.selectExpr(*others, exploded), LENGTH * new.at_most, exact=False))
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: explode does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """All that can be said in the output's terms."""
         given = state.inputs[0]
         output, gone = self.schema(given), given.index(self.array) if self.replaces else None
         return [
@@ -118,6 +100,3 @@ class Explode(Operator):
             for p in inputs[0].punctuations
             if gone not in p.restricted
         ]
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Nothing is kept."""

@@ -45,7 +45,6 @@ class GroupBy(Operator):
     aggregates: tuple[Aggregate, ...]
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The keys, then the aggregates."""
         return Schema((*(inputs[0].attribute(key) for key in self.keys), *(a.attribute for a in self.aggregates)))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -54,25 +53,20 @@ class GroupBy(Operator):
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """The closing of each group."""
         return Grouping(0, self.keys, sole=True)
 
     def parameters(self, output: Schema) -> str:
-        """The keys and the aggregates."""
         answers = (f"{a.expression} AS `{a.attribute.name}`" for a in self.aggregates)
         return f"({', '.join(self.keys)}) {', '.join(answers)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """The keys, and what the aggregates that are needed are computed from."""
         return [among((*self.keys, *attributes_of(self.pruned(needed).aggregates)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> GroupBy:
-        """With the aggregates that are needed."""
         return GroupBy(self.keys, tuple(a for a in self.aggregates if a.attribute.name in needed))
 
     @property
     def exact_inputs(self) -> bool:
-        """No: of tuples only what is required is kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -86,11 +80,9 @@ class GroupBy(Operator):
 
     @property
     def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
-        """The groups, if all their aggregates have partial ones."""
         return (self.keys, self.aggregates) if self._aggregation.merges is not None else None
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of groups."""
         return [((0, on(self.keys, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -103,7 +95,6 @@ class GroupBy(Operator):
         return StateSchema({"groups": log}, completion_sets(inputs[0], keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing goes out; new tuples join their groups."""
         new = inputs[0].tuples
         if new is not None:
             known = self._aggregation.partials(new.frame)
@@ -122,13 +113,11 @@ class GroupBy(Operator):
         return None if self.keys else Tuples(self._aggregation.answers(self._aggregation.kept_form(state.nothing())), 1)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What completed them."""
         output = self.schema(*state.inputs)
         complete = state.scratch(_InHand).complete
         return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The complete groups left with `pass_`; the others are computed once. What completed them is forgotten."""
         state.log("groups").settle()
         forget_completed(state.scratch(_InHand).complete, self.keys, state)
 

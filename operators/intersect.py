@@ -45,7 +45,6 @@ class Intersect(Operator):
     attributes: Schema
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The declared one; NOT NULL where it is so of either input."""
         return self.attributes.never_null_of(*inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -60,11 +59,10 @@ class Intersect(Operator):
         return by_position(self.attributes, *inputs)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes: δ(R) ∩ S = R ∩ S, and so for S."""
+        """δ(R) ∩ S = R ∩ S, and so for S."""
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """Either input's, and what purges its tuples."""
         return [self._wanted_of(side, p, held, inputs) for side in range(2)]
 
     def _wanted_of(self, side: int, p: Punctuation, held: Held, inputs: Sequence[Schema]) -> Way:
@@ -78,7 +76,6 @@ class Intersect(Operator):
         )
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What waits for its like, and what went out and may come again; what each input has said, and what waits."""
         first, second = (Grouping(side, inputs[side].names) for side in range(2))
         models = {
             "side-0": StateModel("tuples of the first input", 0, second, per=self.attributes),
@@ -91,7 +88,6 @@ class Intersect(Operator):
         return StateSchema(logs, sets, waiting=dict.fromkeys(["waiting-0", "waiting-1"], self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Tuples that are in both inputs now, and were not before."""
         hand, names = state.scratch(_InHand), self.attributes.names
         kept = [self._kept(side, state) for side in range(2)]
         new = [self._once(side, tuples, state) for side, tuples in enumerate(state.arrived(inputs))]
@@ -131,12 +127,7 @@ class Intersect(Operator):
         frame = semi_join(tuples.frame, whole.frame, self.attributes.names, whole.at_most)
         return Tuples(frame, tuples.at_most, exact=False)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: what both have is known when the second comes."""
-        return None
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purge what the other input covers; of what is emitted, what either does."""
         hand, said = state.scratch(_InHand), [state.punctuations(f"input-{side}") for side in range(2)]
         hand.said = [
             held.absorb(recast_all(slice_.punctuations, self.attributes))
@@ -155,7 +146,6 @@ class Intersect(Operator):
                 log.append(Tuples(not_matching(new.frame, all_), new.at_most, exact=False))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no tuple that may yet be emitted matches."""
         found, output = list[Punctuation](), self.schema(*state.inputs)
         for side, said in enumerate(state.scratch(_InHand).said):
             found += emittable(f"waiting-{side}", said, [self._kept(side, state)], state, self.attributes)

@@ -76,7 +76,6 @@ class Join(Operator):
         return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The left side's attributes, then the right side's; those of a side that nulls may stand for are nullable."""
         return self.sides.schema(inputs)
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -84,16 +83,13 @@ class Join(Operator):
         return self.sides.schemes(inputs)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """Of an outer join, what says that a preserved tuple will have no partner."""
         return Every(tuple(self.equi_join.until(side) for side in self.sides.preserved))
 
     def parameters(self, output: Schema) -> str:
-        """The kind, and when two tuples are partners."""
         purge = "" if not self.purge.asked or self.purge.is_eager else "; purge eager, since it is a join of two"
         return f"{self.kind}: {self.equi_join.condition}{purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed, and what partners are told by."""
         return [among((*needed, *self.equi_join.references), schema) for schema in inputs]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -107,7 +103,6 @@ class Join(Operator):
         return equal_terms_of_two(inputs, self.equi_join.on) if self.kind == "inner" else [{}, {}]
 
     def with_residual(self, residual: str | None) -> Join:
-        """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
     def excludes(self, *inputs: Schema) -> Sequence[Punctuation]:
@@ -115,16 +110,13 @@ class Join(Operator):
         return self.sides.never_out(inputs)
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """On request, that these never come."""
         return self.excludes(*inputs) if self.punctuates else ()
 
     def punctuating(self) -> Join:
-        """With punctuations for what is excluded."""
         return replace(self, punctuates=True) if self.kind != "inner" else self
 
     @property
     def combines(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
-        """Of an inner join its equalities."""
         pairs = zip(self.left_on, self.right_on, strict=True)
         return [((0, mine), (1, theirs)) for mine, theirs in pairs] if self.kind == "inner" else None
 
@@ -139,7 +131,6 @@ class Join(Operator):
         return JoinSides(self.kind, self.equi_join)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """Either side's, as far as it is the output's, and what purges the side's tuples."""
         ways = [self._wanted_of(side, p, held, inputs) for side in range(2)]
         found = [way for way in ways if way is not None]
         if not found and self.kind == "full" and (both := FullKeys(self.equi_join).wanted(p, inputs)):
@@ -174,12 +165,10 @@ class Join(Operator):
         return StateSchema(logs, sets, waiting={f"waiting-{side}": schema for side, schema in enumerate(inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The pairs that new tuples make with kept ones and with each other."""
         new = state.scratch(_InHand).new = state.arrived(inputs)
         return self.equi_join.pairs(new, [self._kept(side, state) for side in range(2)])
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Preserved tuples without partner, once none can come."""
         hand = state.scratch(_InHand)
         hand.covered = self.equi_join.covered_keys(inputs, state)
         sides = self.sides.preserved
@@ -212,7 +201,6 @@ class Join(Operator):
         return replace(tuples, frame=tuples.frame.selectExpr(*(own + nulls if side == 0 else nulls + own)))
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Purge what the other side covers; of the new tuples keep what it does not."""
         hand = state.scratch(_InHand)
         for side, covered in enumerate(hand.covered):
             alone, partnered = self._logs(side, state)
@@ -223,7 +211,6 @@ class Join(Operator):
                 alone.append(self.equi_join.still_open(new, side, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no kept tuple matches, in the output's terms."""
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for side, slice_ in enumerate(inputs):

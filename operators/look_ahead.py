@@ -114,19 +114,16 @@ class LookAhead(OrderedRows):
         return [self.prefixes_up_to(self.said_of(p), (), inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that are not closed, the last rows of each group, what is said, and what waits for them."""
         given, reach = inputs[0], self.rows.reach
         last = f"the last {reach} tuples" if reach > 1 else "the last tuple"
         kept = self.states_of(given, self.rows_of(given, last, self.rows.last, blocks=True))
         return kept | StateSchema(waiting={"held": Schema(tuple(map(given.attribute, self.over)))})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: new tuples are kept until the order is closed up to them."""
         self.keep_new(inputs[0].tuples, state)
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The tuples behind which enough is closed, with their functions."""
         begun = self.begin(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun.prefixes) if begun.prefixes else None
         over = state.log("rows").take(begun.groups) if begun.groups else None
@@ -134,12 +131,10 @@ class LookAhead(OrderedRows):
         return None if taken is None and over is None else self._answered(taken, over, begun.groups, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """What left did so with `pass_`."""
         state.log("tuples").settle()
         state.log("rows").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly is in a prefix, but for the rows that are still to go out."""
         begun = state.scratch(Begun).prefixes
         if not begun:
             return []

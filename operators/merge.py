@@ -41,32 +41,25 @@ class Merge(Operator):
     attributes: Schema
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The declared one."""
         return self.attributes
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The meets of what the inputs promise."""
         return meets(inputs, self.attributes)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What stands at the places that are needed."""
         places = [place for place, name in enumerate(self.attributes.names) if name in needed]
         return [frozenset(schema[place].name for place in places) for schema in inputs]
 
     def pruned(self, needed: AbstractSet[str]) -> Merge:
-        """Of the attributes that are needed."""
         return Merge(Schema(tuple(attribute for attribute in self.attributes if attribute.name in needed)))
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Each input's own, by position."""
         return by_position(self.attributes, *inputs)
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """All."""
         return frozenset(map(str.lower, self.attributes.names))
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes."""
         return True
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
@@ -76,7 +69,6 @@ class Merge(Operator):
 
     @property
     def is_associative(self) -> bool:
-        """Yes."""
         return True
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
@@ -86,11 +78,9 @@ class Merge(Operator):
         return [tuple((i, asked_of(part, inputs[i]) or Punctuation.all(inputs[i])) for i, part in left)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What each input has said, and what all of them."""
         return StateSchema(sets=common_sets(_streams(len(inputs)), self.attributes))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """All new tuples."""
         names = [quoted(name) for name in self.attributes.names]
         parts = [
             replace(new, frame=new.frame.select(*names))
@@ -99,10 +89,6 @@ class Merge(Operator):
         ]
         whole = bag_union(parts)
         return whole and replace(whole, of_each=1)
-
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: merge does not block."""
-        return None
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The meets of what each input newly says with all that the others have said.
@@ -114,9 +100,6 @@ class Merge(Operator):
             for given, slice_ in zip(state.inputs, inputs, strict=True)
         ]
         return common_to_inputs(_streams(len(inputs)), said, state)
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""
 
 
 def _streams(count: int) -> list[str]:

@@ -84,7 +84,6 @@ class MultiwayJoin(Operator):
         return replace(self, bounds=ChainBounds.between(self.residual, self.graph, inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The attributes of the first input, then those of the second, and so on."""
         for names in self.graph.classes:
             kinds = {inputs[i].attribute(name).domain.type for i, name in names.items()}
             if len(kinds) > 1:
@@ -95,7 +94,6 @@ class MultiwayJoin(Operator):
         return Schema(tuple(attribute for schema in inputs for attribute in schema))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """Those of inputs whose tuples the other inputs' schemes purge; with what moving makes of them."""
         reachability = promised(self.graph, inputs)
         found: list[Scheme] = []
         for i, schemes in enumerate(inputs):
@@ -106,30 +104,24 @@ class MultiwayJoin(Operator):
         return tuple(dict.fromkeys(found))
 
     def parameters(self, output: Schema) -> str:
-        """What is equal, and how it purges."""
         return f"{' AND '.join(f'`{a}` = `{b}`' for (_, a), (_, b) in self.equalities)}; purge {self.purge}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed, and what is equal or compared."""
         compared = attributes_in(self.residual) if self.residual else ()
         bounds = [name for pair in self.bounds.pairs for b in pair.bounds for name in (*b.needs, b.attribute)]
         used = {*needed, *compared, *bounds, *(name for pair in self.equalities for _, name in pair)}
         return [among(used, schema) for schema in inputs]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """Each input's, by its classes."""
         return equal_terms(inputs, self.graph.classes)
 
     def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The same."""
         return equal_terms(inputs, self.graph.classes)
 
     def with_residual(self, residual: str | None) -> MultiwayJoin:
-        """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """Any input's, as far as it is the output's, and what purges the input's tuples."""
         return ways_to(p, self.graph, held, inputs) or [whole(*inputs)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
@@ -159,7 +151,6 @@ class MultiwayJoin(Operator):
         )
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The combinations that hold a new tuple, each once."""
         hand = state.scratch(_InHand)
         before = [self._kept(i, state).whole() for i in range(self.inputs)]
         after = list(before)
@@ -196,10 +187,6 @@ class MultiwayJoin(Operator):
         assert whole is not None
         frame = whole.frame.select(*map(quoted, self.schema(*state.inputs).names))
         return replace(whole, frame=frame.where(self.residual) if self.residual else frame)
-
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: an inner join does not block."""
-        return None
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         """Purge, by chains from each input, where anything has changed since it was last looked at."""
@@ -273,7 +260,6 @@ class MultiwayJoin(Operator):
         return is_quiet or state.notes["slices"] == 0 or all(said.is_all for said in closed.values())
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no kept tuple matches, in the output's terms."""
         output = self.schema(*state.inputs)
         found: list[Punctuation] = []
         for i, slice_ in enumerate(inputs):

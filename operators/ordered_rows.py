@@ -71,14 +71,12 @@ class OrderedRows(Operator):
         return Schema((*inputs[0].attributes, *(over.attribute for over in self.functions)))
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """Ever longer prefixes of the order in each group."""
         if not self.own_keys:
             return Grouping(0, self.groups)
         first = self.own_keys[0]
         return Prefix(0, first.attribute, first.descending, self.groups)
 
     def parameters(self, output: Schema) -> str:
-        """The functions, the groups and the order."""
         answers = (f"{over} AS `{over.attribute.name}`" for over in self.functions)
         return f"({', '.join(self.groups)}) {', '.join(answers)} by {keys_line(self.keys) or 'arrival'}"
 
@@ -87,7 +85,6 @@ class OrderedRows(Operator):
         return replace(self, functions=tuple(o for o in self.functions if o.attribute.name in needed))
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The groups: what looks at them alone selects whole ones."""
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
     @property

@@ -46,7 +46,6 @@ class PreAggregate(Operator):
     aggregates: tuple[Aggregate, ...]
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The keys."""
         return Schema(tuple(map(inputs[0].attribute, self.keys)))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -55,46 +54,31 @@ class PreAggregate(Operator):
         return tuple(on_keys for scheme in inputs[0] if (on_keys := scheme.renamed(keys)) is not None)
 
     def parameters(self, output: Schema) -> str:
-        """The keys and the aggregates."""
         return f"({', '.join(self.keys)}) {', '.join(a.expression for a in self.aggregates)}".rstrip()
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """The keys, and what the aggregates are computed from."""
         return [among((*self.keys, *attributes_of(self.aggregates)), inputs[0])]
 
     @property
     def exact_inputs(self) -> bool:
-        """No: of tuples only what is required is used."""
         return False
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names."""
         return [tuple(among(names, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of groups."""
         return [((0, on(self.keys, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What is said of groups."""
         return StateSchema(sets=completion_sets(inputs[0], self.keys))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The groups of the new tuples."""
         new = inputs[0].tuples
         if new is None:
             return None
         return Tuples(Aggregation(self.keys, self.aggregates).kept_form(new.frame), new.at_most, exact=False)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: it holds nothing back."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly holds for groups."""
         found = completed(inputs[0].punctuations, self.keys, state)
         forget_completed(found, self.keys, state)
         return [Punctuation(self.schema(*state.inputs), p.patterns) for p in found]
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""

@@ -280,7 +280,6 @@ class Project(Operator):
         )
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The columns' attributes."""
         return Schema(tuple(column.attribute for column in self.columns))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -294,25 +293,20 @@ class Project(Operator):
         return meets(promised, self.schema()) if len(promised) > 1 else promised[0]
 
     def parameters(self, output: Schema) -> str:
-        """The columns."""
         return ", ".join(f"{column.expression} AS `{column.attribute.name}`" for column in self.columns)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What the columns that are needed are computed from."""
         trees = (expression(column.expression) for column in self.pruned(needed).columns)
         return [among((name for tree in trees for name in attributes_in(tree)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> Project:
-        """The columns that are needed."""
         return Project(tuple(column for column in self.columns if column.attribute.name in needed))
 
     @property
     def exact_inputs(self) -> bool:
-        """No: nothing is kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The columns' expressions."""
         return [{column.attribute.name.lower(): column.expression for column in self.columns}]
 
     def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
@@ -328,28 +322,23 @@ class Project(Operator):
         return found
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """The copies."""
         return frozenset(column.attribute.name.lower() for column in self.columns if column.copy_of is not None)
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """As far as the columns that are needed do not tell equal values apart."""
         return takes_equals_alike((column.expression for column in self.pruned(needed).columns), inputs[0])
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """What the columns are copies of, or monotone in, or the first of."""
         folded = {name.lower() for name in names}
         seen = [c for view in self._views for c in view.columns if c.attribute.name.lower() in folded]
         return [tuple(dict.fromkeys(inputs[0].attribute(c.source).name for c in seen if c.source))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What must be said of the input that it holds in every view."""
         if p.is_all:
             return [whole(*inputs)]
         asked = (one for view in self._views for one in view.wanted(p, held, inputs[0]))
         return [tuple((0, one) for one in dict.fromkeys(asked))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What each view keeps; of several what each has said, and what all of them."""
         given, output, shown = inputs[0], self.schema(), self._views
         sets = {name: over for view in shown for name, over in view.state_sets(given).items()}
         if len(shown) > 1:
@@ -359,7 +348,6 @@ class Project(Operator):
         return StateSchema(sets=sets)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The columns of the new tuples, and their position where it is known."""
         new = inputs[0].tuples
         if new is None:
             return None
@@ -369,12 +357,7 @@ class Project(Operator):
         computed = new.computed and all(column.copy_of for column in self.columns)
         return Tuples(new.frame.selectExpr(*columns), new.at_most, new.exact, computed, of_each=1)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: project does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly holds for the attributes that are there in some form, in the output's terms."""
         output, shown = self.schema(), self._views
         said = [view.said(inputs[0].punctuations, output, state) for view in shown]
         if len(shown) > 1:
@@ -401,9 +384,6 @@ class Project(Operator):
                 never = patterns(of_all.difference(each[i]))
                 closed.extend(Punctuation.at(output, {i: pattern}) for pattern in never)
         return found
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""
 
 
 def _streams(shown: Sequence[View]) -> list[str]:

@@ -78,23 +78,18 @@ class Punctuate(Operator):
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's and the rule's."""
         return tuple(dict.fromkeys((*inputs[0], *self.rule.promises())))
 
     def parameters(self, output: Schema) -> str:
-        """The rule."""
         return str(self.rule)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of the input, if the rule does not say it."""
         return [((0, p),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What the rule needs, what punctuate has said, and what went out."""
         return self.rule.state_schema(inputs[0]) | StateSchema(sets=dict.fromkeys(["said", "sent"], inputs[0]))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The new tuples, without those set aside."""
         hand, new = state.scratch(_InHand), inputs[0].tuples
         if new is None:
             self._nothing_came(state)
@@ -128,15 +123,7 @@ class Punctuate(Operator):
     def _nothing_came(self, state: OperatorState) -> None:
         state.scratch(_InHand).learned = self.rule.new_punctuations(None, {}, state)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: punctuate does not block."""
-        return None
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """What the rule needs, it has kept as it learned it."""
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The input's, and the rule's, nothing twice."""
         learned = state.scratch(_InHand).learned
         said(state).absorb(learned)
         return state.punctuations("sent").absorb([*inputs[0].punctuations, *learned])

@@ -199,7 +199,6 @@ class RowWindow(OrderedRows):
         return self.promised(self.own_keys[:1], *inputs) if self.keys else inputs[0]
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """Ever longer prefixes of the order in each group; nothing without keys."""
         return OrderedRows.enabled_by(self, *inputs) if self.keys else ALWAYS
 
     @property
@@ -214,7 +213,6 @@ class RowWindow(OrderedRows):
         return [self.prefixes_up_to(self.said_of(p), self.own_keys[:1], inputs[0])]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that are not out, the last rows of each group, what is said of both, and the prefixes."""
         number = self.rows.looks_back
         what = "the last tuple" if number == 1 else f"the last {number} tuples"
         if distances := self.rows.distances:
@@ -225,7 +223,6 @@ class RowWindow(OrderedRows):
         return StateSchema({"rows": kept}, completion_sets(inputs[0], self.groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """In the order of arrival the new tuples, with their functions; else they are kept."""
         new = inputs[0].tuples
         if self.keys or new is None:
             self.keep_new(new, state)
@@ -239,7 +236,6 @@ class RowWindow(OrderedRows):
         return self._answered(state.computed(replace(new, frame=new.frame.select(*names, POSITION))), state)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The kept tuples of what newly is in a prefix, with their functions."""
         if not self.keys:
             state.scratch(Begun).groups = completed(inputs[0].punctuations, self.groups, state)
             return None
@@ -248,14 +244,12 @@ class RowWindow(OrderedRows):
         return None if taken is None else self._answered(taken, state)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """What left did so with `pass_`; of closed groups nothing is looked back at."""
         if self.keys:
             state.log("tuples").settle()
         state.log("rows").settle()
         state.log("rows").purge(state.scratch(Begun).groups)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly is in a prefix; in the order of arrival all that is said."""
         if self.keys:
             return self.handed_on(state.scratch(Begun).prefixes, state.inputs[0])
         output, beside = self.schema(*state.inputs), [WILDCARD for _ in self.functions]

@@ -293,20 +293,17 @@ class SecretWindow(Operator):
         return (Scheme((Term(self.reported[-1], "prefix"),)),)
 
     def parameters(self, output: Schema) -> str:
-        """The windows, and how the engine treats them."""
         by = "tuples" if self.of_tuples else self.time
         when = [*(["window close"] * self.window_close), *(["content change"] * self.content_change), "non-empty"]
         return f"({self.size} by {self.slide} of {by}) {self.tick}-driven, reports {' & '.join(when)}"
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that a later content can hold, their number, t₀, and the last time and batch."""
         content = StateModel("the tuples of one window", 0, ALWAYS, per=Schema(()), is_fixed=True)
         contents = self._contents(inputs[0])
         log = LogSchema(Schema(()), (content,), combine=lambda frame, _ages: contents.needed(frame))
         return StateSchema({"tuples": log}, notes=["tuples", "start", "time", "batch"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The contents that the new tuples make the engine report."""
         new = inputs[0].tuples
         if new is None:
             return None
@@ -327,18 +324,12 @@ class SecretWindow(Operator):
         log.add(Tuples(arrived, numbered.at_most, new.exact))
         return found
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: no report waits for a punctuation."""
-        return None
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """What a later content can hold; nothing once the input is closed."""
         state.log("tuples").settle()
         if any(p.is_all and p.lifespan is None for p in inputs[0].punctuations):
             state.log("tuples").purge([Punctuation.all(Schema(()))])
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """Up to the last tuple all is reported; with the input's end all is."""
         output = self.schema(*state.inputs)
         if any(p.is_all and p.lifespan is None for p in inputs[0].punctuations):
             return [Punctuation.all(output)]

@@ -45,7 +45,6 @@ class Select(Operator):
     punctuates: bool = False
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's."""
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -53,24 +52,19 @@ class Select(Operator):
         return inputs[0]
 
     def parameters(self, output: Schema) -> str:
-        """The predicate."""
         return self.predicate
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed, and what the predicate looks at."""
         return [needed | among(attributes_in(self.predicate), inputs[0])]
 
     @property
     def exact_inputs(self) -> bool:
-        """No: nothing is kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own."""
         return [own_terms(inputs[0])]
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """As far as the predicate does not tell equal values apart."""
         return takes_equals_alike([self.predicate], inputs[0])
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
@@ -82,32 +76,22 @@ class Select(Operator):
         return excluded(self.predicate, inputs[0])
 
     def says(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """On request, that tuples that are excluded never come."""
         return self.excludes(*inputs) if self.punctuates else ()
 
     def punctuating(self) -> Select:
-        """With punctuations for what is excluded."""
         return replace(self, punctuates=True)
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The same of the input, without what is excluded and said to be."""
         return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.says(*inputs))))]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """On request, what was said."""
         return StateSchema(sets={"sent": inputs[0]} if self.punctuates else {})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The selected new tuples."""
         new = inputs[0].tuples
         return new and Tuples(new.frame.where(self.predicate), new.at_most, exact=False)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: select does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """All; or what is new of them beside what the predicate excludes."""
         if not self.punctuates:
             return inputs[0].punctuations
         sent, excluded_ = state.punctuations("sent"), self.says(*state.inputs)
@@ -115,6 +99,3 @@ class Select(Operator):
         sent.forget(new)
         sent.absorb(excluded_)  # which is said in each slice, and goes out in one
         return new
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Nothing is kept."""

@@ -58,7 +58,6 @@ class SemiJoin(Operator):
         return replace(self, bounds=bounds_between(self.residual, (self.left_on, self.right_on), inputs))
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The left side's."""
         return inputs[0]
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
@@ -73,18 +72,15 @@ class SemiJoin(Operator):
         return tuple(dict.fromkeys([*rewritten_schemes(inputs[0], {}), *described]))
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """Of an anti join, what says that a left tuple will have no partner."""
         return self.equi_join.until(0) if self.anti else ALWAYS
 
     def _purges_right(self, inputs: Sequence[tuple[Scheme, ...]]) -> bool:
         return not self.anti and self.equi_join.is_described(0, inputs[0])
 
     def parameters(self, output: Schema) -> str:
-        """Which of the two it is, and when two tuples are partners."""
         return f"{'anti' if self.anti else 'semi'}: {self.equi_join.condition}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the left, and of both what partners are told by."""
         used = self.equi_join.references
         return [among((*needed, *used), inputs[0]), among(used, inputs[1])]
 
@@ -98,7 +94,6 @@ class SemiJoin(Operator):
         return [{} if self.anti else left, right]
 
     def with_residual(self, residual: str | None) -> SemiJoin:
-        """With another condition beside the equalities."""
         return replace(self, residual=residual)
 
     def ignores_duplicates(self, side: int, needed: AbstractSet[str], *inputs: Schema) -> bool:
@@ -149,7 +144,6 @@ class SemiJoin(Operator):
         return StateSchema(logs, sets, waiting=waiting)
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Left tuples that have a partner now are decided: a semi join puts them out."""
         hand, equi_join, undecided = state.scratch(_InHand), self.equi_join, state.log("undecided")
         new, right = state.arrived(inputs)
         hand.right = right and self._deciding(right, state)
@@ -167,7 +161,6 @@ class SemiJoin(Operator):
         return None if self.anti else bag_union(decided)
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Of an anti join, the left tuples to which no partner can come."""
         hand = state.scratch(_InHand)
         hand.covered = self.equi_join.covered_keys(inputs, state)
         if not self.anti:
@@ -181,7 +174,6 @@ class SemiJoin(Operator):
         return bag_union(leaving)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The undecided, and what may decide left tuples to come."""
         hand, undecided, right = state.scratch(_InHand), state.log("undecided"), state.log("right")
         if not self.anti:
             undecided.purge(hand.covered[0])
@@ -196,7 +188,6 @@ class SemiJoin(Operator):
             right.append(self.equi_join.still_open(Tuples(fresh, new.at_most), 1, state))
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What no undecided tuple matches, nor any that right tuples may yet let out."""
         left = state.inputs[0]
         logs = [state.log("undecided")]
         found = emittable("waiting-0", inputs[0].punctuations, logs, state, left, self.left_on)

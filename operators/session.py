@@ -149,7 +149,6 @@ class Session(Operator):
         return len(self._completed) == len(self.keys)
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The keys, the session's start and end, the aggregates."""
         return Schema((*self._groups(inputs[0]), *(a.attribute for a in self.aggregates)))
 
     def _groups(self, given: Schema) -> Schema:
@@ -173,27 +172,22 @@ class Session(Operator):
         return tuple(found)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """The closing of each session."""
         return Grown(0, self.keys, self.of)
 
     def parameters(self, output: Schema) -> str:
-        """The moment, the gap, the keys and the aggregates."""
         answers = (f"{a.expression} AS `{a.attribute.name}`" for a in self.aggregates)
         keys = f"({', '.join(self.keys)}) " if self.keys else ""
         return f"`{self.of}` within {self.gap / 1_000_000:g} s AS `{self.name}` {keys}{', '.join(answers)}".rstrip()
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """The keys, the moment, and what the aggregates that are needed are computed from."""
         return [among((*self.keys, self.of, *attributes_of(self.pruned(needed).aggregates)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> Session:
-        """With the aggregates that are needed."""
         left = tuple(a for a in self.aggregates if a.attribute.name in needed)
         return replace(self, aggregates=left)
 
     @property
     def exact_inputs(self) -> bool:
-        """No: of tuples only what is required is kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -219,7 +213,6 @@ class Session(Operator):
         return ((0, Punctuation.of(given, said)),)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The sessions that may grow, what is said of groups and moments, and what of sessions."""
         given = inputs[0]
         groups, said = self._groups(given), completion_sets(given, self._completed)
         rows = SessionRows(self.keys, self.ends, self._aggregation)
@@ -254,7 +247,6 @@ class Session(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The sessions that lie in a run of closed moments, with the gap before them."""
         found = completed(inputs[0].punctuations, self._completed, state)
         parts = self._closed(found, state) if found else ()
         closed = state.scratch(_InHand).closed = state.punctuations("sent").absorb(parts)
@@ -264,13 +256,11 @@ class Session(Operator):
         return Tuples(self._aggregation.answers(taken.frame), taken.at_most, exact=exact)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What closed them."""
         output = self.schema(*state.inputs)
         wild = (WILDCARD,) * len(self.aggregates)
         return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_InHand).closed]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The others, merged. What closed whole groups is forgotten."""
         state.log("sessions").settle()
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]

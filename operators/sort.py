@@ -82,23 +82,18 @@ class Sort(Operator):
         return tuple(dict.fromkeys(s for s in alone if s is not None and all(term.kind in kinds for term in s.terms)))
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """Ever longer prefixes of the order."""
         return Prefix(0, self.keys[0].attribute, self.keys[0].descending)
 
     def parameters(self, output: Schema) -> str:
-        """The keys."""
         return keys_line(self.keys)
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed, and the keys."""
         return [needed | among((key.attribute for key in self.keys), inputs[0])]
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own."""
         return [own_terms(inputs[0])]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """The prefix that ends with what it says of the first key."""
         return [self._up_to(p.patterns[p.schema.index(self.keys[0].attribute)], inputs[0])]
 
     def _up_to(self, pattern: Pattern, schema: Schema) -> Way:
@@ -109,7 +104,6 @@ class Sort(Operator):
         return tuple((0, Punctuation.at(schema, {place: part})) for part in prefix)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """The tuples that are not in the prefix, what is said of keys, the prefix, and how many tuples have left."""
         given, names = inputs[0], tuple(key.attribute for key in self.keys)
         keys = Schema(tuple(map(given.attribute, names)))
 
@@ -121,24 +115,20 @@ class Sort(Operator):
         return StateSchema({"tuples": log}, {**completion_sets(given, keys), "begun": keys}, ["position"])
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing goes out; new tuples are kept."""
         if (new := inputs[0].tuples) is not None:
             names = [quoted(name) for name in state.inputs[0].names]
             state.log("tuples").add(Tuples(new.frame.select(*names), new.at_most, new.exact))
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The kept tuples of what newly is in the prefix, sorted; they follow all that went out before."""
         begun = state.scratch(_InHand).begun = self._newly_begun(inputs[0].punctuations, state)
         taken = state.log("tuples").take(begun) if begun else None
         return None if taken is None else Tuples(self._sorted(taken, state), taken.at_most, taken.exact)
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """What left did so with `pass_`; the rest is computed once."""
         state.log("tuples").settle()
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What newly is in the prefix."""
         schema = state.inputs[0]
         places = [schema.index(key.attribute) for key in self.keys]
         begun = state.scratch(_InHand).begun

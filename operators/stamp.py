@@ -47,32 +47,25 @@ class Stamp(Operator):
     attribute: Attribute
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, and the time."""
         return Schema((*inputs[0], self.attribute))
 
     def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """The input's; and ever later times, as long as slices come."""
         return (*inputs[0], Scheme((Term(self.attribute.name, "prefix"),)))
 
     def parameters(self, output: Schema) -> str:
-        """What the time is called."""
         return f"the slice's time AS {quoted(self.attribute.name)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the input."""
         return [among(needed, inputs[0])]
 
     @property
     def exact_inputs(self) -> bool:
-        """No: nothing is kept."""
         return False
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """The input's own."""
         return [own_terms(inputs[0])]
 
     def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        """All of the input."""
         return frozenset(map(str.lower, inputs[0].names))
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
@@ -89,11 +82,9 @@ class Stamp(Operator):
         return [((0, on(p.schema.names[:-1], p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """How far time has come."""
         return StateSchema(sets={"passed": Schema((self.attribute,))})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The new tuples, with the slice's time."""
         new = inputs[0].tuples
         if new is None:
             return None
@@ -102,20 +93,12 @@ class Stamp(Operator):
         time = f"timestamp_micros({passed(microseconds(_now(state)))}) AS {quoted(self.attribute.name)}"
         return replace(new, frame=new.frame.selectExpr(*names, time, *position), of_each=1)
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: stamp does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """The input's, and that the time before the slice's has passed, as far as it is news."""
         output = self.schema(state.inputs[0])
         said = [Punctuation(output, (*p.patterns, WILDCARD)) for p in inputs[0].punctuations]
         over = Schema((self.attribute,))
         news = state.punctuations("passed").absorb([Punctuation(over, (Range(None, _now(state)),))])
         return [*said, *(Punctuation.at(output, {len(output) - 1: p.patterns[0]}) for p in news)]
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""
 
 
 def _now(state: OperatorState) -> datetime:

@@ -86,19 +86,15 @@ class TopN(Operator):
         return tuple(on_groups for scheme in inputs[0] if (on_groups := scheme.renamed(groups)) is not None)
 
     def enabled_by(self, *inputs: Schema) -> Condition:
-        """The closing of each group."""
         return Grouping(0, self.groups, sole=True)
 
     def parameters(self, output: Schema) -> str:
-        """The groups, how many of each, and the order."""
         return f"({', '.join(self.groups)}) {self.rank} <= {self.n} by {keys_line(self.keys)}"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the input, and what it groups and orders by."""
         return [among((*needed, *self.groups, *(key.attribute for key in self.keys)), inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> TopN:
-        """Without the rank as an attribute where nobody needs it."""
         return self if self.number is None or self.number.name in needed else replace(self, number=None)
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -106,18 +102,15 @@ class TopN(Operator):
         return [{name.lower(): quoted(inputs[0].attribute(name).name) for name in self.groups}]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of groups."""
         return [((0, on(self.groups, p, inputs[0])),)]
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """Of the groups that are not complete the first tuples, and what is said of groups."""
         groups = Schema(tuple(map(inputs[0].attribute, self.groups)))
         first = StateModel("first tuples", 0, Grouping(0, self.groups))
         log = LogSchema(groups, (first,), combine=lambda frame, _ages: self._first(frame, inputs[0]))
         return StateSchema({"tuples": log}, completion_sets(inputs[0], groups))
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing goes out; new tuples compete with those that are kept of their groups."""
         if (new := inputs[0].tuples) is not None:
             frame, log = new.frame.select(*map(quoted, state.inputs[0].names)), state.log("tuples")
             # Few are ranked together with what is kept, in any case.
@@ -126,7 +119,6 @@ class TopN(Operator):
         return None
 
     def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """The first tuples of the groups that are complete now."""
         complete = state.scratch(_InHand).complete = completed(inputs[0].punctuations, self.groups, state)
         taken = state.log("tuples").take(complete) if complete else None
         if taken is None or self.number is None:
@@ -135,14 +127,12 @@ class TopN(Operator):
         return Tuples(ranked, taken.at_most, taken.exact)
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What completed them."""
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
         complete = state.scratch(_InHand).complete
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
 
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """The complete groups left with `pass_`; of the others the first tuples are computed, once."""
         state.log("tuples").settle()
         forget_completed(state.scratch(_InHand).complete, self.groups, state)
 

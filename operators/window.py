@@ -69,7 +69,6 @@ class Window(Operator):
         return -(-self.size // self.slide)
 
     def schema(self, *inputs: Schema) -> Schema:
-        """The input's, perhaps without the moment, and the window's start and end."""
         moment = inputs[0].attribute(self.of)
         of_window = Domain(moment.domain.type, nullable=False)
         ends = (Attribute(f"{self.name}{end}", of_window) for end in (START, END))
@@ -89,16 +88,13 @@ class Window(Operator):
         return tuple(found)
 
     def parameters(self, output: Schema) -> str:
-        """The moment, the size, the slide and the offset, in seconds."""
         lengths = (f"{length / 1_000_000:g} s" for length in (self.size, self.slide, self.offset))
         return f"`{self.of}` by {' / '.join(lengths)} AS `{self.name}`"
 
     def required(self, needed: AbstractSet[str], *inputs: Schema) -> Sequence[AbstractSet[str]]:
-        """What is needed of the input, and the moment."""
         return [among({*needed, self.of}, inputs[0])]
 
     def pruned(self, needed: AbstractSet[str]) -> Window:
-        """Without the moment where nobody needs it."""
         return replace(self, replaces=self.replaces or self.of.lower() not in {name.lower() for name in needed})
 
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
@@ -106,7 +102,6 @@ class Window(Operator):
         return [own_terms(inputs[0])]
 
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        """Yes."""
         return True
 
     def in_panes(
@@ -126,13 +121,11 @@ class Window(Operator):
         return cut, replace(self, of=pane, replaces=True), pane
 
     def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        """The same names, and the moment's for those of the window."""
         own_names = {f"{self.name}{end}".lower() for end in (START, END)}
         asked = {self.of if name.lower() in own_names else name for name in names}
         return [tuple(among(asked, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        """What it says of the input's attributes, and of the moments that are in its windows."""
         given, moments = inputs[0], inputs[0].attribute(self.of).domain
         names = [name for name in p.schema.names[:-2] if name.lower() != self.of.lower()]
         within = ValueSet.everything(moments)
@@ -158,7 +151,6 @@ class Window(Operator):
         return max(begin, moments.bottom), min(end, moments.top)
 
     def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What was said, and what was said of it."""
         return StateSchema(sets={"said": inputs[0], "sent": self.schema(*inputs)})
 
     def step(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
@@ -198,12 +190,7 @@ class Window(Operator):
         ends = zip((begin, f"{begin} + {self.size}L"), (START, END), strict=True)
         return cut.selectExpr(*names, *(f"timestamp_micros({at}) AS {quoted(self.name + end)}" for at, end in ends))
 
-    def pass_(self, inputs: Sequence[Slice], state: OperatorState) -> Tuples | None:
-        """Nothing: window does not block."""
-        return None
-
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        """What is said of tuples is said of them in all windows; what is said of moments closes windows."""
         given, said = state.inputs[0], state.punctuations("said")
         new = said.absorb(inputs[0].punctuations)
         if not new:
@@ -222,9 +209,6 @@ class Window(Operator):
         sent.forget(newly)
         said.forget(p for p in new if place not in p.restricted)  # of no moment: it went out, and completes nothing
         return newly
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        """Punctuations only."""
 
     def _image(self, domain: Domain, shift: int, back: int) -> Function:
         """Of moments the starts, shifted, of the last windows that begin so much before, or of those behind them."""
