@@ -21,13 +21,13 @@ from operators.top_n import Rank
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema
 from punct_ns.slices import quoted
-from xmlstream.sql.clauses.grouping import aggregates_in
-from xmlstream.sql.clauses.plan_builder import Item, finished, unique
-from xmlstream.sql.clauses.relation import Relation, resolve
+from xmlstream.sql.clauses.plan_builder import finished, unique
+from xmlstream.sql.clauses.relation import Item, Relation, resolve
 from xmlstream.sql.clauses.row_windows import TupleWindow, over_tuples
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.spark.analysis import SparkAnalyst
+from xmlstream.sql.spark.functions import aggregates_in
 from xmlstream.sql.statements import parse_statements
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def argument(text: str) -> QueryText:
 
 def has_aggregate(text: str) -> bool:
     """Whether an expression contains an aggregate."""
-    return any(True for _ in aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
+    return bool(aggregates_in(parse_statements(QueryText.of(f"SELECT {text}"))[0].tree))
 
 
 def listed(texts: Iterable[str]) -> list[str | QueryText]:
@@ -332,4 +332,4 @@ class TupleWindows:
         ]
         analyst = SparkAnalyst(self.query.spark)
         made = over_tuples(self.query.root, self.window, items, analyst, text)
-        return type(self.query)(self.query.spark, finished(made, analyst, text, None))
+        return type(self.query)(self.query.spark, finished(made, analyst, text))

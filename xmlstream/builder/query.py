@@ -348,7 +348,7 @@ def multiway_join(
     relations: list[Relation] = []
     for name, query in queries.items():
         taken = [other for relation in relations for other in relation.node.schema.names]
-        relations.append(with_unique_names(Relation.of(query.root, name), taken, analyst))
+        relations.append(with_unique_names(Relation.of(query.root).called(name), taken, analyst))
     text = QueryText.joined(["SELECT ", argument(on)])
     tree = parse_statements(text)[0].tree.expressions[0]
     whole = Relation(relations[0].node, tuple(field for relation in relations for field in relation.fields))
@@ -359,4 +359,4 @@ def multiway_join(
     node = Node(join, nodes, "multiway_join")
     if residual is not None:
         analyst.require_condition(node.schema, residual)
-    return Query(spark, finished(Relation(node, whole.fields), analyst, text, None))
+    return Query(spark, finished(Relation(node, whole.fields), analyst, text))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, expression, offset
+from operators.expressions.dialect import as_read, expression
 from operators.expressions.duration import duration, length_text
 from punct_ns.errors import QueryError, format_error
 from xmlstream.sql.query_text import QueryText
@@ -233,7 +233,7 @@ def differences(tree: exp.Expr, text: QueryText) -> list[str]:
     """Warnings for the functions in a query that give another result in Flink, one for each function."""
     found = {str(call.this).lower(): call for call in reversed([*tree.find_all(exp.Anonymous)])}
     warned = [(_DIFFERS[name], call) for name, call in found.items() if name in _DIFFERS]
-    return [format_error(text.error(what, offset(call), hint)) for (what, hint), call in warned]
+    return [format_error(text.error(what, call, hint)) for (what, hint), call in warned]
 
 
 def _span(tree: exp.Expr) -> tuple[int, int]:

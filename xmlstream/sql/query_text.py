@@ -11,6 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
+
+from operators.expressions.dialect import offset
 from punct_ns.errors import QueryError, place
 
 
@@ -67,43 +70,43 @@ class QueryText:
         moved = (Piece(max(p.start - start, 0), p.source, p.line, p.column, p.stands_in) for p in found)
         return QueryText(self.text[start:end], tuple(moved))
 
-    def standing(self, text: str, offset: int) -> QueryText:
+    def standing(self, text: str, at: int) -> QueryText:
         """Another text, all of which is at the place of the character at an offset."""
-        source, line, column = self.place(offset)
+        source, line, column = self.place(at)
         return QueryText(text, (Piece(0, source, line, column, stands_in=True),))
 
-    def _piece(self, offset: int) -> Piece:
-        return self.pieces[bisect_right([p.start for p in self.pieces], max(offset, 0)) - 1]
+    def _piece(self, at: int) -> Piece:
+        return self.pieces[bisect_right([p.start for p in self.pieces], max(at, 0)) - 1]
 
-    def _from(self, piece: Piece, offset: int) -> Piece:
+    def _from(self, piece: Piece, at: int) -> Piece:
         """The rest of a piece, from an offset on."""
-        _, line, column = self.place(offset)
-        return Piece(offset, piece.source, line, column, piece.stands_in)
+        _, line, column = self.place(at)
+        return Piece(at, piece.source, line, column, piece.stands_in)
 
-    def place(self, offset: int) -> tuple[str | None, int, int]:
+    def place(self, at: int) -> tuple[str | None, int, int]:
         r"""Source, line and column of the character at an offset.
 
         >>> QueryText.of("a,\n b", "q.sql").place(4)
         ('q.sql', 2, 2)
         """
-        piece = self._piece(offset)
+        piece = self._piece(at)
         written = [p for p in self.pieces if p.source is not None]
         if piece.source is None and len(written) == 1:
             # Nobody wrote this but for the sake of the one piece that somebody did.
             return written[0].source, written[0].line, written[0].column
         if piece.stands_in:
             return piece.source, piece.line, piece.column
-        before = self.text[piece.start : offset]
+        before = self.text[piece.start : at]
         lines = before.count("\n")
         if lines:
             return piece.source, piece.line + lines, len(before) - before.rindex("\n")
         return piece.source, piece.line, piece.column + len(before)
 
-    def error(self, what: str, offset: int | None, hint: str | None = None) -> QueryError:
-        """The error that points at the character at an offset; at nothing where that is unknown."""
-        if offset is None:
+    def error(self, what: str, at: exp.Expr | int | None, hint: str | None = None) -> QueryError:
+        """The error that points at where a tree begins, or at an offset; at nothing where that is unknown."""
+        if (start := offset(at) if isinstance(at, exp.Expr) else at) is None:
             return QueryError(what, hint=hint)
-        source, line, column = self.place(offset)
+        source, line, column = self.place(start)
         return QueryError(what, line=line, column=column, where=place(source, line, column, None), hint=hint)
 
 

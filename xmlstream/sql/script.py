@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset
 from operators.sort import Sort
 from punct_ns.errors import QueryError, UsageError
 from xmlstream.plan.nodes import Node, Scan, together, topological
@@ -103,7 +102,7 @@ class Script:
             order, limit = (view.query.tree.args.get(part) for part in ("order", "limit"))
             if order is not None and limit is None:
                 what, hint = called("order")
-                raise view.query.text.error(what, offset(order), hint)
+                raise view.query.text.error(what, order, hint)
             node = planned_(view.query, tables)
             if isinstance(node.operator, Sort):
                 node = node.inputs[0]  # LIMIT has chosen, and nobody asks a view for its order
@@ -169,50 +168,58 @@ def _declarations(statements: list[Statement], text: QueryText) -> dict[str, Dec
         if isinstance(statement.tree, exp.Create) and str(statement.tree.args.get("kind")).upper() != "VIEW":
             declaration = Declaration.of(statement.tree, text)
             if declaration.name.lower() in found:
-                raise text.error(f"table {declaration.name} is declared twice", offset(statement.tree))
+                raise text.error(f"table {declaration.name} is declared twice", statement.tree)
             found[declaration.name.lower()] = declaration
     return found
+
+
+_A_VIEW = "a view is CREATE VIEW name AS SELECT …"
+_VIEWS = {
+    "replace": ("OR REPLACE", "a query declares each view once"),
+    "exists": ("IF NOT EXISTS", "a query declares each view once"),
+    "materialized": (
+        "CREATE MATERIALIZED VIEW",
+        "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO",
+    ),
+}
+"""Parts of CREATE VIEW that are not supported, with what to write instead."""
 
 
 def _view(statement: Statement, taken: set[str]) -> View:
     tree, text = statement.tree, statement.text
     is_list = isinstance(tree.this, exp.Schema)
     table = tree.this.this if is_list else tree.this
-    properties = tree.args.get("properties")
-    for part in properties.expressions if properties else ():
-        if isinstance(part, exp.MaterializedProperty):
-            hint = "leave out MATERIALIZED; what a table of CREATE TABLE is to keep goes there by INSERT INTO"
-            raise text.error("CREATE MATERIALIZED VIEW is not supported", offset(table), hint)
-        if not isinstance(part, exp.TemporaryProperty):
-            what = f"{part.key.removesuffix('property').upper()} of view {table.name} is not supported"
-            raise text.error(what, offset(table), "a view is CREATE VIEW name AS SELECT …")
-    for part in ("replace", "exists"):
-        if tree.args.get(part):
-            what = {"replace": "OR REPLACE", "exists": "IF NOT EXISTS"}[part]
-            raise text.error(f"{what} is not supported", offset(table), "a query declares each view once")
+    properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+    parts = [part.key.removesuffix("property") for part in properties if not isinstance(part, exp.TemporaryProperty)]
+    for part in (*(part for part in _VIEWS if tree.args.get(part)), *parts):
+        what, hint = _VIEWS.get(part, (f"{part.upper()} of view {table.name}", _A_VIEW))
+        raise text.error(f"{what} is not supported", table, hint)
     if table.name.lower() in taken:
-        raise text.error(f"{table.name} is declared twice", offset(table))
+        raise text.error(f"{table.name} is declared twice", table)
     if not isinstance(tree.expression, exp.Query):
-        raise text.error(f"view {table.name} is no query", offset(table), "a view is CREATE VIEW name AS SELECT …")
+        raise text.error(f"view {table.name} is no query", table, _A_VIEW)
     columns = tuple(column.name for column in tree.this.expressions) if is_list else ()
     return View(table.name, columns, statement.query())
+
+
+_AN_INSERT = "write INSERT INTO t SELECT …"
+_INSERTS = {
+    "overwrite": ("INSERT OVERWRITE", "write INSERT INTO"),
+    "with_": ("WITH before INSERT", "write INSERT INTO t WITH … SELECT …"),
+}
+"""Parts of INSERT that are not supported, with what to write instead."""
 
 
 def _target(statement: Statement) -> exp.Table:
     tree, text = statement.tree, statement.text
     table: exp.Expr = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-    if tree.args.get("overwrite"):
-        raise text.error("INSERT OVERWRITE is not supported", statement.start, "write INSERT INTO")
-    if tree.args.get("with_"):
-        raise text.error("WITH before INSERT is not supported", statement.start, "write INSERT INTO t WITH … SELECT …")
-    for part, value in tree.args.items():
-        if value and part not in {"this", "expression"}:
-            what = f"INSERT with {part.replace('_', ' ').upper()} is not supported"
-            raise text.error(what, statement.start, "write INSERT INTO t SELECT …")
+    for part in (part for part, value in tree.args.items() if value and part not in {"this", "expression"}):
+        what, hint = _INSERTS.get(part, (f"INSERT with {part.replace('_', ' ').upper()}", _AN_INSERT))
+        raise text.error(f"{what} is not supported", statement.start, hint)
     if isinstance(tree.this, exp.Schema):
-        raise text.error("a list of columns after INSERT INTO is not supported", offset(table), "select in their order")
+        raise text.error("a list of columns after INSERT INTO is not supported", table, "select in their order")
     if not isinstance(table, exp.Table) or not isinstance(tree.expression, exp.Query | exp.Values):
-        raise text.error("this INSERT is not supported", statement.start, "write INSERT INTO t SELECT …")
+        raise text.error("this INSERT is not supported", statement.start, _AN_INSERT)
     return table
 
 
@@ -223,9 +230,9 @@ def _insertion(statement: Statement, sinks: Mapping[str, SinkTable], taken: set[
         raise text.error(what, statement.start, hint)
     sink = sinks.get(table.name.lower())
     if sink is None:
-        raise text.error(f"there is no table {table.name}", offset(table), "a sink is declared by CREATE TABLE, too")
+        raise text.error(f"there is no table {table.name}", table, "a sink is declared by CREATE TABLE, too")
     if sink.name in taken:
-        raise text.error(f"a second INSERT INTO {sink.name}", offset(table), "put both queries together with UNION ALL")
+        raise text.error(f"a second INSERT INTO {sink.name}", table, "put both queries together with UNION ALL")
     return Answer(statement.query(), sink)
 
 
@@ -233,14 +240,16 @@ def _require_unread(query: Statement, sinks: set[str]) -> None:
     for table in query.tree.find_all(exp.Table):
         if table.name.lower() in sinks:
             hint = "CREATE VIEW gives a query a name; what was written can be read by a query that is run by itself"
-            raise query.text.error(f"{table.name} is written here, and cannot be read, too", offset(table), hint)
+            raise query.text.error(f"{table.name} is written here, and cannot be read, too", table, hint)
 
 
 def _no_query(statement: Statement) -> QueryError:
-    tree = statement.tree
-    name = str(tree.this) if isinstance(tree, exp.Command) else tree.key.upper()
-    what = called(tree)[0] if not isinstance(tree, exp.Command) else f"{name} is not supported"
-    if isinstance(tree, exp.Condition | exp.Alias):
-        what = "this is no query"
+    match statement.tree:
+        case exp.Condition() | exp.Alias():
+            what = "this is no query"
+        case exp.Command(this=name):
+            what = f"{name} is not supported"
+        case tree:
+            what = called(tree)[0]
     hint = "a query is CREATE TABLE for each source, then SELECT or INSERT INTO … SELECT"
     return statement.text.error(what, statement.start, hint)

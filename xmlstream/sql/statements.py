@@ -13,7 +13,7 @@ from operators.expressions.dialect import quiet, statement, tokens
 from punct_ns.errors import QueryError
 from xmlstream.sql.flink_windows import Rewriting
 from xmlstream.sql.query_text import QueryText, endless
-from xmlstream.sql.refused.did_you_mean import elsewhere, misspelt, separator, windowed
+from xmlstream.sql.refused.did_you_mean import meant_at, meant_by_command
 
 
 class Statement:
@@ -73,13 +73,8 @@ def _statement(run: list[Token], text: QueryText) -> Statement:
         tree = statement(run, text.text)
     except ParseError as error:
         raise _unreadable(error, run, text) from None
-    if isinstance(tree, exp.Command):
-        if (other := elsewhere(run, 0)) is not None:
-            raise text.error(other[0], other[1].start, other[2])
-        if (behind := next((token for i, token in enumerate(run) if separator(run, i) == ";"), None)) is not None:
-            raise text.error(f"; is missing before {behind.text}", behind.start)
-        if (meant := misspelt(run, 0)) is not None:
-            raise text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
+    if isinstance(tree, exp.Command) and (meant := meant_by_command(run, text.text)) is not None:
+        raise text.error(*meant)
     query = _query_in(run)
     if isinstance(tree, exp.Create) and tree.expression is not None and query is not None:
         first, before = next((t, run[i - 1]) for i, t in enumerate(run) if t.start == query)
@@ -105,19 +100,12 @@ def _unreadable(error: ParseError, run: list[Token], text: QueryText) -> QueryEr
     description, near = found.get("description") or str(error), found.get("highlight") or ""
     line, last_column = found.get("line"), found.get("col")
     at = next((i for i, t in enumerate(run) if t.line == line and t.col == last_column), len(run) - 1)
-    if (other := elsewhere(run, at) or windowed(run, at)) is not None:
-        return text.error(other[0], other[1].start, other[2])
-    if (missing := separator(run, at)) is not None:
-        return text.error(f"{missing} is missing before {run[at].text}", run[at].start)
-    if run[at].token_type == TokenType.STRING and text.text[run[at].start] == '"':
-        return text.error(f'"{run[at].text}" is a text, and no name', run[at].start, f"write `{run[at].text}`")
-    if (meant := misspelt(run, at)) is not None:
-        return text.error(f"{meant[0].text} is not expected here", meant[0].start, f"did you mean {meant[1]}?")
-    token = run[at]
+    if (meant := meant_at(run, at, text.text)) is not None:
+        return text.error(*meant)
     if description.startswith("Required keyword"):
         what = f"something is missing near {near}"
     elif description.startswith("Expecting"):
         what = f"{description.removeprefix('Expecting').strip()} is missing before {near}"
     else:
         what = f"{near or 'this'} is not expected here"
-    return text.error(what, token.start)
+    return text.error(what, run[at].start)

@@ -6,24 +6,22 @@ types from Spark. Both walk the same clauses. Names are compared without case, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlglot import exp
 
-from operators.expressions.dialect import offset
 from operators.expressions.type_rules import whole_number
 from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import Schema, structured
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.current_time import split, stamped, told, with_clock
+from xmlstream.sql.clauses.current_time import by_field, split, stamped, with_clock
 from xmlstream.sql.clauses.from_clause import From, exploded
-from xmlstream.sql.clauses.grouping import Grouping, SelectList, aggregates_in, grouped
+from xmlstream.sql.clauses.grouping import Grouping, SelectList, grouped
 from xmlstream.sql.clauses.joining import hinted
 from xmlstream.sql.clauses.plan_builder import (
-    Item,
     difference,
     distinct,
     finished,
@@ -41,10 +39,13 @@ from xmlstream.sql.clauses.time_windows import Sessions, in_windows
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.supported import require_supported
 from xmlstream.sql.spark.analysis import Analyst, NamesOnly, SparkAnalyst
-from xmlstream.sql.spark.functions import over_rows
+from xmlstream.sql.spark.functions import RANKS, aggregates_in, function_of
 from xmlstream.sql.statements import Statement
 
 Tables = Mapping[str, Relation]
+
+_BESIDE_OVER = {"group": "GROUP BY", "having": "HAVING", "qualify": "QUALIFY"}
+"""Clauses that a SELECT with functions over rows cannot have."""
 
 
 class Translation:
@@ -60,7 +61,7 @@ class Translation:
             QueryError: A name means nothing, or an expression has no type.
         """
         relation = self._settled(tree, tables)
-        node = finished(relation, self._analyst, self._text, offset(tree))
+        node = finished(relation, self._analyst, self._text, tree)
         return node if tree.args.get("order") is None else ordered(node, self._sort_keys(tree, Relation.of(node)))
 
     def _sort_keys(self, tree: exp.Expr, relation: Relation) -> list[SortKey]:
@@ -72,17 +73,17 @@ class Translation:
         require_no_quoted_name(tree, relation, self._text)
         if (number := whole_number(tree)) is not None:
             if not 1 <= number <= len(fields):
-                raise self._error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
+                raise self._text.error(f"there is no item {tree.this} to order by", tree, f"there are {len(fields)}")
             names = [fields[number - 1].attribute]
         elif isinstance(tree, exp.Column) and (found := relation.find(tree.name) or self._dotted(tree, relation)):
             if len(found) > 1:
-                raise self._error(f"{tree.name} may be several attributes", tree, "give them names of their own")
+                raise self._text.error(f"{tree.name} may be several attributes", tree, "give them names of their own")
             names = [found[0].attribute]
         elif (window := window_of(tree, relation)) is not None:
             names = [field.attribute for field in window]
         else:
             hint = "select it under a name, and order by that"
-            raise self._error("ORDER BY takes attributes of the result", tree, hint)
+            raise self._text.error("ORDER BY takes attributes of the result", tree, hint)
         return [SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))) for name in names]
 
     def _dotted(self, column: exp.Column, relation: Relation) -> list[Field]:
@@ -100,7 +101,7 @@ class Translation:
             case exp.Subquery() | exp.Table():
                 relation = self._source(tree, reach)
             case _:
-                raise self._error("not a query", tree)
+                raise self._text.error("not a query", tree)
         if tree.args.get("limit") is None:
             return relation
         n = int(tree.args["limit"].expression.this)
@@ -126,14 +127,14 @@ class Translation:
         else:
             if (found := reach.get(tree.name.lower())) is None:
                 known = ", ".join(sorted(reach)) or "none"
-                raise self._error(f"there is no table {tree.name}", tree, f"declared are: {known}")
+                raise self._text.error(f"there is no table {tree.name}", tree, f"declared are: {known}")
             relation = found.called(tree.name)
         return self._called(relation, alias) if alias else relation
 
     def _called(self, relation: Relation, alias: exp.TableAlias) -> Relation:
         columns = tuple(column.name for column in alias.args.get("columns") or ())
         if columns and len(columns) != len(relation.fields):
-            raise self._error(
+            raise self._text.error(
                 f"{alias.name} names {len(columns)} columns of a table that has {len(relation.fields)}", alias
             )
         return relation.called(alias.name or None, columns)
@@ -142,7 +143,8 @@ class Translation:
         left, right = self._settled(tree.this, reach), self._settled(tree.expression, reach)
         if len(left.fields) != len(right.fields):
             what = f"{tree.key.upper()} of {len(left.fields)} columns with {len(right.fields)}"
-            raise self._error(what, tree.expression, "both sides have as many columns, which belong together in order")
+            hint = "both sides have as many columns, which belong together in order"
+            raise self._text.error(what, tree.expression, hint)
         if isinstance(tree, exp.Intersect):
             return intersect(left.called(None), right, self._analyst)
         if isinstance(tree, exp.Except):
@@ -151,82 +153,61 @@ class Translation:
         return distinct(merged, self._analyst, "union") if tree.args.get("distinct") else merged
 
     def _select(self, tree: exp.Select, reach: Tables) -> Relation:
-        joins = tree.args.get("joins") or []
+        tree, relation = stamped(tree, self._from_and_where(tree, reach))
+        tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
+        selected = self._selected(tree, SelectList.of(tree.expressions, relation, self._text), sessions)
+        return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
+
+    def _from_and_where(self, tree: exp.Select, reach: Tables) -> Relation:
+        """The tables, joined; the elements of their arrays; and what WHERE leaves of them."""
+        joins, views = tree.args.get("joins") or [], tree.args.get("laterals") or []
         sources = [self._source(part.this, reach) for part in (tree.args["from_"], *joins)]
         condition = None if tree.args.get("where") is None else tree.args["where"].this
-        if condition is not None:
-            self._require_plain(condition)
+        if condition is not None and (found := aggregates_in(condition)):
+            hint = "what must be true of a group is written in HAVING"
+            raise self._text.error("an aggregate in WHERE", found[0], hint)
         of_time, condition = split(condition, sources)
         (begin, *others), rest = settled(sources, joins, condition, self._text)
         pairs = list(zip(joins, others, strict=True))
-        relation = self._from(begin, pairs, tree.args.get("laterals") or (), rest)
-        relation = hinted(relation, tree, sources, self._text)
-        if of_time is not None:
-            relation = self._as_of(relation, of_time)
-        tree, relation = stamped(tree, relation)
-        tree, relation, sessions = in_windows(tree, relation, self._analyst, self._text)
-        listed = SelectList.of(tree.expressions, relation, self._text)
-        items = listed.items
-        group, having = tree.args.get("group"), tree.args.get("having")
-        ranking = Ranking(relation, items, self._text)
-        if over_rows(item.tree for item in items):
-            selected = self._looking_back(relation, items, tree)
-        elif ranking.windows or tree.args.get("qualify") is not None:
-            selected = self._ranked(ranking, tree)
-        elif group is None and having is None and not any(list(aggregates_in(item.tree)) for item in items):
-            selected = project(relation.node, items, self._analyst)
-        else:
-            selected = grouped(self._grouping(listed, group, having, sessions), self._analyst)
-        return distinct(selected.whole(), self._analyst) if tree.args.get("distinct") else selected
-
-    def _from(
-        self,
-        begin: Relation,
-        joins: Sequence[tuple[exp.Join, Relation]],
-        views: Sequence[exp.Lateral],
-        condition: exp.Expr | None,
-    ) -> Relation:
-        """The tables, joined; the elements of their arrays; and what WHERE leaves of them."""
-        relation = From(self._text, self._analyst).relation(begin, joins, None if views else condition)
+        relation = From(self._text, self._analyst).relation(begin, pairs, None if views else rest)
         for view in views:
             relation = exploded(relation, view, self._analyst, self._text)
-        if not views or condition is None:
-            return relation
-        return where(relation, resolve(condition, relation, self._text), self._analyst)
+        if views and rest is not None:
+            relation = where(relation, resolve(rest, relation, self._text), self._analyst)
+        if tree.args.get("hint") is not None:
+            relation = hinted(relation, tree, sources, self._text)
+        return relation if of_time is None else self._as_of(relation, of_time)
+
+    def _selected(self, tree: exp.Select, listed: SelectList, sessions: Sessions | None) -> Relation:
+        """The items: of groups where there are any, over rows, or of each tuple."""
+        items, group, having = listed.items, tree.args.get("group"), tree.args.get("having")
+        trees = [item.tree for item in items]
+        windows = [window for each in trees for window in each.find_all(exp.Window)]
+        if any(function_of(window) not in RANKS for window in windows):
+            self._require_none(tree, _BESIDE_OVER, "group, or select by what is found, in a query of its own")
+            return windowed(listed.relation, items, self._analyst, self._text)
+        if windows or tree.args.get("qualify") is not None:
+            self._require_none(tree, ("group", "having"), "group in a subquery, and rank what that gives")
+            ranking = Ranking(listed.relation, items, self._text)
+            qualify = tree.args.get("qualify") is not None
+            return qualified(ranking, tree, self._analyst) if qualify else ranked(ranking, self._analyst)
+        if group is not None or having is not None or aggregates_in(*trees):
+            keys = listed.keys(group.expressions if group is not None else ())
+            condition = None if having is None else listed.having(having.this, keys)
+            grouping = Grouping(listed.relation.node, keys, items, condition, self._text, sessions)
+            return grouped(grouping, self._analyst)
+        return project(listed.relation.node, items, self._analyst)
+
+    def _require_none(self, tree: exp.Select, clauses: Iterable[str], hint: str) -> None:
+        for clause in clauses:
+            if (found := tree.args.get(clause)) is not None:
+                raise self._text.error(f"OVER beside {_BESIDE_OVER[clause]}", found, hint)
 
     def _as_of(self, relation: Relation, condition: exp.Expr) -> Relation:
         """What a condition on the recorded time leaves."""
         clocked = with_clock(relation)
-        resolved = resolve(told(condition, clocked), clocked, self._text)
+        resolved = resolve(by_field(condition, clocked), clocked, self._text)
         return Relation(where(clocked, resolved, self._analyst).node, relation.fields)
-
-    def _looking_back(self, relation: Relation, items: Sequence[Item], tree: exp.Select) -> Relation:
-        for clause in ("group", "having", "qualify"):
-            if (found := tree.args.get(clause)) is not None:
-                hint = "group, or select by what is found, in a query of its own"
-                raise self._error(f"OVER beside {'GROUP BY' if clause == 'group' else clause.upper()}", found, hint)
-        return windowed(relation, items, self._analyst, self._text)
-
-    def _ranked(self, ranking: Ranking, tree: exp.Select) -> Relation:
-        if (group := tree.args.get("group") or tree.args.get("having")) is not None:
-            raise self._error("OVER beside GROUP BY", group, "group in a subquery, and rank what that gives")
-        if tree.args.get("qualify") is not None:
-            return qualified(ranking, tree, self._analyst)
-        return ranked(ranking, self._analyst)
-
-    def _grouping(
-        self, listed: SelectList, group: exp.Group | None, having: exp.Having | None, sessions: Sessions | None
-    ) -> Grouping:
-        keys = listed.keys(group.expressions if group is not None else ())
-        condition = None if having is None else listed.having(having.this, keys)
-        return Grouping(listed.relation.node, keys, listed.items, condition, self._text, sessions)
-
-    def _require_plain(self, condition: exp.Expr) -> None:
-        if (found := next(aggregates_in(condition), None)) is not None:
-            raise self._error("an aggregate in WHERE", found, "what must be true of a group is written in HAVING")
-
-    def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
-        return self._text.error(what, offset(at), hint)
 
 
 def sketched(query: Statement, tables: Mapping[str, Relation]) -> Node:

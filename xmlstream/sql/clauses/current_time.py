@@ -9,22 +9,22 @@ HAVING, that in which the group goes out. A key, and what is aggregated, are of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from sqlglot import exp
 
 from operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
 from operators.expressions.type_rules import whole_number
-from xmlstream.sql.clauses.grouping import aggregates_in
 from xmlstream.sql.clauses.plan_builder import with_time
-from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, reads_the_clock
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, clock_calls, reads_the_clock
+from xmlstream.sql.spark.functions import aggregates_in
 
 _CLAUSES = ("expressions", "group", "having")
 
 
 def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
-    """A SELECT that asks for the time as it asks for a field of its relation, and that relation."""
-    if not any(_calls(tree, relation) for clause in _CLAUSES for tree in _listed(select.args.get(clause))):
+    """A SELECT whose calls of the time are a field of its relation, and that relation."""
+    if not clock_calls(_listed(select, *_CLAUSES), relation):
         return select, relation
     replaced = select.copy()
     for item in replaced.expressions:
@@ -34,11 +34,11 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
     field, goes_out = clocked.fields[-1].name, _goes_out(replaced)
     is_below = False
     for clause in _CLAUSES:
-        for tree in list(_listed(replaced.args.get(clause))):
+        for tree in _listed(replaced, clause):
             of_tuples = _of_tuples(tree, replaced) if goes_out and clause != "group" else _parts([tree])
-            for call in _calls(tree, relation):
+            for call in clock_calls([tree], relation):
                 is_below |= id(call) in of_tuples
-                call.replace(_as_told(call, field if id(call) in of_tuples else AS_IT_GOES_OUT))
+                call.replace(_in_its_form(call, field if id(call) in of_tuples else AS_IT_GOES_OUT))
     return replaced, clocked if is_below else relation
 
 
@@ -50,33 +50,31 @@ def with_clock(relation: Relation) -> Relation:
 
 
 def split(condition: exp.Expr | None, sources: list[Relation]) -> tuple[exp.Expr | None, exp.Expr | None]:
-    """What WHERE says of the time, and what it says beside that."""
-    parts = [] if condition is None else conjuncts(condition)
+    """The conditions of WHERE on the time, and its other conditions."""
+    if condition is None:
+        return None, None
     whole = Relation(sources[0].node, tuple(field for source in sources for field in source.fields))
-    told = [part for part in parts if _calls(part, whole)]
-    if not told:
+    if not clock_calls([condition], whole):
         return None, condition
-    return conjoined(told), conjoined(part for part in parts if not any(part is other for other in told))
+    parts = [(part, bool(clock_calls([part], whole))) for part in conjuncts(condition)]
+    of_time, rest = (conjoined(part for part, is_of_it in parts if is_of_it is wanted) for wanted in (True, False))
+    return of_time, rest
 
 
-def told(condition: exp.Expr, relation: Relation) -> exp.Expr:
+def by_field(condition: exp.Expr, relation: Relation) -> exp.Expr:
     """The condition, with the time by its field, which is the relation's last one."""
     whole = exp.paren(condition.copy())
-    for call in _calls(whole, relation):
-        call.replace(_as_told(call, relation.fields[-1].name))
+    for call in clock_calls([whole], relation):
+        call.replace(_in_its_form(call, relation.fields[-1].name))
     return whole
-
-
-def _calls(tree: exp.Expr, relation: Relation) -> list[exp.Expr]:
-    return [node for node in tree.walk() if reads_the_clock(node, relation)]
 
 
 def _name(call: exp.Expr) -> str:
     return (call.name if isinstance(call, exp.Column) else str(call.this)).lower()
 
 
-def _as_told(call: exp.Expr, field: str) -> exp.Expr:
-    """What a call asks of the time, in the form that it asks for."""
+def _in_its_form(call: exp.Expr, field: str) -> exp.Expr:
+    """The time as a call gives it: a moment, a date or a number."""
     column = exp.Column(this=exp.to_identifier(field, quoted=True))
     if (at := offset(call)) is not None:
         column.this.meta["start"] = at
@@ -94,7 +92,7 @@ def _goes_out(select: exp.Select) -> bool:
     """Whether what is selected are groups."""
     if select.args.get("group") is not None or select.args.get("having") is not None:
         return True
-    return any(list(aggregates_in(item)) for item in select.expressions)
+    return bool(aggregates_in(*select.expressions))
 
 
 def _of_tuples(item: exp.Expr, select: exp.Select) -> set[int]:
@@ -104,8 +102,7 @@ def _of_tuples(item: exp.Expr, select: exp.Select) -> set[int]:
     if any(_means(key, item, select) for key in keys):
         return _parts([item])
     texts = {render(key.unnest()) for key in keys}
-    found = [*aggregates_in(item), *(node for node in item.walk() if render(node) in texts)]
-    return _parts(found)
+    return _parts([*aggregates_in(item), *(node for node in item.walk() if render(node) in texts)])
 
 
 def _parts(trees: Iterable[exp.Expr]) -> set[int]:
@@ -120,6 +117,7 @@ def _means(key: exp.Expr, item: exp.Expr, select: exp.Select) -> bool:
     return is_name and bool(item.alias) and key.name.lower() == item.alias.lower()
 
 
-def _listed(part: object) -> Iterator[exp.Expr]:
-    found = part if isinstance(part, list) else [part]
-    yield from (tree for tree in found if isinstance(tree, exp.Expr))
+def _listed(select: exp.Select, *clauses: str) -> list[exp.Expr]:
+    """The expressions of some clauses."""
+    parts = (select.args.get(clause) for clause in clauses)
+    return [tree for part in parts for tree in (part if isinstance(part, list) else [part]) if tree is not None]

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from operators.asof_join import AsofKind
 from operators.explode import Explode
-from operators.expressions.dialect import attributes_in, conjoined, conjuncts, named, offset, render
+from operators.expressions.dialect import attributes_in, conjoined, conjuncts, named, render
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
@@ -32,8 +32,8 @@ from xmlstream.sql.clauses.joining import (
     split_condition,
     with_unique_names,
 )
-from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where
-from xmlstream.sql.clauses.relation import Field, Relation, resolve
+from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
@@ -96,8 +96,8 @@ class From:
                 if found.equal:
                     break
             else:
-                raise self._text.error("a join without an equality between its sides", offset(at), NO_EQUALITY)
-            whole = joined(whole, table, "inner", found, self._analyst, self._text, offset(at))
+                raise self._text.error("a join without an equality between its sides", at, NO_EQUALITY)
+            whole = joined(whole, table, "inner", found, self._analyst, self._text, at)
             waiting.remove(table)
             rest = [c for c in rest if not any(c is u for u in usable)]
         return Relation(whole.node, tuple(field for table in tables for field in table.fields)), rest
@@ -106,7 +106,7 @@ class From:
         side, kind = join.side.upper(), join.kind.upper()
         how = _HOW.get((side, "" if kind == "ASOF" else kind))
         if how is None:
-            raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", offset(join))
+            raise self._text.error(f"{join.side} {join.kind} JOIN is not supported", join)
         if (names := join.args.get("using")) is not None:
             return self._using(left, right, how, names, join)
         on = join.args.get("on")
@@ -117,11 +117,11 @@ class From:
 
     def _joined(self, left: Relation, right: Relation, how: How, found: Condition, join: exp.Join) -> Relation:
         if not is_asof(join):
-            return joined(left, right, how, found, self._analyst, self._text, offset(join))
+            return joined(left, right, how, found, self._analyst, self._text, join)
         both, match = Relation(left.node, (*left.fields, *right.fields)), join.args.get("match_condition")
         match = None if match is None else resolve(match, both, self._text)
         kind: AsofKind = "left" if how == "left" else "inner"
-        return joined_asof(left, right, kind, found, match, self._analyst, self._text, offset(join))
+        return joined_asof(left, right, kind, found, match, self._analyst, self._text, join)
 
     def _using(
         self, left: Relation, right: Relation, how: How, names: Sequence[exp.Identifier], join: exp.Join
@@ -187,7 +187,7 @@ def exploded(relation: Relation, view: exp.Lateral, analyst: Analyst, text: Quer
     columns = [column.name for column in alias.args.get("columns") or ()] or [_CALLED]
     if others or len(columns) > 1:
         hint = "map_keys(…) and map_values(…) are arrays, and map_entries(…) is one of both"
-        raise text.error("explode of a map is not supported", offset(call), hint)
+        raise text.error("explode of a map is not supported", call, hint)
     attribute = Attribute(unique(columns[0], node.schema.names), Domain(element[1].type))
     outer = bool(view.args.get("outer")) or str(call.this).lower() == "explode_outer"
     fields = (*relation.fields, Field(columns[0], attribute.name, alias.name or None))

@@ -7,25 +7,24 @@ HAVING may use an item's alias.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from operators.expressions.aggregates import Aggregate
-from operators.expressions.dialect import named, offset, render
+from operators.expressions.dialect import named, render
 from operators.expressions.type_rules import whole_number
 from operators.group_by import GroupBy
 from operators.session import Session
-from punct_ns.errors import QueryError
 from punct_ns.schema import END, START, Attribute
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where, with_time
-from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Relation, require_no_quoted_name, resolve, window_of
+from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where, with_time
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Item, Relation, require_no_quoted_name, resolve, window_of
 from xmlstream.sql.clauses.time_windows import Sessions
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import AGGREGATES, is_ordered_collection
+from xmlstream.sql.spark.functions import aggregates_in, is_aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +46,6 @@ class Grouping:
     having: exp.Expr | None
     text: QueryText
     sessions: Sessions | None = None
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether it is an aggregate, its FILTER included, or all values of a group in order."""
-    if is_ordered_collection(node):
-        return True
-    if isinstance(node, exp.Filter):
-        return is_aggregate(node.this)
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
-
-
-def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The aggregates of an expression, without those that are within another."""
-    if is_aggregate(tree):
-        yield tree
-    else:
-        for below in tree.iter_expressions():
-            yield from aggregates_in(below)
 
 
 def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
@@ -97,9 +78,8 @@ def grouped(grouping: Grouping, analyst: Analyst) -> Relation:
 
 def _with_keys(grouping: Grouping, analyst: Analyst) -> tuple[Node, dict[str, str]]:
     """The node with every key an attribute of it, and the keys' attributes by their SQL."""
-    for key in grouping.keys:
-        if (inner := next(aggregates_in(key), None)) is not None:
-            raise grouping.text.error("an aggregate in GROUP BY", offset(inner), "group by attributes of a tuple")
+    for inner in aggregates_in(*grouping.keys):
+        raise grouping.text.error("an aggregate in GROUP BY", inner, "group by attributes of a tuple")
     return keyed(grouping.node, grouping.keys, grouping.items, analyst)
 
 
@@ -127,7 +107,7 @@ def _aggregates(grouping: Grouping, node: Node, keys: tuple[str, ...], analyst: 
 def _require_flat(tree: exp.Expr, text: QueryText) -> None:
     for below in tree.walk():
         if below is not tree and below is not tree.this and is_aggregate(below):
-            raise text.error("an aggregate within an aggregate", offset(below), "compute the inner one in a subquery")
+            raise text.error("an aggregate within an aggregate", below, "compute the inner one in a subquery")
 
 
 def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> exp.Expr:
@@ -141,7 +121,7 @@ def _over_groups(tree: exp.Expr, names: Mapping[str, str], text: QueryText) -> e
             hint = "name it in GROUP BY, or aggregate it"
             if (called := node.name.partition(".")[0]) in ("window", "session_window"):
                 hint += f"; of windows that are grouped by here write all of {called}(…)"
-            raise text.error(what, offset(node), hint)
+            raise text.error(what, node, hint)
         return node
 
     return tree.copy().transform(over, copy=False)
@@ -158,7 +138,7 @@ class SelectList:
 
     relation: Relation
     text: QueryText
-    items: tuple[Item, ...] = ()
+    items: tuple[Item, ...]
 
     @staticmethod
     def of(entries: Sequence[exp.Expr], relation: Relation, text: QueryText) -> SelectList:
@@ -167,10 +147,13 @@ class SelectList:
         Raises:
             QueryError: A name means nothing, or what another item names.
         """
-        listed = SelectList(relation, text)
+        items: list[Item] = []
+        names = set[str | None]()
         for entry in entries:
-            listed = replace(listed, items=(*listed.items, *listed._items(entry)))
-        return listed
+            found = _items(entry, relation, text, names)
+            items += found
+            names.update(item.name for item in found)
+        return SelectList(relation, text, tuple(items))
 
     def keys(self, entries: Sequence[exp.Expr]) -> tuple[exp.Expr, ...]:
         """What the entries of GROUP BY name, over the relation's attributes.
@@ -195,49 +178,17 @@ class SelectList:
             if found & key_names:
                 return self._resolved(node)
             if found & within:
-                raise self._error(f"{node.name} may be an item or an attribute", node, "give the item another name")
+                raise self.text.error(f"{node.name} may be an item or an attribute", node, "give the item another name")
             return aliased.copy()
 
         return condition.copy().transform(chosen, copy=False)
-
-    def _items(self, written: exp.Expr) -> list[Item]:
-        """What one entry of SELECT stands for: several items where it is a star."""
-        star = written.this if isinstance(written, exp.Column) else written
-        if isinstance(star, exp.Star):
-            return self._all(star, written)
-        tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
-        if name is None and isinstance(tree, exp.Column | exp.Dot):
-            name = tree.name
-        if (window := window_of(tree, self.relation)) is not None:
-            ends = zip((START, END), window, strict=True)
-            return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
-        if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
-            name = render(tree).replace("`", "")
-        for column in tree.find_all(exp.Column):
-            if any(item.name == column.name for item in self.items) and not self.relation.find(column.name):
-                hint = "what one item names, another cannot use: compute it in a subquery"
-                raise self._error(f"there is no attribute {column.name}", column, hint)
-        return [Item(name, self._resolved(tree.unnest()))]
-
-    def _all(self, star: exp.Star, written: exp.Expr) -> list[Item]:
-        table = written.table if isinstance(written, exp.Column) else None
-        fields = self.relation.fields_of(table or None)
-        if table and not fields:
-            raise self._error(f"there is no table {table} in FROM", written)
-        left_out = set()
-        for column in star.args.get("except_") or ():
-            if not self.relation.find(column.name, table or None):
-                raise self._error(f"there is no attribute {column.name} to leave out", column)
-            left_out.add(column.name.lower())
-        starred = [field for field in fields if field.starred]
-        return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
 
     def _key(self, key: exp.Expr) -> list[exp.Expr]:
         """What GROUP BY names: an item by its number, an attribute, an alias, an expression; of a window its ends."""
         if isinstance(key, exp.Literal) and not key.is_string:
             number, entries = whole_number(key) or 0, _entries(self.items)
             if not 1 <= number <= len(entries):
-                raise self._error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
+                raise self.text.error(f"there is no item {key.this} to group by", key, f"there are {len(entries)}")
             return [item.tree for item in entries[number - 1]]
         if (window := window_of(key, self.relation)) is not None:
             return [named(field.attribute) for field in window]
@@ -259,8 +210,39 @@ class SelectList:
     def _resolved(self, tree: exp.Expr) -> exp.Expr:
         return resolve(tree, self.relation, self.text)
 
-    def _error(self, what: str, at: exp.Expr, hint: str | None = None) -> QueryError:
-        return self.text.error(what, offset(at), hint)
+
+def _items(written: exp.Expr, relation: Relation, text: QueryText, names: Collection[str | None]) -> list[Item]:
+    """What one entry of SELECT stands for: several items where it is a star; `names` are those of the items before."""
+    star = written.this if isinstance(written, exp.Column) else written
+    if isinstance(star, exp.Star):
+        return _all(star, written, relation, text)
+    tree, name = (written.this, written.alias) if isinstance(written, exp.Alias) else (written, None)
+    if name is None and isinstance(tree, exp.Column | exp.Dot):
+        name = tree.name
+    if (window := window_of(tree, relation)) is not None:
+        ends = zip((START, END), window, strict=True)
+        return [Item(f"{name}{end}", named(field.attribute)) for end, field in ends]
+    if name is None and isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "window_time":
+        name = render(tree).replace("`", "")
+    for column in tree.find_all(exp.Column):
+        if column.name in names and not relation.find(column.name):
+            hint = "what one item names, another cannot use: compute it in a subquery"
+            raise text.error(f"there is no attribute {column.name}", column, hint)
+    return [Item(name, resolve(tree.unnest(), relation, text))]
+
+
+def _all(star: exp.Star, written: exp.Expr, relation: Relation, text: QueryText) -> list[Item]:
+    table = written.table if isinstance(written, exp.Column) else None
+    fields = relation.fields_of(table or None)
+    if table and not fields:
+        raise text.error(f"there is no table {table} in FROM", written)
+    left_out = set()
+    for column in star.args.get("except_") or ():
+        if not relation.find(column.name, table or None):
+            raise text.error(f"there is no attribute {column.name} to leave out", column)
+        left_out.add(column.name.lower())
+    starred = [field for field in fields if field.starred]
+    return [Item(field.name, named(field.attribute)) for field in starred if field.name.lower() not in left_out]
 
 
 def _entries(items: Sequence[Item]) -> list[list[Item]]:

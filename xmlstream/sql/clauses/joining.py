@@ -22,15 +22,15 @@ from sqlglot import exp
 
 from operators.asof_join import AsofJoin, AsofKind
 from operators.expressions.bounds import bounds_between
-from operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, offset, render
+from operators.expressions.dialect import attributes_in, cast_to, conjoined, conjuncts, named, render
 from operators.join import Join
 from operators.joins.join_sides import JoinKind
 from operators.joins.punctuation_graph import Equality
 from operators.semi_join import SemiJoin
 from punct_ns.schema import Schema
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import Item, copied, project, unique
-from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.clauses.plan_builder import copied, project, unique
+from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import purge_strategy_of
 from xmlstream.sql.spark.analysis import Analyst
@@ -97,7 +97,7 @@ def equalities_between(condition: exp.Expr, inputs: Sequence[Schema]) -> tuple[t
 
 
 def joined(
-    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: int | None
+    left: Relation, right: Relation, how: How, condition: Condition, analyst: Analyst, text: QueryText, at: exp.Expr
 ) -> Relation:
     """The join of two relations whose attributes have different names.
 
@@ -149,7 +149,7 @@ def _common(nodes: Sequence[Node], sides: Sequence[exp.Expr], analyst: Analyst, 
     if (common := analyst.common(*types)) is not None:
         return common
     what = f"an equality of {types[0]} with {types[1]}"
-    raise text.error(what, offset(sides[0]), "cast one side, so that it is clear how they are compared")
+    raise text.error(what, sides[0], "cast one side, so that it is clear how they are compared")
 
 
 def _type(node: Node, side: exp.Expr, analyst: Analyst) -> str:
@@ -194,7 +194,7 @@ def joined_asof(
     match: exp.Expr | None,
     analyst: Analyst,
     text: QueryText,
-    at: int | None,
+    at: exp.Expr,
 ) -> Relation:
     """The as-of join of two relations whose attributes have different names; `match` is over those of both.
 
@@ -210,14 +210,14 @@ def joined_asof(
     sides, strict = _order(match.unnest(), left, right, text)
     nodes, keys, again = keyed((left.node, right.node), [*condition.equal, sides], analyst, text)
     if again:
-        raise text.error("an ASOF JOIN that compares twice what it compares", offset(match), "leave one of them out")
+        raise text.error("an ASOF JOIN that compares twice what it compares", match, "leave one of them out")
     type_ = nodes[0].schema.attribute(keys[0][-1]).domain.type
     on, schemas = (keys[0][:-1], keys[1][:-1]), [node.schema for node in nodes]
     for part in condition.residual:
         found = bounds_between(render(part), on, schemas)[0]
         if not found or any(bound.upper or bound.attribute != keys[1][-1] for bound in found):
             what = "an ASOF JOIN on something else than equalities and how old a partner may be"
-            raise text.error(what, offset(part), _OLDEST)
+            raise text.error(what, part, _OLDEST)
     within = conjoined(condition.residual)
     tolerance = None if within is None else render(within)
     if tolerance is not None:
@@ -240,19 +240,18 @@ def _order(match: exp.Expr, left: Relation, right: Relation, text: QueryText) ->
             if kind in _STRICT:
                 return (one, other), _STRICT[kind]
             what = "an ASOF JOIN that looks for the next tuple, not for the last one, is not supported"
-            raise text.error(what, offset(match), _MATCH_HINT)
-    raise text.error("MATCH_CONDITION compares the left with the right, by >= or >", offset(match), _MATCH_HINT)
+            raise text.error(what, match, _MATCH_HINT)
+    raise text.error("MATCH_CONDITION compares the left with the right, by >= or >", match, _MATCH_HINT)
 
 
 def hinted(relation: Relation, tree: exp.Select, sources: Collection[Relation], text: QueryText) -> Relation:
-    """What FROM gives, whose inner joins are to purge as a hint of the SELECT says, if it has one.
+    """What FROM gives, whose inner joins are to purge as the hint of the SELECT says.
 
     Raises:
         QueryError: It does not join three streams or more by inner joins.
     """
-    hint = tree.args.get("hint")
-    strategy = None if hint is None else purge_strategy_of(hint)
-    if hint is None or strategy is None:
+    hint = tree.args["hint"]
+    if (strategy := purge_strategy_of(hint)) is None:
         return relation
     ends = {id(source.node) for source in sources}
     found = 0
@@ -270,5 +269,5 @@ def hinted(relation: Relation, tree: exp.Select, sources: Collection[Relation], 
     node = purging(relation.node)
     if found < 2:
         what = f"{hint.expressions[0].name.upper()} of a query that does not join three streams or more by inner joins"
-        raise text.error(what, offset(tree.expressions[0]), "leave it out: a join of two looks at what is new alone")
+        raise text.error(what, tree.expressions[0], "leave it out: a join of two looks at what is new alone")
     return Relation(node, relation.fields)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -23,17 +22,9 @@ from operators.top_n import TopN
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from xmlstream.plan.nodes import Node, projected
-from xmlstream.sql.clauses.relation import Field, Relation
+from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing to select: an expression over a node's attributes, and its name; None to name it as Spark does."""
-
-    name: str | None
-    tree: exp.Expr
 
 
 def unique(name: str, taken: Collection[str]) -> str:
@@ -52,23 +43,19 @@ def unique(name: str, taken: Collection[str]) -> str:
 
 def project(node: Node, items: Sequence[Item], analyst: Analyst) -> Relation:
     """The items of each tuple of the node; the node itself where they are its attributes."""
-    computed = [item.tree for item in items if copied(item.tree, node.schema) is None]
-    answers = iter(analyst.columns(node.schema, [render(tree) for tree in computed]))
+    copies = [copied(item.tree, node.schema) for item in items]
+    texts = [render(item.tree) for item in items]
+    computed = [text for text, copy in zip(texts, copies, strict=True) if copy is None]
+    answers = iter(analyst.columns(node.schema, computed) if computed else ())
     columns: list[Column] = []
-    fields: list[Field] = []
-    for item in items:
-        copy = copied(item.tree, node.schema)
-        if copy is not None:
-            source, domain = copy
-            name = item.name or source
-        else:
-            by_itself, domain = next(answers)
-            source, name = None, item.name or by_itself
-        attribute = unique(name, [field.attribute for field in fields])
-        fields.append(Field(name, attribute))
-        named_so, text = Attribute(attribute, domain), render(item.tree)
-        columns.append(Column(named_so, text, source) if source else Column.computed(named_so, text, node.schema))
-    return Relation(projected(node, columns), tuple(fields))
+    names: list[str] = []
+    for item, copy, text in zip(items, copies, texts, strict=True):
+        by_itself, domain = next(answers) if copy is None else copy
+        names.append(item.name or by_itself)
+        attribute = Attribute(unique(names[-1], [column.attribute.name for column in columns]), domain)
+        is_copy = copy is not None
+        columns.append(Column(attribute, text, by_itself) if is_copy else Column.computed(attribute, text, node.schema))
+    return Relation.of(projected(node, columns), names)
 
 
 def copied(tree: exp.Expr, schema: Schema) -> tuple[str, Domain] | None:
@@ -111,9 +98,7 @@ def trimmed(relation: Relation, analyst: Analyst) -> Relation:
     if tuple(f.attribute for f in relation.fields) == relation.node.schema.names:
         return relation
     items = [Item(f.name, named(f.attribute)) for f in relation.fields]
-    made = project(relation.node, items, analyst)
-    fields = zip(relation.fields, made.fields, strict=True)
-    return Relation(made.node, tuple(Field(old.name, new.attribute, old.table) for old, new in fields))
+    return relation.over(project(relation.node, items, analyst).node)
 
 
 def merge(relations: Sequence[Relation], analyst: Analyst) -> Relation:
@@ -141,8 +126,7 @@ def _together(
     nodes = [_converted(part.node, names, types, analyst) for part in parts]
     columns = zip(names, zip(*(node.schema for node in nodes), strict=True), strict=True)
     schema = Schema(tuple(Attribute(name, _hull([a.domain for a in found])) for name, found in columns))
-    fields = zip(first.fields, names, strict=True)
-    return Relation(Node(operator(schema), tuple(nodes), label), tuple(Field(f.name, name) for f, name in fields))
+    return Relation.of(Node(operator(schema), tuple(nodes), label), [field.name for field in first.fields])
 
 
 def _hull(domains: list[Domain]) -> Domain:
@@ -200,7 +184,7 @@ def _converted(node: Node, names: Sequence[str], types: Sequence[str], analyst: 
     return project(node, items, analyst).node
 
 
-def finished(relation: Relation, analyst: Analyst, text: QueryText, at: int | None) -> Node:
+def finished(relation: Relation, analyst: Analyst, text: QueryText, at: exp.Expr | None = None) -> Node:
     """The root of a plan: its attributes have the fields' names.
 
     Raises:

@@ -15,20 +15,20 @@ from typing import cast
 
 from sqlglot import exp
 
-from operators.expressions.dialect import conjoined, conjuncts, named, offset, render
+from operators.expressions.dialect import conjoined, conjuncts, named, render
 from operators.expressions.type_rules import whole_number
 from operators.sort_order import SortKey
 from operators.top_n import Rank, TopN
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.grouping import aggregates_in
-from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where
-from xmlstream.sql.clauses.relation import OpenRank, Relation, resolve
+from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.relation import Item, OpenRank, Relation, resolve
 from xmlstream.sql.clauses.row_windows import windowed
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import A_BOUND, place_of
 from xmlstream.sql.spark.analysis import Analyst
+from xmlstream.sql.spark.functions import aggregates_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ def settled(
             continue
         if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in joins):
             hint = "bound it in a subquery, and join what that gives"
-            raise text.error("a rank in an outer or semi join", offset(bound.condition), hint)
+            raise text.error("a rank in an outer or semi join", bound.condition, hint)
         found.append(Relation(source.rank.first(_most(bound, text)), source.fields))
     return found, conjoined(rest)
 
 
-def _without_bound(what: str, at: int | None, text: QueryText) -> QueryError:
+def _without_bound(what: str, at: int, text: QueryText) -> QueryError:
     return text.error(f"{what} is not supported without a bound of a rank", at, A_BOUND)
 
 
@@ -131,7 +131,7 @@ def _means_rank(source: Relation, sources: Sequence[Relation]) -> Callable[[exp.
 
 def _most(bound: _Bound, text: QueryText) -> int:
     if bound.most < 1:
-        raise text.error("no rank is below 1", offset(bound.condition), "ranks count from 1")
+        raise text.error("no rank is below 1", bound.condition, "ranks count from 1")
     return bound.most
 
 
@@ -139,11 +139,10 @@ def _only(ranking: Ranking, windows: Sequence[exp.Expr]) -> exp.Expr:
     """The one rank of a query."""
     first, *others = windows
     if others:
-        raise ranking.text.error("a second OVER", offset(others[0]), "rank by each in a query of its own")
-    for tree in (first, *(item.tree for item in ranking.items)):
-        if (found := next(aggregates_in(tree), None)) is not None:
-            hint = "compute it in a subquery, and rank what that gives"
-            raise ranking.text.error("an aggregate beside OVER", offset(found), hint)
+        raise ranking.text.error("a second OVER", others[0], "rank by each in a query of its own")
+    for found in aggregates_in(first, *(item.tree for item in ranking.items)):
+        hint = "compute it in a subquery, and rank what that gives"
+        raise ranking.text.error("an aggregate beside OVER", found, hint)
     return first
 
 
@@ -198,7 +197,7 @@ def _of_rank(condition: exp.Expr, first: Node, text: QueryText) -> exp.Expr:
     number = first.operator.number.name
     whole = condition.transform(lambda node: named(number) if isinstance(node, exp.Window) else node)
     if (other := next((c for c in whole.find_all(exp.Column) if c.name != number), None)) is not None:
-        raise text.error("QUALIFY with a condition on other than the rank", offset(other), "write it in WHERE")
+        raise text.error("QUALIFY with a condition on other than the rank", other, "write it in WHERE")
     return whole
 
 

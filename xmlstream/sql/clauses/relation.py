@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -20,6 +20,14 @@ AS_IT_GOES_OUT = own("clock")
 """What the time is called at which a group goes out, until the group is there."""
 
 _WITHOUT_BRACKETS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to select: an expression over a node's attributes, and its name; None to name it as Spark does."""
+
+    name: str | None
+    tree: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +69,16 @@ class Relation:
     rank: OpenRank | None = None
 
     @staticmethod
-    def of(node: Node, table: str | None = None) -> Relation:
-        """All attributes of a node under their own names."""
-        return Relation(node, tuple(Field(name, name, table) for name in node.schema.names))
+    def of(node: Node, names: Iterable[str] | None = None) -> Relation:
+        """All attributes of a node in order, under other names or their own."""
+        attributes = node.schema.names
+        pairs = zip(attributes if names is None else names, attributes, strict=True)
+        return Relation(node, tuple(Field(name, attribute) for name, attribute in pairs))
+
+    def over(self, node: Node) -> Relation:
+        """The same fields of a node that has them as its attributes, in order."""
+        pairs = zip(self.fields, node.schema.names, strict=True)
+        return Relation(node, tuple(Field(field.name, attribute, field.table) for field, attribute in pairs))
 
     def whole(self) -> Relation:
         """The same with all tuples, where a rank is open."""
@@ -102,7 +117,7 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
     def resolved(node: exp.Expr) -> exp.Expr:
         if reads_the_clock(node, relation):
             hint = "compute it in a subquery: FROM (SELECT *, current_timestamp() AS came FROM s)"
-            raise text.error("the time is not asked for here", _place_of_call(node, text), hint)
+            raise text.error("the time is not asked for here", node, hint)
         if isinstance(node, exp.Column) and node.name == AS_IT_GOES_OUT:
             return node
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
@@ -145,10 +160,9 @@ def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
     return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)
 
 
-def _place_of_call(call: exp.Expr, text: QueryText) -> int | None:
-    """Where the time is asked for; the first place of that name, since a call without arguments has none of its own."""
-    found = -1 if isinstance(call, exp.Column) else text.text.lower().find(str(call.this).lower())
-    return offset(call) if found < 0 else found
+def clock_calls(trees: Iterable[exp.Expr], relation: Relation) -> list[exp.Expr]:
+    """What in expressions is the time at which it is computed."""
+    return [node for tree in trees for node in tree.walk() if reads_the_clock(node, relation)]
 
 
 def window_of(column: exp.Expr, relation: Relation) -> tuple[Field, Field] | None:
@@ -168,7 +182,7 @@ def _last_moment(call: exp.Anonymous, relation: Relation, text: QueryText) -> ex
     argument = call.expressions[0] if len(call.expressions) == 1 else None
     if argument is None or (found := window_of(argument.unnest(), relation)) is None:
         hint = "window_time(window), above the query that groups by window(…)"
-        raise text.error("window_time of what is no window", offset(call), hint)
+        raise text.error("window_time of what is no window", call, hint)
     microsecond = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("MICROSECOND"))
     return exp.paren(exp.Sub(this=named(found[1].attribute), expression=microsecond))
 
@@ -202,16 +216,15 @@ def _attribute(column: exp.Column, relation: Relation, text: QueryText) -> exp.E
 
 def _unclear(column: exp.Column, found: list[Field], relation: Relation, text: QueryText) -> QueryError:
     written = ".".join(part.name for part in column.parts)
-    at = offset(column)
     if found:
         tables = [f"{field.table}.{field.name}" for field in found if field.table]
         hint = f"say which: {', '.join(tables)}" if len(set(tables)) > 1 else "give them names of their own with AS"
-        return text.error(f"{written} may be several attributes", at, hint)
+        return text.error(f"{written} may be several attributes", column, hint)
     is_bare = len(column.parts) == 1 and not column.this.args.get("quoted")
-    if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written, 0)):
-        return text.error(refused[0], at, refused[1])
+    if is_bare and written.lower() in REFUSED and (refused := reason_to_refuse(written)):
+        return text.error(refused[0], column, refused[1])
     names = list(dict.fromkeys(field.name for field in relation.fields))
     near = difflib.get_close_matches(written.lower(), [name.lower() for name in names], n=1)
     meant = next((name for name in names if near and name.lower() == near[0]), None)
     hint = f"did you mean {meant}?" if meant else f"there are {', '.join(names)}"
-    return text.error(f"there is no attribute {written}", at, hint)
+    return text.error(f"there is no attribute {written}", column, hint)

@@ -22,7 +22,7 @@ from typing import Any
 from sqlglot import exp
 
 from operators.expressions.aggregates import Over
-from operators.expressions.dialect import expression, named, offset, render
+from operators.expressions.dialect import expression, named, render
 from operators.expressions.type_rules import whole_number
 from operators.look_ahead import LookAhead
 from operators.project import Project
@@ -36,13 +36,12 @@ from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
 from punct_ns.slices import quoted
 from xmlstream.plan.nodes import Node, Scan
-from xmlstream.sql.clauses.grouping import aggregates_in
-from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique, where
-from xmlstream.sql.clauses.relation import Relation
+from xmlstream.sql.clauses.plan_builder import keyed, project, unique, where
+from xmlstream.sql.clauses.relation import Item, Relation
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.refusals import LAST_ROWS
 from xmlstream.sql.spark.analysis import Analyst
-from xmlstream.sql.spark.functions import BY_PLACE, RANKS, function_of
+from xmlstream.sql.spark.functions import BY_PLACE, RANKS, aggregates_in, function_of
 
 
 def require_positions(node: Node, what: str) -> None:
@@ -80,10 +79,9 @@ def windowed(relation: Relation, items: Sequence[Item], analyst: Analyst, text: 
     replaced = [
         Item(item.name, item.tree.copy().transform(lambda tree: _answer(tree, names), copy=False)) for item in items
     ]
-    for item in replaced:
-        if (found := next(aggregates_in(item.tree), None)) is not None:
-            hint = "compute it in a subquery, and look back at what that gives"
-            raise text.error("an aggregate beside OVER", offset(found), hint)
+    for found in aggregates_in(*(item.tree for item in replaced)):
+        hint = "compute it in a subquery, and look back at what that gives"
+        raise text.error("an aggregate beside OVER", found, hint)
     return project(node, replaced, analyst)
 
 
@@ -129,7 +127,7 @@ def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
     name, expression = function_of(window), render(window.this)
     if name in (*RANKS, "lag", "lead"):
         if window.args.get("spec") is not None:
-            raise text.error(f"{name} with ROWS or RANGE", offset(window), "leave it out: it needs none")
+            raise text.error(f"{name} with ROWS or RANGE", window, "leave it out: it needs none")
         if name in RANKS:
             return Over(attribute, expression)
         back = _offset(window, text) * (1 if name == "lag" else -1)
@@ -137,7 +135,7 @@ def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
     over = _frame(window, Over(attribute, expression), text)
     if not over.is_rolling and (over.last or not over.grows):
         what = f"{name} of all rows so far" if not over.last else "all rows up to some before"
-        raise text.error(f"{what} would keep them all", offset(window), _GROWING)
+        raise text.error(f"{what} would keep them all", window, _GROWING)
     return over
 
 
@@ -147,7 +145,7 @@ def _offset(window: exp.Expr, text: QueryText) -> int:
     if len(arguments) < 2:
         return 1
     if (found := whole_number(arguments[1].unnest())) is None:
-        raise text.error(f"{name} by other than a number", offset(window), f"write {name}(v, 2)")
+        raise text.error(f"{name} by other than a number", window, f"write {name}(v, 2)")
     return found
 
 
@@ -167,11 +165,11 @@ def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
         hint = (
             "say how many rows follow, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; of whole groups write GROUP BY"
         )
-        raise text.error("all rows that FOLLOW would wait for the end of their group", offset(window), hint)
+        raise text.error("all rows that FOLLOW would wait for the end of their group", window, hint)
     if last is None or (first is None and part["start"] != "UNBOUNDED"):
-        raise text.error("ROWS of other than a number is not supported", offset(window), LAST_ROWS)
+        raise text.error("ROWS of other than a number is not supported", window, LAST_ROWS)
     if first is not None and first < last:
-        raise text.error("there are no rows between these", offset(window), "the one further back stands first")
+        raise text.error("there are no rows between these", window, "the one further back stands first")
     return replace(over, first=first, last=last)
 
 
@@ -180,15 +178,15 @@ def _distance(window: exp.Expr, part: Mapping[str, Any], text: QueryText) -> str
     hint = "write RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW, behind ORDER BY ts"
     order = window.args["order"].expressions
     if len(order) != 1 or order[0].args.get("desc"):
-        raise text.error("RANGE of some distance in other than one ascending order", offset(window), hint)
+        raise text.error("RANGE of some distance in other than one ascending order", window, hint)
     start, is_back = part["start"], part["start_side"] == "PRECEDING"
     if not isinstance(start, exp.Expr) or not is_back or part["end"] not in (None, "CURRENT ROW"):
-        raise text.error("RANGE of other than a distance up to the CURRENT ROW is not supported", offset(window), hint)
+        raise text.error("RANGE of other than a distance up to the CURRENT ROW is not supported", window, hint)
     if function_of(window) in BY_PLACE:
         what = (
             f"{function_of(window)} of a RANGE, which of equal times is the first or last nobody says, is not supported"
         )
-        raise text.error(what, offset(window), LAST_ROWS)
+        raise text.error(what, window, LAST_ROWS)
     return render(start)
 
 
@@ -226,7 +224,7 @@ def over_tuples(node: Node, window: TupleWindow, items: Sequence[Item], analyst:
     number = Attribute(unique("number", node.schema.names), Domain("BIGINT", nullable=False))
     taken, names = [*node.schema.names, number.name], dict[str, str]()
     functions = [Over(number, "row_number()")]
-    for tree in (found for item in items for found in aggregates_in(item.tree)):
+    for tree in aggregates_in(*(item.tree for item in items)):
         if render(tree) not in names:
             ((by_itself, domain),) = analyst.columns(node.schema, [render(tree)])
             taken.append(unique(by_itself, taken))
@@ -254,5 +252,5 @@ def _above(tree: exp.Expr, names: dict[str, str], groups: Sequence[str], text: Q
     for column in replaced.find_all(exp.Column):
         if column.name not in known:
             what = f"{column.name} is neither what windows are counted per nor aggregated"
-            raise text.error(what, offset(column), "aggregate it, as in max(v)")
+            raise text.error(what, column, "aggregate it, as in max(v)")
     return replaced

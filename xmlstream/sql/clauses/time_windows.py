@@ -21,8 +21,8 @@ from punct_ns.schema import END, START
 from punct_ns.slices import own
 from punct_ns.temporal_type import TimestampType
 from xmlstream.plan.nodes import Node
-from xmlstream.sql.clauses.plan_builder import Item, keyed, project, unique
-from xmlstream.sql.clauses.relation import Field, Relation, resolve
+from xmlstream.sql.clauses.plan_builder import keyed, project, unique
+from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
@@ -56,7 +56,7 @@ class Sessions:
     def not_grouped_by(self, text: QueryText) -> QueryError:
         """That they are selected alone."""
         hint = f"GROUP BY {render(self.call)}".replace("`", "")
-        return text.error("sessions that are not grouped by", offset(self.call), hint)
+        return text.error("sessions that are not grouped by", self.call, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def in_windows(
     first = calls[0]
     if (other := next((call for call in calls if render(call) != render(first)), None)) is not None:
         hint = "cut time once, and join what that gives with what another query gives"
-        raise text.error("a second window in time", offset(other), hint)
+        raise text.error("a second window in time", other, hint)
     called = str(first.this).lower()
     node, moment = _moment(first, relation, analyst, text)
     name = unique(called, [known.removesuffix(START) for known in node.schema.names])
@@ -158,29 +158,29 @@ def _listed(part: object) -> list[exp.Expr]:
 def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
     given = call.expressions[1:]
     if not 1 <= len(given) <= 3:
-        raise text.error(f"window takes a moment and one to three lengths, not {len(given)}", offset(call), _FORM)
+        raise text.error(f"window takes a moment and one to three lengths, not {len(given)}", call, _FORM)
     found = []
     for tree in given:
         if (length := duration(tree)) is None:
             hint = "weeks, days, hours, minutes, seconds and their parts are, as in '1 hour 30 minutes'"
-            raise text.error(f"{render(tree)} is not a constant length of time", offset(tree), hint)
+            raise text.error(f"{render(tree)} is not a constant length of time", tree, hint)
         found.append(length)
     size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
     if min(size, slide) <= 0:
-        raise text.error("a window whose size or slide is no time", offset(call), "both are longer than zero")
+        raise text.error("a window whose size or slide is no time", call, "both are longer than zero")
     if slide > size:
         hint = "a window lasts for some time, and the next one begins no later than it ends"
-        raise text.error("a window that is shorter than its slide", offset(call), hint)
+        raise text.error("a window that is shorter than its slide", call, hint)
     if abs(start) >= slide:
         hint = "it says by how much windows begin later than at full slides, counted from 1970"
-        raise text.error("a window's start that is no less than its slide", offset(call), hint)
+        raise text.error("a window's start that is no less than its slide", call, hint)
     return _Lengths(size, slide, start)
 
 
 def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:
     """The node with the moment that is cut as an attribute, and its name."""
     if not call.expressions:
-        raise text.error(f"{str(call.this).lower()} of nothing", offset(call), _FORM)
+        raise text.error(f"{str(call.this).lower()} of nothing", call, _FORM)
     tree = call.expressions[0]
     found = resolve(tree, relation, text, moment=True).unnest()
     node, names = keyed(relation.node, [found], [], analyst)
@@ -190,7 +190,7 @@ def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryTex
         return node, attribute.name
     if of in NUMERIC or of == "boolean":
         hint = f"of numbers write GROUP BY {attribute.name} DIV 10"
-        raise text.error(f"{attribute.name} is no moment, but {attribute.domain.type}", offset(tree), hint)
+        raise text.error(f"{attribute.name} is no moment, but {attribute.domain.type}", tree, hint)
     cast = cast_to(found, "TIMESTAMP")
     node, names = keyed(relation.node, [cast], [], analyst)
     return node, names[render(cast)]

@@ -1,9 +1,13 @@
-"""What was probably meant where a text is no SQL here: a word that is nearly SQL's, or what other engines write."""
+"""What was probably meant where a text is no SQL here: a word that is nearly SQL's, or what other engines write.
+
+Each guess gets the tokens of a statement, a place among them and the text. It returns what to say, where and a hint,
+or None. The first guess that says something counts.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -57,66 +61,95 @@ _AROUND = 2
 """How many words before the place where a text cannot be read on, and behind it, may have been meant otherwise."""
 
 
-def windowed(tokens: Sequence[Token], index: int) -> tuple[str, Token, str] | None:
-    """What is said of a window in time that stands before a place, or at it: what, where and a hint."""
-    for token, after in zip(tokens[: index + 1][::-1], tokens[1 : index + 2][::-1], strict=False):
-        if token.text.lower() in TIME_WINDOWS and after.token_type == TokenType.L_PAREN:
-            return f"{token.text}(…) is not supported", token, WINDOW_HINT
-    return None
+Guess = tuple[str, int, str | None]
+"""What to say, the offset in the text, and a hint."""
 
 
-def elsewhere(tokens: Sequence[Token], index: int) -> tuple[str, Token, str] | None:
-    """What is said of what other engines have and no parser here reads: before a place or at it; what, where, a hint.
+def meant_at(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """What was probably meant around a place where a statement cannot be read on.
 
     >>> from operators.expressions.dialect import tokens
-    >>> elsewhere(tokens("SELECT a FROM s EMIT CHANGES"), 4)[0]
+    >>> def meant(text, index): return meant_at(tokens(text), index, text)
+    >>> meant("SELECT a FROM s EMIT CHANGES", 4)[0]
     'EMIT is not supported'
+    >>> meant("CREATE TABLE t (a INT b INT)", 6)
+    (', is missing before b', 22, None)
+    >>> meant("SELECT a FROM s GRUOP BY a", 5)
+    ('GRUOP is not expected here', 16, 'did you mean GROUP?')
     """
+    return _first((_elsewhere, _window, _separator, _quoted, _misspelt), tokens, index, text)
+
+
+def meant_by_command(tokens: Sequence[Token], text: str) -> Guess | None:
+    """What was probably meant by a statement whose first word begins none that is known."""
+    return _first((_elsewhere, _second_statement, _misspelt), tokens, 0, text)
+
+
+_Guesses = Sequence[Callable[[Sequence[Token], int, str], Guess | None]]
+
+
+def _first(guesses: _Guesses, tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    return next((found for guess in guesses if (found := guess(tokens, index, text)) is not None), None)
+
+
+def _elsewhere(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """What other engines have and no parser here reads, before the place or at it."""
     words = ["" if token.token_type in _TEXTS else token.text.upper() for token in tokens]
     if words[0] == "<" and (words[1:2] == ["?"] or ">" in words):
-        return "this is XML, and no query", tokens[0], f"xmlstream infer says how a query declares it; {DECLARED}"
+        return "this is XML, and no query", tokens[0].start, f"xmlstream infer says how a query declares it; {DECLARED}"
     if words[0] == "CREATE":
+        created = " ".join(w for w in words[1:6] if w not in ("OR", "REPLACE", "IF", "NOT", "EXISTS"))
         for kind, (what, hint) in _CREATED.items():
-            if " ".join(w for w in words[1:6] if w not in ("OR", "REPLACE", "IF", "NOT", "EXISTS")).startswith(
-                f"{kind} "
-            ):
-                return what, tokens[0], hint
+            if created.startswith(f"{kind} "):
+                return what, tokens[0].start, hint
     for at in range(min(index + 1, len(words) - 1), -1, -1):
         for form, (what, hint) in _ELSEWHERE.items():
             if tuple(words[at : at + len(form)]) == form:
-                return what, tokens[at + len(form) - 1 if form[0] == "SELECT" else at], hint
+                return what, tokens[at + len(form) - 1 if form[0] == "SELECT" else at].start, hint
     return None
 
 
-def separator(tokens: Sequence[Token], index: int) -> str | None:
-    """What separates the word at a place from what stands before it, where nothing does.
-
-    >>> from operators.expressions.dialect import tokens
-    >>> separator(tokens("CREATE TABLE t (a INT b INT)"), 6)
-    ','
-    """
-    token = tokens[index]
-    if index and token.token_type in {TokenType.CREATE, TokenType.INSERT}:
-        return ";"
-    is_listed = tokens[0].token_type == TokenType.CREATE and _depth(tokens[:index]) > 0
-    begun = {before.token_type for before in tokens[max(index - 2, 0) : index]} & _SEPARATORS
-    return "," if is_listed and token.text[:1].isidentifier() and not begun else None
+def _window(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """A window in time, before the place or at it."""
+    for token, after in zip(tokens[: index + 1][::-1], tokens[1 : index + 2][::-1], strict=False):
+        if token.text.lower() in TIME_WINDOWS and after.token_type == TokenType.L_PAREN:
+            return f"{token.text}(…) is not supported", token.start, WINDOW_HINT
+    return None
 
 
+def _separator(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """A word that nothing separates from what stands before it."""
+    token, before = tokens[index], tokens[:index]
+    if index and token.token_type in _BEGIN:
+        return f"; is missing before {token.text}", token.start, None
+    depth = sum((t.token_type == TokenType.L_PAREN) - (t.token_type == TokenType.R_PAREN) for t in before)
+    is_listed = tokens[0].token_type == TokenType.CREATE and depth > 0
+    begun = {other.token_type for other in before[-2:]} & _SEPARATORS
+    if is_listed and token.text[:1].isidentifier() and not begun:
+        return f", is missing before {token.text}", token.start, None
+    return None
+
+
+_BEGIN = frozenset({TokenType.CREATE, TokenType.INSERT})
 _SEPARATORS = frozenset({TokenType.COMMA, TokenType.L_PAREN, TokenType.LT})
 
 
-def _depth(tokens: Sequence[Token]) -> int:
-    return sum((t.token_type == TokenType.L_PAREN) - (t.token_type == TokenType.R_PAREN) for t in tokens)
+def _second_statement(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """A statement that begins within another."""
+    found = next((token for token in tokens[1:] if token.token_type in _BEGIN), None)
+    return None if found is None else (f"; is missing before {found.text}", found.start, None)
 
 
-def misspelt(tokens: Sequence[Token], index: int) -> tuple[Token, str] | None:
-    """The word around a place that is most like one that SQL has, and that one.
+def _quoted(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """A name in the quotes of a text."""
+    token = tokens[index]
+    if token.token_type != TokenType.STRING or text[token.start] != '"':
+        return None
+    return f'"{token.text}" is a text, and no name', token.start, f"write `{token.text}`"
 
-    >>> from operators.expressions.dialect import tokens
-    >>> misspelt(tokens("SELECT a FROM s GRUOP BY a"), 5)[1]
-    'GROUP'
-    """
+
+def _misspelt(tokens: Sequence[Token], index: int, text: str) -> Guess | None:
+    """The word around the place that is most like one that SQL has."""
     around = [*tokens[max(0, index - _AROUND) : index + _AROUND + 1]]
     if tokens[0] not in around:
         around.append(tokens[0])  # what a statement is, its first word says
@@ -124,7 +157,7 @@ def misspelt(tokens: Sequence[Token], index: int) -> tuple[Token, str] | None:
     if not found:
         return None
     (_, word), token = max(found, key=lambda pair: pair[0][0])
-    return token, word
+    return f"{token.text} is not expected here", token.start, f"did you mean {word}?"
 
 
 def _nearest(text: str) -> tuple[float, str] | None:

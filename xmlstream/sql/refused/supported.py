@@ -1,16 +1,37 @@
-"""The allow-list of SQL: which parts of a tree a query may use. Whatever is not on it is refused by name.
+"""The allow-list of SQL: which parts of a tree a query may use, and where. Whatever is not on it is refused by name.
 
+`_ALLOWED` has the parts of each kind of node, `_PLACES` what depends on the place: the test, what is said and a hint.
 Nothing is ever left out silently: a clause that is parsed and not listed here, such as OFFSET, stops the query.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import get_args
+
 from sqlglot import exp
 
 from operators.expressions.dialect import type_text
+from operators.expressions.type_rules import whole_number
+from operators.top_n import Rank
 from xmlstream.sql.query_text import QueryText
-from xmlstream.sql.refused.refusals import called, misplaced, place_of
-from xmlstream.sql.spark.functions import is_collected_in_order, is_ordered_collection, reason_to_refuse
+from xmlstream.sql.refused.refusals import (
+    A_BOUND,
+    AS_A_VALUE,
+    IN_A_SUBQUERY,
+    LAST_ROWS,
+    called,
+    place_of,
+    purge_strategy_of,
+)
+from xmlstream.sql.spark.functions import (
+    AGGREGATES,
+    OF_ALL,
+    function_of,
+    is_collected_in_order,
+    looks_around,
+    reason_to_refuse_call,
+)
 
 _QUERIES: dict[type[exp.Expr], str] = {
     exp.Select: "hint expressions from_ where group having distinct with_ kind joins laterals order limit qualify",
@@ -97,6 +118,221 @@ _SCALARS: dict[type[exp.Expr], str] = {
 _ALLOWED = {kind: frozenset(parts.split()) for kind, parts in (_QUERIES | _SCALARS).items()}
 
 
+def _is_expression(node: exp.Expr) -> bool:
+    """Whether it stands elsewhere than where a query reads from tables and queries."""
+    parent = node.parent
+    return parent is not None and not isinstance(
+        parent, exp.From | exp.Join | exp.SetOperation | exp.Subquery | exp.CTE
+    )
+
+
+def _outside(*kinds: type[exp.Expr]) -> Callable[[exp.Expr], bool]:
+    """Whether a node stands elsewhere than right below one of these."""
+    return lambda node: not isinstance(node.parent, kinds)
+
+
+def _counts_all(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "count" and len(node.expressions) == 1
+
+
+def _is_aggregate_call(node: exp.Expr | None) -> bool:
+    is_known = isinstance(node, exp.Anonymous) and str(node.this).lower() in AGGREGATES
+    return is_known or is_collected_in_order(node)
+
+
+def _chooses(query: exp.Expr) -> bool:
+    """Whether an order decides there what there is, not only in which order."""
+    return isinstance(query, exp.Window) or bool(query.args.get("limit"))
+
+
+def _explodes(call: exp.Expr) -> bool:
+    """Whether it makes tuples of the elements of one array."""
+    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in ("explode", "explode_outer")
+    return is_known and len(call.expressions) == 1
+
+
+def _is_bare(join: exp.Expr) -> bool:
+    """Whether nothing beside it says what it joins on."""
+    return not (join.args.get("on") or join.args.get("using"))
+
+
+def _is_rank(window: exp.Expr) -> bool:
+    """Whether it is one of SQL's ranks, in an order, as they are by themselves."""
+    call = window.this
+    of = isinstance(call, exp.Anonymous) and not call.expressions and str(call.this).lower() in get_args(Rank)
+    return of and bool(window.args.get("order")) and not any(window.args.get(p) for p in ("alias", "spec", "first"))
+
+
+def _is_selected(window: exp.Expr) -> bool:
+    """Whether it is an item of a SELECT, perhaps with a name."""
+    item = window.parent if isinstance(window.parent, exp.Alias) else window
+    return isinstance(item.parent, exp.Select)
+
+
+def _is_in_items(window: exp.Expr) -> bool:
+    """Whether it is part of an item of a SELECT, and of no other function over rows."""
+    below, above = window, window.parent
+    while above is not None and not isinstance(above, exp.Query | exp.Window):
+        below, above = above, above.parent
+    return isinstance(above, exp.Select) and below.arg_key == "expressions"
+
+
+def _is_beside(window: exp.Expr) -> bool:
+    """Whether it stands beside functions over rows, where a rank is one of them."""
+    select = window.find_ancestor(exp.Select)
+    others = [] if select is None else [found for item in select.expressions for found in item.find_all(exp.Window)]
+    return _is_in_items(window) and any(map(looks_around, others))
+
+
+def _cuts_below(call: exp.Expr) -> bool:
+    """Whether it is a window in time elsewhere than in what is selected, grouped by, or asked of groups."""
+    if not (isinstance(call, exp.Anonymous) and str(call.this).lower() in ("window", "session_window")):
+        return False
+    clause = call.find_ancestor(exp.Where, exp.Join, exp.Order, exp.Window, exp.Lateral, exp.Qualify, exp.Select)
+    return not isinstance(clause, exp.Select)
+
+
+def _counts_from_1970(call: exp.Expr) -> bool:
+    """Whether it is Flink's moment of a number: TO_TIMESTAMP_LTZ(n, 3)."""
+    is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() == "to_timestamp_ltz"
+    return is_known and len(call.expressions) == 2 and not getattr(call.expressions[1], "is_string", True)
+
+
+def _qualifies(window: exp.Expr) -> bool:
+    return isinstance(window.find_ancestor(exp.Qualify, exp.Query), exp.Qualify)
+
+
+def _means_today(node: exp.Expr) -> bool:
+    """Whether it may be a text that Spark reads as the time at which it computes it."""
+    if not (node.is_string and isinstance(node.parent, exp.Cast | exp.TryCast | exp.Anonymous)):
+        return False
+    return str(node.this).strip().lower() in ("now", "today", "yesterday", "tomorrow")
+
+
+def _compares_with_null(comparison: exp.Expr) -> bool:
+    return any(isinstance(side.unnest(), exp.Null) for side in (comparison.this, comparison.expression))
+
+
+_STAR = ("* is not supported here", "* stands alone in SELECT, or in count(*)")
+_NO_ALL = "a tuple that comes twice counts once: leave ALL out"
+_PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None], ...] = (
+    (exp.Query, _is_expression, "a subquery in an expression is not supported", AS_A_VALUE),
+    (exp.Table, _is_expression, "TABLE is not supported here", "a table stands behind FROM or JOIN"),
+    (exp.Intersect, lambda node: not node.args.get("distinct"), "INTERSECT ALL is not supported", _NO_ALL),
+    (exp.Except, lambda node: not node.args.get("distinct"), "EXCEPT ALL is not supported", _NO_ALL),
+    (
+        exp.Order,
+        lambda node: not (node.parent is None or node.parent.parent is None or _chooses(node.parent)),
+        "ORDER BY is not supported here",
+        called("order")[1],
+    ),
+    (exp.Limit, lambda node: node.parent is None or not node.parent.args.get("order"), *called("limit")),
+    (
+        exp.Limit,
+        lambda node: not whole_number(node.expression),
+        "LIMIT of other than a number above 0 is not supported",
+        "write LIMIT 10",
+    ),
+    (exp.Lateral, lambda node: not node.args.get("view"), *called("lateral")),
+    (
+        exp.Lateral,
+        lambda node: bool(node.args.get("view")) and not _explodes(node.this),
+        "LATERAL VIEW of other than explode(…) is not supported",
+        called("lateral")[1],
+    ),
+    (
+        exp.Lateral,
+        lambda node: bool(node.parent and any(map(_is_bare, node.parent.args.get("joins") or ()))),
+        "LATERAL VIEW behind a comma is not supported",
+        "write JOIN … ON",
+    ),
+    (
+        exp.Window,
+        lambda node: function_of(node) in OF_ALL,
+        "OVER is not supported with functions of all rows of a group",
+        LAST_ROWS,
+    ),
+    (
+        exp.Window,
+        lambda node: function_of(node) in AGGREGATES | {"lag", "lead"} and not node.args.get("order"),
+        "OVER is not supported without ORDER BY",
+        f"to compare with a whole group, join it: … FROM s JOIN (SELECT sid, max(v) AS m FROM s GROUP BY sid) AS g"
+        f" USING (sid); of the last rows {LAST_ROWS}",
+    ),
+    (exp.Window, lambda node: not (_is_rank(node) or looks_around(node)), *called("window")),
+    (
+        exp.Window,
+        lambda node: _is_rank(node) and not (_is_selected(node) or _qualifies(node) or _is_beside(node)),
+        "OVER is not supported here",
+        A_BOUND,
+    ),
+    (
+        exp.Window,
+        lambda node: looks_around(node) and not _is_in_items(node),
+        "OVER is not supported here",
+        IN_A_SUBQUERY,
+    ),
+    (
+        exp.Anonymous,
+        _cuts_below,
+        "a window in time is not supported here",
+        "SELECT window(…) AS w in a subquery, and use w.start and w.end",
+    ),
+    (
+        exp.Anonymous,
+        _counts_from_1970,
+        "TO_TIMESTAMP_LTZ of a number is not supported",
+        "write timestamp_millis(n) where its precision is 3, timestamp_seconds(n) where it is 0",
+    ),
+    (exp.Hint, lambda node: purge_strategy_of(node) is None, *called("hint")),
+    (exp.Select, lambda node: bool(node.args.get("kind")), "SELECT AS is not supported", None),
+    (exp.Select, lambda node: not node.expressions, "SELECT without anything to select", None),
+    (
+        exp.Select,
+        lambda node: node.args.get("from_") is None,
+        "SELECT without FROM is not supported",
+        "a query reads streams",
+    ),
+    (exp.Star, lambda node: not (isinstance(node.parent, exp.Select | exp.Column) or _counts_all(node.parent)), *_STAR),
+    (exp.Column, lambda node: isinstance(node.this, exp.Star) and not isinstance(node.parent, exp.Select), *_STAR),
+    (
+        exp.Distinct,
+        lambda node: not (isinstance(node.parent, exp.Select) or _is_aggregate_call(node.parent)),
+        "DISTINCT is not supported here",
+        None,
+    ),
+    (exp.Filter, lambda node: not _is_aggregate_call(node.this), "FILTER belongs to an aggregate", None),
+    (exp.Alias, _outside(exp.Select), "AS is not supported inside an expression", None),
+    (exp.ColumnDef, _outside(exp.DataType), "a column's definition is not supported here", None),
+    (
+        exp.Tuple,
+        _outside(exp.Any, exp.All),
+        "a list in brackets is not supported here",
+        "named_struct('a', …) makes a structure",
+    ),
+    (exp.Any, _outside(exp.Like, exp.ILike), "ANY is not supported", "use bool_or(…)"),
+    (exp.All, _outside(exp.Like, exp.ILike), "ALL is not supported", None),
+    *(
+        (
+            kind,
+            _compares_with_null,
+            f"{sign} NULL is true of nothing",
+            f"write IS {negation}NULL",
+        )
+        for kind, sign, negation in (
+            *((exp.EQ, "=", ""), (exp.NEQ, "<>", "NOT ")),
+            *((exp.LT, "<", ""), (exp.LTE, "<=", ""), (exp.GT, ">", ""), (exp.GTE, ">=", "")),
+        )
+    ),
+    (exp.Literal, _means_today, "a text that means the present is not supported", "write current_timestamp()"),
+)
+"""What depends on its place: a kind of node, whether it stands in a wrong place, what is said then and a hint."""
+
+_PLACES_OF = {
+    kind: [(is_misplaced, what, hint) for of, is_misplaced, what, hint in _PLACES if issubclass(kind, of)]
+    for kind in _ALLOWED
+}
+
 _TYPES = {
     *(exp.DType.TEXT, exp.DType.BINARY, exp.DType.BOOLEAN, exp.DType.DATE),
     *(exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT),
@@ -131,19 +367,22 @@ def _quoted_as_a_text(node: exp.Expr, text: QueryText) -> list[tuple[int, str, s
     return [(at, f"{quote}{node.name}{quote} is a text, and no name", f"write `{node.name}`")]
 
 
-def require_type(type_: exp.DataType, text: QueryText, at: int | None) -> None:
-    """Makes sure that it is a type by its own name in Spark, which sqlglot does not take for another.
+def require_types(columns: Iterable[exp.Expr], text: QueryText) -> None:
+    """Makes sure that the columns have types by their own names in Spark, which sqlglot does not take for others.
 
     A VARCHAR(n) or CHAR(n) becomes a STRING, which it is to whoever reads it in Spark, too.
 
     Raises:
-        QueryError: It is not.
+        QueryError: One has not.
     """
-    for text_type in [part for part in type_.find_all(exp.DataType) if part.this in _TEXTS and part.expressions]:
-        text_type.set("this", exp.DType.TEXT)
-        text_type.set("expressions", [])
-    if (found := _type_finding(type_)) is not None:
-        raise text.error(*(found[0], at, found[1]))
+    for column in columns:
+        kind: exp.DataType = column.args["kind"]
+        for type_ in list(kind.find_all(exp.DataType)):
+            if type_.this in _TEXTS and type_.expressions:
+                type_.set("this", exp.DType.TEXT)
+                type_.set("expressions", [])
+        if (found := _type_finding(kind)) is not None:
+            raise text.error(found[0], column, found[1])
 
 
 def _type_finding(type_: exp.DataType) -> tuple[str, str | None] | None:
@@ -165,22 +404,15 @@ def _is_decimal(digits: list[int]) -> bool:
 
 
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
-    allowed = _ALLOWED.get(type(node))
-    if allowed is None:
+    """What is wrong with a node: the node, or the name of a part of it, what is said and a hint."""
+    kind = type(node)
+    if kind not in _ALLOWED:
         return [(node, *called(node))]
     found: list[tuple[exp.Expr | str, str, str | None]]
-    found = [(name, *called(name)) for name, value in node.args.items() if value and name not in allowed]
-    found += [(node, what, hint) for what, hint in (*misplaced(node), *_refused(node))]
-    return found
-
-
-def _refused(node: exp.Expr) -> list[tuple[str, str | None]]:
-    """Types and functions that are not supported."""
-    refused: tuple[str, str | None] | None = None
-    if isinstance(node, exp.Cast | exp.TryCast):
+    found = [(name, *called(name)) for name, value in node.args.items() if value and name not in _ALLOWED[kind]]
+    found += [(node, what, hint) for is_misplaced, what, hint in _PLACES_OF[kind] if is_misplaced(node)]
+    if isinstance(node, exp.Cast):
         refused = _type_finding(node.args["to"])
-    elif is_ordered_collection(node) or is_collected_in_order(node):
-        refused = None
-    elif isinstance(node, exp.Anonymous) and not isinstance(node.parent, exp.Window | exp.Lateral):
-        refused = reason_to_refuse(str(node.this), len(node.expressions))
-    return [refused] if refused else []
+    else:
+        refused = reason_to_refuse_call(node) if isinstance(node, exp.Anonymous) else None
+    return found if refused is None else [*found, (node, *refused)]

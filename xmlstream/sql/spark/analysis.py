@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from operators.expressions.dialect import as_read, expression, offset, quiet_spark, render
+from operators.expressions.dialect import as_read, expression, quiet_spark, render
 from operators.expressions.output_columns import coalesced_domain
 from operators.expressions.value_type import never_null
 from punct_ns.domain import Domain
@@ -139,7 +139,7 @@ def require_patterns(tree: exp.Expr, text: QueryText, spark: SparkSession) -> No
                 java.queryExecution().optimizedPlan()
         except PySparkException as error:
             if "PATTERN" in (error.getCondition() or ""):
-                raise text.error(f"'{given[1].this}' is no pattern of {name}", offset(given[1]), hint) from None
+                raise text.error(f"'{given[1].this}' is no pattern of {name}", given[1], hint) from None
 
 
 _OF_MOMENTS = "y is the year, M the month, d the day of the month, H the hour: 'yyyy-MM-dd HH:mm:ss'"

@@ -12,7 +12,6 @@ keep.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 
 from sqlglot import exp
 
@@ -152,13 +151,13 @@ REFUSED = {name: reason for names, reason in _REASONS.items() for name in names.
 _HINT = "Spark's functions of values to a value are, and count, sum, min, max, avg and other aggregates"
 
 
-def reason_to_refuse(name: str, arguments: int) -> tuple[str, str] | None:
-    """Why a call is refused, what and a hint; None where it is not.
+def reason_to_refuse(name: str) -> tuple[str, str] | None:
+    """Why calls of a function are refused, what and a hint; None where they are not.
 
-    >>> reason_to_refuse("MAX", 1)
-    >>> reason_to_refuse("rand", 0)[0]
+    >>> reason_to_refuse("MAX")
+    >>> reason_to_refuse("rand")[0]
     'the function rand is not supported'
-    >>> reason_to_refuse("maxx", 1)
+    >>> reason_to_refuse("maxx")
     ('there is no function maxx', 'did you mean max?')
     """
     known = name.lower()
@@ -170,6 +169,13 @@ def reason_to_refuse(name: str, arguments: int) -> tuple[str, str] | None:
     if near:
         return f"there is no function {known}", f"did you mean {near[0]}?"
     return f"the function {known} is not supported", _HINT
+
+
+def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
+    """Why a call is refused where it stands, what and a hint; None where it is not, or where OVER or VIEW decides."""
+    if isinstance(call.parent, exp.Window | exp.Lateral) or is_ordered_collection(call) or is_collected_in_order(call):
+        return None
+    return reason_to_refuse(str(call.this))
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -194,11 +200,6 @@ def looks_around(window: exp.Expr) -> bool:
     """Whether it is a function over rows that can be answered from those around, as far as its name and order tell."""
     known = function_of(window) in AGGREGATES | BY_PLACE | _OTHERS
     return known and bool(window.args.get("order")) and not any(window.args.get(part) for part in ("alias", "first"))
-
-
-def over_rows(trees: Iterable[exp.Expr]) -> bool:
-    """Whether any of the trees has such a function, beside which ranks are no more than numbers of rows."""
-    return any(function_of(window) not in RANKS for tree in trees for window in tree.find_all(exp.Window))
 
 
 COLLECTIONS = frozenset({"array_agg", "collect_list", "collect_set"})
@@ -227,3 +228,22 @@ def _is_collection(node: exp.Expr) -> bool:
     call = node.this if isinstance(node, exp.Filter) else node
     is_known = isinstance(call, exp.Anonymous) and str(call.this).lower() in COLLECTIONS
     return is_known and len(call.expressions) == 1
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether it is an aggregate, its FILTER included, or all values of a group in order."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    return isinstance(call, exp.Anonymous) and (str(call.this).lower() in AGGREGATES or is_ordered_collection(call))
+
+
+def aggregates_in(*trees: exp.Expr) -> list[exp.Expr]:
+    """The aggregates of expressions, without those that are within another.
+
+    >>> from operators.expressions.dialect import expression, render
+    >>> [render(tree) for tree in aggregates_in(expression("1 + max(a) FILTER (WHERE min(b) > 1)"))]
+    ['max(`a`) FILTER(WHERE min(`b`) > 1)']
+    """
+    found: list[exp.Expr] = []
+    for tree in trees:
+        found += [tree] if is_aggregate(tree) else aggregates_in(*tree.iter_expressions())
+    return found

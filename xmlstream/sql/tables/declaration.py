@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -20,7 +20,7 @@ from xmlstream.plan.nodes import STATIC_FORMATS, Node, source, static_table
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.refused.did_you_mean import DECLARED
 from xmlstream.sql.refused.refusals import called, place_of
-from xmlstream.sql.refused.supported import require_type
+from xmlstream.sql.refused.supported import require_types
 from xmlstream.sql.tables.stream_options import PUNCTUATE, SEMANTICS, punctuated, reported
 
 FORMAT = "punctuated_xml"
@@ -57,19 +57,19 @@ class Declaration:
         """
         if str(tree.args.get("kind")).upper() != "TABLE":
             what = f"CREATE {tree.args.get('kind')} is not supported"
-            raise text.error(what, offset(tree), "a query declares tables and views")
+            raise text.error(what, tree, "a query declares tables and views")
         _require_only(tree, _CREATE, text)
         is_list = isinstance(tree.this, exp.Schema)
         table, columns = (tree.this.this, tree.this.expressions) if is_list else (tree.this, [])
         _require_only(table, {"this"}, text)
         name, at = table.name, offset(table)
-        ddl = ", ".join(_column(column, text) for column in columns) or None
+        ddl = _ddl(columns, text) or None
         properties = tree.args.get("properties")
         using, options = _properties(properties, text, name, at)
         by = _partitions(properties, text)
         if ddl is not None and (twice := [key for key in options if key.lower() == "schema"]):
             hint = f"leave out the option {twice[0]}"
-            raise text.error(f"table {name} has its columns twice", offset(columns[0]), hint)
+            raise text.error(f"table {name} has its columns twice", columns[0], hint)
         return Declaration(name, ddl, using, options, text, at, by)
 
     def error(self, what: str, hint: str | None = None) -> QueryError:
@@ -132,12 +132,18 @@ ABOVE = {PUNCTUATE: punctuated, SEMANTICS: reported}
 """Options that put an operator above a source, in this order."""
 
 
-def _column(column: exp.Expr, text: QueryText) -> str:
-    if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
-        raise text.error("a column is declared by its name and its type", offset(column), "as in hour INT NOT NULL")
-    _require_only(column, _COLUMN, text)
-    kind = column.args["kind"]
-    require_type(kind, text, offset(column))
+def _ddl(columns: Sequence[exp.Expr], text: QueryText) -> str:
+    """The columns as Spark DDL."""
+    for column in columns:
+        if not isinstance(column, exp.ColumnDef) or not isinstance(column.args.get("kind"), exp.DataType):
+            raise text.error("a column is declared by its name and its type", column, "as in hour INT NOT NULL")
+        _require_only(column, _COLUMN, text)
+    require_types(columns, text)
+    return ", ".join(f"{quoted(each.name)} {type_text(each.args['kind'])}{_null(each, text)}" for each in columns)
+
+
+def _null(column: exp.Expr, text: QueryText) -> str:
+    """What its constraints say of null."""
     ends = ""
     for constraint in column.args.get("constraints") or ():
         match constraint.args.get("kind"):
@@ -147,8 +153,8 @@ def _column(column: exp.Expr, text: QueryText) -> str:
                 pass
             case other:
                 what = called(other.key.replace("columnconstraint", ""))[0] if other is not None else "this constraint"
-                raise text.error(what, offset(column), "a column may be NOT NULL; the option domains bounds its values")
-    return f"{quoted(column.name)} {type_text(kind)}{ends}"
+                raise text.error(what, column, "a column may be NOT NULL; the option domains bounds its values")
+    return ends
 
 
 def _properties(
@@ -180,7 +186,7 @@ def _partitions(properties: exp.Properties | None, text: QueryText) -> tuple[str
     for column in part.this.expressions if part is not None else ():
         if not isinstance(column, exp.Identifier):
             hint = "compute it in the query, under a name: SELECT …, date_trunc('MINUTE', ts) AS minute"
-            raise text.error("a partition is by an attribute's name", offset(column), hint)
+            raise text.error("a partition is by an attribute's name", column, hint)
         names.append(column.name)
     return tuple(names)
 
@@ -191,12 +197,12 @@ def _pairs(options: exp.OptionsProperty, text: QueryText, table: str) -> Iterato
         key, value = option.this, option.args.get("value")
         name = ".".join(part.name for part in key.flatten()) if isinstance(key, exp.Dot) else key.name
         if not isinstance(value, exp.Literal | exp.Boolean):
-            raise text.error(f"option {name} of table {table} has no plain value", offset(option), "write it in quotes")
+            raise text.error(f"option {name} of table {table} has no plain value", option, "write it in quotes")
         if name.lower() == "path" and _has_escape(value, text):
             hint = r"write / between directories, or \\ for each backslash"
-            raise text.error(f"a backslash in the path of table {table} begins an escape", offset(value), hint)
+            raise text.error(f"a backslash in the path of table {table} begins an escape", value, hint)
         if name.lower() in seen:
-            raise text.error(f"table {table} has the option {name} twice", offset(option))
+            raise text.error(f"table {table} has the option {name} twice", option)
         seen.add(name.lower())
         yield name, value.name if isinstance(value, exp.Literal) else str(value.this).lower()
 
