@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import EXAMPLES, PACKAGES, ROOT, Block, blocks
+from tests.documentation.pages import EXAMPLES, PACKAGES, PAGES, ROOT, Block, blocks
 from xmlstream.session import warm_start
 from xmlstream.sql import script
 
@@ -33,7 +33,7 @@ def _steps() -> list[tuple[Block, Block | None]]:
 
 
 def test_the_python_sessions_print_what_they_show() -> None:
-    sessions = [block for page in EXAMPLES for block in blocks(page) if block.is_session]
+    sessions = [block for page in PAGES for block in blocks(page) if block.is_session]
     assert sessions
     for block in sessions:
         examples = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.line)

@@ -6,6 +6,8 @@ import ast
 import re
 import tomllib
 from dataclasses import fields
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from typer.core import TyperGroup
 import xmlstream as xs
 from sources.xml.options.option_table import OPTIONS, SET_BY_QUERIES
 from tests.documentation.pages import PAGES, ROOT, blocks, first_cells, prose, section, text
+from tests.documentation.weight import path_of
 from xmlstream.cli.commands import app
 from xmlstream.runtime.metrics import OperatorReport, SliceReport
 
@@ -52,6 +55,24 @@ def test_every_query_over_auctions_is_in_both_its_tables() -> None:
     assert sorted(re.findall(r"`(\w+)`", by_kind.split("\n| kind | queries |")[1])) == queries
     assert set(re.findall(r"`(\w+)\.sql`", by_what_is_asked)) == set(queries)
     assert f"{len(queries)} queries over auctions" in text("README.md")
+
+
+def test_the_path_of_a_sql_text_is_the_one_that_it_takes() -> None:
+    page = section("xmlstream/README.md", "The path of a SQL text")
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in page.splitlines() if re.match(r"\| \d", row)]
+    assert [int(number) for number, *_ in rows] == list(range(1, len(rows) + 1))
+    (query,) = set(re.findall(r"`(data/\w+\.sql)`", page))
+    assert [module.strip("`") for _, module, *_ in rows] == list(dict.fromkeys(path_of(ROOT / query)))
+    for _, module, functions, *_ in rows:
+        for name in re.findall(r"`([\w.]+)`", functions):
+            assert attrgetter(name)(import_module(module.strip("`")))
+    for path in re.findall(r"`(\w+/\w+\.py)`", page):
+        assert (ROOT / "xmlstream" / "sql" / path).exists()
+
+
+@pytest.mark.parametrize(("query", "most"), [("data/warehouse.sql", 120), ("data/auctions/nexmark_q5.sql", 160)])
+def test_a_sql_text_does_not_wander_from_module_to_module(query: str, most: int) -> None:
+    assert len(path_of(ROOT / query)) <= most
 
 
 def test_every_finding_is_in_its_table() -> None:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from operators.expressions.dialect import cast_to, conjoined, conjuncts, offset, render
 from operators.expressions.type_rules import whole_number
 from xmlstream.sql.clauses.plan_builder import with_time
-from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, clock_calls, reads_the_clock
+from xmlstream.sql.clauses.relation import AS_IT_GOES_OUT, Field, Relation, clock_calls, reads_the_clock, trees_of
 from xmlstream.sql.spark.functions import aggregates_in
 
 _CLAUSES = ("expressions", "group", "having")
@@ -24,7 +24,7 @@ _CLAUSES = ("expressions", "group", "having")
 
 def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relation]:
     """A SELECT whose calls of the time are a field of its relation, and that relation."""
-    if not clock_calls(_listed(select, *_CLAUSES), relation):
+    if not clock_calls(trees_of(select, *_CLAUSES), relation):
         return select, relation
     replaced = select.copy()
     for item in replaced.expressions:
@@ -34,7 +34,7 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
     field, goes_out = clocked.fields[-1].name, _goes_out(replaced)
     is_below = False
     for clause in _CLAUSES:
-        for tree in _listed(replaced, clause):
+        for tree in trees_of(replaced, clause):
             of_tuples = _of_tuples(tree, replaced) if goes_out and clause != "group" else _parts([tree])
             for call in clock_calls([tree], relation):
                 is_below |= id(call) in of_tuples
@@ -115,9 +115,3 @@ def _means(key: exp.Expr, item: exp.Expr, select: exp.Select) -> bool:
         return number <= len(select.expressions) and select.expressions[number - 1] is item
     is_name = isinstance(key, exp.Column) and len(key.parts) == 1
     return is_name and bool(item.alias) and key.name.lower() == item.alias.lower()
-
-
-def _listed(select: exp.Select, *clauses: str) -> list[exp.Expr]:
-    """The expressions of some clauses."""
-    parts = (select.args.get(clause) for clause in clauses)
-    return [tree for part in parts for tree in (part if isinstance(part, list) else [part]) if tree is not None]

@@ -160,6 +160,12 @@ def reads_the_clock(node: exp.Expr, relation: Relation) -> bool:
     return node.name.lower() in _WITHOUT_BRACKETS and not relation.find(node.name)
 
 
+def trees_of(select: exp.Select, *clauses: str) -> list[exp.Expr]:
+    """The expressions in some clauses of a SELECT."""
+    parts = (select.args.get(clause) for clause in clauses)
+    return [tree for part in parts for tree in (part if isinstance(part, list) else [part]) if tree is not None]
+
+
 def clock_calls(trees: Iterable[exp.Expr], relation: Relation) -> list[exp.Expr]:
     """What in expressions is the time at which it is computed."""
     return [node for tree in trees for node in tree.walk() if reads_the_clock(node, relation)]

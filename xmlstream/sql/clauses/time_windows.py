@@ -7,6 +7,7 @@ Spark replaces the call by a column of its own, `window`, below the SELECT that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ from punct_ns.slices import own
 from punct_ns.temporal_type import TimestampType
 from xmlstream.plan.nodes import Node
 from xmlstream.sql.clauses.plan_builder import keyed, project, unique
-from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve
+from xmlstream.sql.clauses.relation import Field, Item, Relation, resolve, trees_of
 from xmlstream.sql.query_text import QueryText
 from xmlstream.sql.spark.analysis import Analyst
 
@@ -66,6 +67,25 @@ class _Lengths:
     start: int
 
 
+_WRONG_LENGTHS: tuple[tuple[Callable[[_Lengths], bool], str, str], ...] = (
+    (
+        lambda lengths: min(lengths.size, lengths.slide) <= 0,
+        "a window whose size or slide is no time",
+        "both are longer than zero",
+    ),
+    (
+        lambda lengths: lengths.slide > lengths.size,
+        "a window that is shorter than its slide",
+        "a window lasts for some time, and the next one begins no later than it ends",
+    ),
+    (
+        lambda lengths: abs(lengths.start) >= lengths.slide,
+        "a window's start that is no less than its slide",
+        "it says by how much windows begin later than at full slides, counted from 1970",
+    ),
+)
+
+
 def in_windows(
     select: exp.Select, relation: Relation, analyst: Analyst, text: QueryText
 ) -> tuple[exp.Select, Relation, Sessions | None]:
@@ -76,13 +96,7 @@ def in_windows(
     Raises:
         QueryError: There are several windows, or a length is none, or it is not a moment that is cut.
     """
-    calls = [
-        call
-        for clause in _CLAUSES
-        for tree in _listed(select.args.get(clause))
-        for call in tree.find_all(exp.Anonymous)
-        if is_window(call)
-    ]
+    calls = [call for tree in trees_of(select, *_CLAUSES) for call in tree.find_all(exp.Anonymous) if is_window(call)]
     if not calls:
         return select, relation, None
     first = calls[0]
@@ -106,14 +120,13 @@ def in_windows(
     meant = own(called) if relation.find(f"{called}{START}") else called
     ends = (Field(f"{meant}{end}", f"{name}{end}", starred=False) for end in (START, END))
     replaced = select.copy()
-    for tree in _listed(replaced.args.get("expressions")) if meant != called else []:
+    for tree in trees_of(replaced, "expressions") if meant != called else []:
         if is_window(tree.unnest()):
             tree.replace(exp.alias_(tree.copy(), called))
-    for clause in _CLAUSES:
-        for tree in _listed(replaced.args.get(clause)):
-            for call in list(tree.find_all(exp.Anonymous)):
-                if is_window(call):
-                    _replace(call, meant)
+    for tree in trees_of(replaced, *_CLAUSES):
+        for call in list(tree.find_all(exp.Anonymous)):
+            if is_window(call):
+                _replace(call, meant)
     return replaced, Relation(cut, (*relation.fields, *ends)), sessions
 
 
@@ -150,11 +163,6 @@ def _replace(call: exp.Expr, name: str) -> None:
         call.replace(field)
 
 
-def _listed(part: object) -> list[exp.Expr]:
-    found = part if isinstance(part, list) else [part]
-    return [tree for tree in found if isinstance(tree, exp.Expr)]
-
-
 def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
     given = call.expressions[1:]
     if not 1 <= len(given) <= 3:
@@ -166,15 +174,11 @@ def _lengths(call: exp.Expr, text: QueryText) -> _Lengths:
             raise text.error(f"{render(tree)} is not a constant length of time", tree, hint)
         found.append(length)
     size, slide, start = found[0], found[min(1, len(found) - 1)], found[2] if len(found) > 2 else 0
-    if min(size, slide) <= 0:
-        raise text.error("a window whose size or slide is no time", call, "both are longer than zero")
-    if slide > size:
-        hint = "a window lasts for some time, and the next one begins no later than it ends"
-        raise text.error("a window that is shorter than its slide", call, hint)
-    if abs(start) >= slide:
-        hint = "it says by how much windows begin later than at full slides, counted from 1970"
-        raise text.error("a window's start that is no less than its slide", call, hint)
-    return _Lengths(size, slide, start)
+    lengths = _Lengths(size, slide, start)
+    for is_wrong, what, hint in _WRONG_LENGTHS:
+        if is_wrong(lengths):
+            raise text.error(what, call, hint)
+    return lengths
 
 
 def _moment(call: exp.Expr, relation: Relation, analyst: Analyst, text: QueryText) -> tuple[Node, str]:

@@ -167,26 +167,24 @@ def _offset(error: PySparkException) -> int | None:
 
 def _said(error: PySparkException) -> tuple[str, str | None]:
     condition, given = error.getCondition() or "", error.getMessageParameters() or {}
-    match condition.split("."):
-        case ["UNRESOLVED_COLUMN", *_]:
-            name, proposal = _bare(given.get("objectName", "")), _bare(given.get("proposal", ""))
-            return f"there is no attribute {name}", f"there are {proposal}" if proposal else None
-        case ["AMBIGUOUS_REFERENCE"]:
-            return f"{_bare(given.get('name', ''))} may be several attributes", "put the table's name before it"
-        case ["TABLE_OR_VIEW_NOT_FOUND"]:
-            return f"there is no table {_bare(given.get('relationName', ''))}", "declare it with CREATE TABLE"
-        case ["MISSING_AGGREGATION" | "MISSING_GROUP_BY", *_]:
-            return (
-                f"{given.get('expression', 'this').strip(chr(34))} is neither grouped by nor aggregated",
-                "name it in GROUP BY, or aggregate it",
-            )
-        case ["PARSE_SYNTAX_ERROR"]:
-            return f"{given.get('error', 'this')} is not expected here", None
-    return _plain(str(error)), None
+    if (found := _CONDITIONS.get(condition.partition(".")[0])) is None:
+        return _plain(str(error)), None
+    part, what, hint = found
+    bare = {name: value.strip('"').replace("`.`", ".").replace("`", "") for name, value in given.items()}
+    hint = hint if "{proposal}" not in hint or bare.get("proposal") else ""
+    return what.format(bare.get(part, "this")), hint.format(**bare) or None
 
 
-def _bare(names: str) -> str:
-    return names.replace("`.`", ".").replace("`", "")
+_NEITHER = ("expression", "{} is neither grouped by nor aggregated", "name it in GROUP BY, or aggregate it")
+_CONDITIONS = {
+    "UNRESOLVED_COLUMN": ("objectName", "there is no attribute {}", "there are {proposal}"),
+    "AMBIGUOUS_REFERENCE": ("name", "{} may be several attributes", "put the table's name before it"),
+    "TABLE_OR_VIEW_NOT_FOUND": ("relationName", "there is no table {}", "declare it with CREATE TABLE"),
+    "MISSING_AGGREGATION": _NEITHER,
+    "MISSING_GROUP_BY": _NEITHER,
+    "PARSE_SYNTAX_ERROR": ("error", "{} is not expected here", ""),
+}
+"""Errors of Spark's that are put in other words: the part that they are about, what is said of it and a hint."""
 
 
 def _plain(message: str) -> str:
