@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from operators.describe import Describe
@@ -29,9 +30,11 @@ from operators.project import Project
 from operators.row_window import RowWindow
 from operators.select import Select
 from operators.semi_join import SemiJoin
+from operators.session import Session
 from operators.sort import Sort
 from operators.sort_order import SortKey
 from operators.top_n import TopN
+from operators.window import Window
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from tests.properties import test_random_plans
@@ -50,11 +53,24 @@ CREATE TABLE v (c INT, d INT, y DOUBLE) USING punctuated_xml OPTIONS (path 'v.xm
 """
 
 
-def plan(query: str, tables: str = TABLES) -> Node:
+TIMES = ("timestamp_", "window", "session_")
+
+
+class Integers(NamesOnly):
+    """Takes all that drawn queries compute for integers, but times and windows, so that a union casts nothing."""
+
+    def columns(self, schema: Schema, expressions: Sequence[str]) -> list[tuple[str, Domain]]:
+        return [
+            (name, domain if name.lower().startswith(TIMES) else replace(domain, type="INT"))
+            for name, domain in super().columns(schema, expressions)
+        ]
+
+
+def plan(query: str, tables: str = TABLES, analyst: NamesOnly | None = None) -> Node:
     script = read(tables + query)
     reach = {name: Relation.of(node) for name, node in script.tables.items()}
     statement = script.answers[0].query
-    return Translation(statement.text, NamesOnly()).plan(statement.tree, reach)
+    return Translation(statement.text, analyst or NamesOnly()).plan(statement.tree, reach)
 
 
 R, V = (plan(f"SELECT * FROM {name}") for name in "rv")
@@ -230,7 +246,9 @@ ROWS = st.lists(st.tuples(*(st.sampled_from((0, 1, 3, None)),) * 2, st.just(2)),
     st.fixed_dictionaries({"r": ROWS, "s": ROWS}),
 )
 def test_any_plan_answers_the_same_without_them(query: str, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-    root = plan(query, test_random_plans.TABLES)
+    root = plan(query, test_random_plans.TABLES, Integers())
+    # Windows of time are not written in DuckDB's SQL here.
+    assume(not any(isinstance(node.operator, Window | Session) for node in topological(root)))
     with duckdb.connect() as duck:
         for name, those in rows.items():
             duck.execute(f"CREATE TABLE {name} (a INT, b INT, c INT)")
