@@ -165,7 +165,7 @@ class RunView:
         """The plan as SVG, with room for numbers; its looks are the page's. Empty before it is known."""
         if self._run is None:
             return ""
-        return picture(*self._judged, told=False, live={}, styled=False)
+        return picture(*self._judged, concluded=False, live={}, styled=False)
 
     def restored(self, record: Mapping[str, Any]) -> None:
         """An earlier run left this."""

@@ -1,1 +1,1 @@
-"""Whether a query will answer and whether its state will fit, told from its schemes before it runs."""
+"""Safety of a query: its schemes determine, before it runs, whether it answers and whether its state stays bounded."""

@@ -1,11 +1,10 @@
 """Changes to a query that make it emit its results and bound its state: punctuate rules, windows, join bounds.
 
-A rule states what a source does not promise; a window makes groups that time closes from groups that nothing closes; a
-bound lets time close what a join waits for. Each is tried: the plan with it must be enabled and safe. A change that
-helps only together with others is not proposed, except rules: each source that must promise something needs one.
+A rule adds punctuations that a source does not send. A window splits groups that nothing closes into groups that time
+closes. A bound in a join condition lets time close kept tuples. A change is proposed only if the plan with it is
+enabled and safe, by itself; rules may be proposed together, one for each source that needs one.
 
-A change is written for sources, so `origins` finds the source attributes that an attribute of a node is, or is computed
-from.
+Changes name attributes of sources: `origins` traces an attribute of a node to the source attributes that it comes from.
 """
 
 from __future__ import annotations
@@ -41,9 +40,10 @@ Origin: TypeAlias = tuple[Node, str]
 
 
 def origins(node: Node, name: str) -> tuple[Origin, ...]:
-    """What an attribute comes from, once each: several of what is merged or coalesced, none of what an operator makes.
+    """The source attributes that an attribute of a node comes from, each once.
 
-    Of what is computed it is the one attribute whose closing closes it, where there is one.
+    A merged or coalesced attribute has several; an attribute that an operator creates has none. A computed attribute
+    has the one attribute whose closing closes it, if there is one.
     """
     operator = node.operator
     match operator:
@@ -67,7 +67,7 @@ def origins(node: Node, name: str) -> tuple[Origin, ...]:
 
 
 def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str, ...]]]:
-    """Attributes' origins by their sources; nothing where one of them has none."""
+    """Groups the origins of attributes by source; empty if an attribute has none."""
     if not all(found):
         return []
     sources: dict[Node, dict[str, None]] = {}
@@ -78,31 +78,31 @@ def by_source(found: Sequence[tuple[Origin, ...]]) -> list[tuple[Node, tuple[str
 
 
 HOUR = 3_600_000_000
-"""The length of windows and bounds that are proposed, in microseconds: any other serves as well."""
+"""Length of proposed windows and bounds, in microseconds; any other length is as good."""
 
 TRIED = 50
-"""Changes that are tried of each kind."""
+"""Most changes of each kind to try."""
 
 
 class Change(Protocol):
-    """Something to change in a query, whose text says what."""
+    """A change to a query; its text is the advice to the user."""
 
     def applied(self, root: Node) -> Node:
-        """The plan with it."""
+        """The plan with the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Rules by which sources are punctuated in the order of an attribute, each by its source's name."""
+    """Rules that punctuate sources in the order of an attribute: pairs of a source's name and an attribute."""
 
     rules: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        said = " and ".join(f"punctuate 'order of {name}' on {source}" for source, name in self.rules)
-        return f"declare {said}, where tuples come in that order"
+        rules = " and ".join(f"punctuate 'order of {name}' on {source}" for source, name in self.rules)
+        return f"declare {rules}, if tuples come in that order"
 
     def applied(self, root: Node) -> Node:
-        """The plan with a punctuate on each of the sources."""
+        """The plan with a punctuate operator on each of the sources."""
         wanted = dict(self.rules)
         return _instead(
             root,
@@ -116,7 +116,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A window in time beside what is grouped by; `below` is the group_by's input, with the moment."""
+    """A time window as a further grouping key; `below` is the input of the group_by, with the timestamp `of`."""
 
     node: Node
     below: Node
@@ -124,10 +124,10 @@ class Windowed:
     called: str
 
     def __str__(self) -> str:
-        return f"group by a window, too: GROUP BY …, window({self.called}, '1 hour')"
+        return f"also group by a window: GROUP BY …, window({self.called}, '1 hour')"
 
     def applied(self, root: Node) -> Node:
-        """The plan with the groups of each window apart."""
+        """The plan with the groups of each window separate."""
         operator = self.node.operator
         assert isinstance(operator, GroupBy)
         window = Window(self.of, HOUR, HOUR, name="__window")
@@ -138,7 +138,7 @@ class Windowed:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A bound in time beside what is joined on; `inputs` are the join's, with the moments."""
+    """A bound in time as a further join condition; `inputs` are those of the join, with the timestamps."""
 
     node: Node
     inputs: tuple[Node, Node]
@@ -148,7 +148,7 @@ class Bounded:
 
     def __str__(self) -> str:
         left, right = self.called
-        return f"bound what is joined: … AND {right} BETWEEN {left} AND {left} + INTERVAL '1' HOUR"
+        return f"bound the join in time: … AND {right} BETWEEN {left} AND {left} + INTERVAL '1' HOUR"
 
     def applied(self, root: Node) -> Node:
         """The plan with the bound."""
@@ -164,7 +164,7 @@ class Bounded:
 
 
 def changes(root: Node, *, follow: bool) -> list[Change]:
-    """The changes of a plan that mend it, one of each kind at the most; none if it needs none."""
+    """Returns changes that make a plan enabled and safe, at most one of each kind; none if the plan already is."""
     verdict = judged(root, follow=follow)
     if not (troubled := verdict.troubled()):
         return []
@@ -181,7 +181,7 @@ def changes(root: Node, *, follow: bool) -> list[Change]:
 
 
 def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:
-    """Rules by which sources say what it would help that they promise by prefixes; by time rather than by numbers."""
+    """Rules for the prefixes that `remedies` would have sources promise; orders of time before orders of numbers."""
     schemas = {node.operator.name: node.schema for node in topological(root) if isinstance(node.operator, Scan)}
 
     def of_numbers(rules: tuple[tuple[str, str], ...]) -> int:
@@ -195,7 +195,7 @@ def _ordered(root: Node, *, follow: bool) -> Iterator[Ordered]:
 
 
 def _windows(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Windowed]:
-    """Windows of the moments of what is grouped."""
+    """Windows over the timestamps in the input of a grouping."""
     for one in troubled:
         if isinstance(one.node.operator, GroupBy) and _is_alone_above(root, one.node):
             for below, name in _with_moments(one.node.inputs[0]):
@@ -203,14 +203,14 @@ def _windows(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Window
 
 
 def _is_alone_above(root: Node, node: Node) -> bool:
-    """Whether one way leads from the root to a node, by operators of one input each."""
+    """Whether only operators with one input are above a node."""
     while root != node and len(root.inputs) == 1:
         (root,) = root.inputs
     return root == node
 
 
 def _bounds(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Bounded]:
-    """Bounds between the moments of what is joined."""
+    """Bounds between the timestamps of the two inputs of a join."""
     for one in troubled:
         if isinstance(one.node.operator, Join | SemiJoin) and _is_alone_above(root, one.node):
             for (left, mine), (right, theirs) in product(
@@ -222,7 +222,7 @@ def _bounds(root: Node, troubled: Sequence[OperatorVerdict]) -> Iterator[Bounded
 
 
 def _with_moments(node: Node, side: str = "") -> Iterator[tuple[Node, str]]:
-    """The moments of an input, each with the input; those that are left out there are put in again, under new names."""
+    """The timestamps of an input, each with the input; a projected-away timestamp is added again under a new name."""
     for attribute in node.schema:
         if isinstance(attribute.domain.sql, TimestampType):
             yield node, attribute.name
@@ -240,13 +240,13 @@ def _with_moments(node: Node, side: str = "") -> Iterator[tuple[Node, str]]:
 
 
 def _called(node: Node, name: str) -> str:
-    """What an attribute is called in its source, with the source's name."""
+    """The name of an attribute in its source, qualified by the source's name."""
     found = origins(node, name)
     return f"{found[0][0].label}.{found[0][1]}" if len(found) == 1 else name
 
 
 def _instead(root: Node, others: Mapping[Node, Node]) -> Node:
-    """The plan with other nodes in the places of some."""
+    """The plan with some nodes replaced."""
     done: dict[Node, Node] = {}
     for node in topological(root):
         inputs = tuple(done[below] for below in node.inputs)

@@ -1,7 +1,4 @@
-"""Explanation of a query before it runs: plan, verdicts and remedies, as text, JSON, a picture or an HTML page.
-
-The page has the verdict, the remedies, the picture, and the texts behind them.
-"""
+"""Explanation of a query before it runs: plan, verdicts and remedies, as text, JSON, a picture or an HTML page."""
 
 from __future__ import annotations
 
@@ -24,22 +21,22 @@ from xmlstream.safety.words import promised, summary, tree
 def explanation_page(
     verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = (), *, title: str, query: str
 ) -> str:
-    """The page, as HTML.
+    """The HTML page of an explanation: verdict, remedies, picture, plan as text, and the query.
 
     Args:
-        verdict: The verdicts on a query's operators.
-        remedies: What would mend it.
-        changes: What else would.
-        title: What the query is called.
-        query: Its text; empty where it has none, and the page then none.
+        verdict: The verdicts on the query's operators.
+        remedies: Promises of sources that would make the query safe.
+        changes: Changes to the query that would make it safe.
+        title: Name of the query.
+        query: SQL text of the query; if empty, the page has no text.
     """
-    said = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
+    items = "\n".join(f'<li class="{tone}">{escape(line)}</li>' for line, tone in lines_of(verdict, remedies, changes))
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<ul>\n{said}\n</ul>",
+        f"<ul>\n{items}\n</ul>",
         '<h2>The plan</h2>\n<div class="picture" tabindex="0" role="region" aria-label="The plan, drawn">',
-        f"{picture(verdict, remedies, told=False)}</div>",
-        f"<details><summary>The same in words</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
+        f"{picture(verdict, remedies, concluded=False)}</div>",
+        f"<details><summary>The plan as text</summary>\n<pre>{escape(tree(verdict))}</pre></details>",
     ]
     if query:
         parts.append(f"<h2>The query</h2>\n<pre>{escape(query.strip())}</pre>")
@@ -47,20 +44,20 @@ def explanation_page(
 
 
 Format: TypeAlias = Literal["text", "json", "svg", "html"]
-"""How an explanation is written: for people, for programs, as a picture, as a page of its own with the query's text."""
+"""Form of an explanation: text for people, JSON for programs, a picture, or a page with the query's text."""
 
 
 def explained(
     root: Node, *, follow: bool = False, format_: Format = "text", title: str = "query", query: str = ""
 ) -> str:
-    """What is known of a plan before it runs.
+    """Explains a plan before it runs: the plan, its verdicts, remedies and idle promises.
 
     Args:
         root: The plan.
-        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
-        format_: How it is written.
-        title: On a page, what the query is called.
-        query: On a page, its text; empty where it has none.
+        follow: The run waits for more input, so that the sources have no known end.
+        format_: The form of the explanation.
+        title: For `html`, the name of the query.
+        query: For `html`, the SQL text of the query; empty if it has none.
     """
     verdict = judged(root, follow=follow)
     mending, other = remedies(root, follow=follow), changes(root, follow=follow)
@@ -68,9 +65,9 @@ def explained(
         case "text":
             return f"{tree(verdict)}\n\n{summary(verdict, mending, other)}{_idle_line(idle_promises(root))}"
         case "json":
-            found = as_json(verdict, mending, other)
-            found["idle"] = [{"source": one.source, "scheme": str(one.scheme)} for one in idle_promises(root)]
-            return json.dumps(found, ensure_ascii=False, indent=2)
+            content = as_json(verdict, mending, other)
+            content["idle"] = [{"source": one.source, "scheme": str(one.scheme)} for one in idle_promises(root)]
+            return json.dumps(content, ensure_ascii=False, indent=2)
         case "svg":
             return picture(verdict, mending, other).strip()
         case "html":
@@ -78,22 +75,22 @@ def explained(
 
 
 def _idle_line(idle: Sequence[IdlePromise]) -> str:
-    """The promises that the query does not need, in a line of their own; nothing where there are none."""
+    """A line with the promises that the query does not need; empty if there are none."""
     by_source: dict[str, list[str]] = {}
     for one in idle:
         by_source.setdefault(one.source, []).append(f"'{one.scheme}'")
-    said = "; ".join(f"{' and '.join(schemes)} of {source}" for source, schemes in by_source.items())
-    return f"\nIt does not need these promises: {said}." if said else ""
+    listed = "; ".join(f"{' and '.join(schemes)} of {source}" for source, schemes in by_source.items())
+    return f"\nIt does not need these promises: {listed}." if listed else ""
 
 
 def pictured(root: Node, numbers: Mapping[str, str], *, follow: bool = False) -> str:
-    """The picture of a plan with the numbers of a run on it, by keys such as `group_by kept`, as SVG."""
-    return picture(*_known(root, follow), told=False, live=numbers).strip()
+    """Draws a plan with the numbers of a run, as SVG; keys of `numbers` are such as `group_by kept`."""
+    return picture(*_known(root, follow), concluded=False, live=numbers).strip()
 
 
 @lru_cache(maxsize=4)
 def _known(root: Node, follow: bool) -> tuple[QueryVerdict, list[Remedy]]:
-    """Verdicts and remedies of a plan that is drawn again and again."""
+    """Verdicts and remedies, cached, since a running plan is drawn many times."""
     return judged(root, follow=follow), remedies(root, follow=follow)
 
 

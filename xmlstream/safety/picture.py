@@ -1,9 +1,9 @@
-"""Picture of a plan, from left to right: each operator a card with its inputs, its output and the verdict on it.
+"""Draws a plan from left to right: each operator is a card with its inputs, its output and its verdict.
 
-The card of a join has its punctuation graph: an arrow leads from an input to an input whose punctuations can close its
-tuples. A tuple of an input is purged when it reaches all others. If punctuations of an input restrict several join
-attributes that no single input has, arrows meet at a dot first: all of their inputs must be reached before. If a
-condition bounds an attribute of one input by another input's, there is an arrow as for an equality.
+Below the plan each join has its punctuation graph: an arrow leads from an input to an input whose punctuations can
+close its tuples. A tuple of an input is purged if arrows lead from it to all other inputs. If punctuations of an input
+restrict several join attributes that no single input has, the arrows from several inputs meet at a dot: all of these
+inputs must be reached first. A condition that bounds an attribute of one input by one of another has an arrow, too.
 
 Source: Li et al. 2006, §3.2.1, §4.2, Definitions 6 to 9.
 """
@@ -31,13 +31,13 @@ from xmlstream.safety.verdicts import Kept, OperatorVerdict, QueryVerdict, When
 from xmlstream.safety.words import answering, kept_words, promised, summary, troubles
 
 _MOST = 12
-"""Inputs that are drawn; arrows between more of them nobody can follow."""
+"""Inputs up to which a graph is drawn; arrows between more inputs cannot be followed."""
 
 _HIGH, _SIZE, _GAP = 44.0, 12.0, 90.0
 
 
 def punctuation_graph(node: Node) -> PunctuationGraph | None:
-    """The graph of a join; None where the node is no join, or compares what the graph has no form for."""
+    """The punctuation graph of a join; None if the node is not a join, or its condition has no graph."""
     match node.operator:
         case MultiwayJoin(graph=graph):
             return graph
@@ -52,7 +52,7 @@ def punctuation_graph(node: Node) -> PunctuationGraph | None:
 
 
 def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict], x: float, y: float) -> Box | None:
-    """Draws the graph of a join from a point on; what it takes, None where there is nothing to draw."""
+    """Draws the punctuation graph of a join at a point; returns its bounds, or None if there is no graph."""
     graph = punctuation_graph(node)
     if graph is None:
         return None
@@ -63,12 +63,12 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
     with canvas.group(class_="join", data_join=known[node].name):
         title = f"{known[node].name}: who purges whom"
         canvas.text(x, y + 12, title, size=13, class_="strong")
-        said = list(_said(names, reached))
+        sentences = list(_sentences(names, reached))
         if graph.inputs > _MOST:
-            purged = sum(len(found) == graph.inputs for found in reached.values())
-            told = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
-            canvas.text(x, y + 32, told, size=_SIZE, class_="pale")
-            return Box(x, y, width(told, _SIZE), 36)
+            purged = sum(len(inputs) == graph.inputs for inputs in reached.values())
+            text = f"{graph.inputs} inputs, too many to draw; the tuples of {purged} are purged"
+            canvas.text(x, y + 32, text, size=_SIZE, class_="pale")
+            return Box(x, y, width(text, _SIZE), 36)
         closing = [_closing(graph, i, shapes) for i in range(graph.inputs)]
         wide = max(90.0, *(width(name, 13, mono=True) + 24 for name in names), *(width(t, _SIZE) + 24 for t in closing))
         wide = min(wide, 190.0)
@@ -84,34 +84,34 @@ def join_figure(canvas: Canvas, node: Node, known: Mapping[Node, OperatorVerdict
             shown = cut(closing[i], wide - 20, _SIZE)
             canvas.text(place.x + 10, place.y + 36, shown, size=_SIZE, class_="pale", title=closing[i])
         low = max(place.bottom for place in places) + 8
-        for line in said:
+        for line in sentences:
             low += 17
             bad = "nothing" in line
             canvas.text(x, low, line, size=_SIZE, class_="bad" if bad else "pale")
-    right = max(*(place.right for place in places), *(x + width(line, _SIZE) for line in (*said, title)))
+    right = max(*(place.right for place in places), *(x + width(line, _SIZE) for line in (*sentences, title)))
     return Box(x, y, right - x, low + 4 - y)
 
 
 def _names(node: Node, known: Mapping[Node, OperatorVerdict]) -> list[str]:
-    """What the inputs of a join are called: by the one source that an input stands on, unless that is so of two."""
-    found = []
+    """Names of a join's inputs: that of the only source below an input, unless two inputs have the same source."""
+    sources = []
     for below in node.inputs:
         while len(below.inputs) == 1:
-            (below,) = below.inputs  # noqa: PLW2901 - down to where it begins, or parts
-        found.append(below if not below.inputs else None)
+            (below,) = below.inputs  # noqa: PLW2901 - down to a source, or to an operator with several inputs
+        sources.append(below if not below.inputs else None)
     return [
-        known[below if own is None or found.count(own) > 1 else own].name
-        for below, own in zip(node.inputs, found, strict=True)
+        known[below if own is None or sources.count(own) > 1 else own].name
+        for below, own in zip(node.inputs, sources, strict=True)
     ]
 
 
 def _closing(graph: PunctuationGraph, i: int, shapes: Mapping[int, frozenset[frozenset[int]]]) -> str:
-    said = dict.fromkeys(", ".join(graph.name(i, n) for n in sorted(shape)) for shape in sorted(shapes[i], key=sorted))
-    return f"closes {'; '.join(text or 'all' for text in said)}" if said else "closes nothing of the join"
+    texts = dict.fromkeys(", ".join(graph.name(i, n) for n in sorted(shape)) for shape in sorted(shapes[i], key=sorted))
+    return f"closes {'; '.join(text or 'all' for text in texts)}" if texts else "closes nothing of the join"
 
 
-def _said(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterator[str]:
-    """Whose tuples are purged, and what is out of reach of the others."""
+def _sentences(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterator[str]:
+    """The inputs whose tuples are purged; for each other input, the inputs that it does not reach."""
     purged = [name for i, name in enumerate(names) if len(reached[i]) == len(names)]
     if len(purged) == len(names):
         yield "tuples of each input are purged: from each, all others are reached"
@@ -123,7 +123,7 @@ def _said(names: Sequence[str], reached: Mapping[int, frozenset[int]]) -> Iterat
 
 
 def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
-    """Two side by side, more around an ellipse, wide enough that none hides an arrow between others."""
+    """Boxes of the inputs: two side by side, more on an ellipse so wide that no box hides an arrow between others."""
     if number == 2:
         return [Box(x + i * (wide + _GAP), y, wide, _HIGH) for i in range(2)]
     across, down = ((side + 46) / 2 / math.sin(math.pi / number) for side in (wide, _HIGH + 14))
@@ -135,7 +135,7 @@ def _places(number: int, wide: float, x: float, y: float) -> list[Box]:
 
 
 def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], target: int, places: Sequence[Box]) -> None:
-    """One from each input that has all classes of the shape; where none has, from one of each class by a dot."""
+    """Draws an arrow from each input that has all classes of the shape; if none has, from one per class via a dot."""
     having = [i for i in range(graph.inputs) if i != target and shape.issubset(graph.told(i))]
     to = _middle(places[target])
     if having or not shape:
@@ -155,7 +155,7 @@ def _arrows(canvas: Canvas, graph: PunctuationGraph, shape: frozenset[int], targ
 
 
 def _arrow(canvas: Canvas, start: Point, end: Point, source: Box | None, target: Box) -> None:
-    """A straight arrow between edges, a little to its right, so that the one back has a way of its own."""
+    """Draws a straight arrow between edges, moved a little to its right to leave room for the opposite arrow."""
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
     aside = (-along[1] * 7, along[0] * 7) if source is not None else (0.0, 0.0)
@@ -175,7 +175,7 @@ def _middle(box: Box) -> Point:
 
 
 def _edge(inside: Point, outside: Point, box: Box) -> Point:
-    """Where the way from a point in a box to one outside leaves the box."""
+    """The point where the line from a point inside a box to a point outside leaves the box."""
     dx, dy = outside[0] - inside[0], outside[1] - inside[1]
     shares = []
     if dx:
@@ -201,24 +201,24 @@ def picture(
     remedies: Sequence[Remedy],
     changes: Sequence[Change] = (),
     *,
-    told: bool = True,
+    concluded: bool = True,
     live: Mapping[str, str] | None = None,
     styled: bool = True,
 ) -> str:
-    """The plan with its verdicts, and the punctuation graphs of its joins, as SVG.
+    """Draws the plan with its verdicts, and the punctuation graphs of its joins, as SVG.
 
     Args:
-        verdict: The verdicts on its operators.
-        remedies: What would mend it; the first is drawn on the sources that it asks.
-        changes: What else would.
-        told: With the verdict on the whole, and all remedies, below it.
-        live: The numbers of a run, by keys such as `group_by kept`; with room for those that are not known yet.
-        styled: With a style sheet of its own; else the page that it is on has it.
+        verdict: The verdicts on the operators.
+        remedies: Promises that would make the query safe; the first remedy is shown on the cards of its sources.
+        changes: Changes to the query that would make it safe.
+        concluded: Add the verdict on the query, and all remedies and changes, below the plan.
+        live: Numbers of a run, by keys such as `group_by kept`; unknown ones get room on the cards.
+        styled: Include a style sheet; without it the surrounding page must have it.
     """
     known = {one.node: one for one in verdict.operators}
     numbers = {one.node: i for i, one in enumerate(verdict.operators)}
-    asked = dict(remedies[0].promises) if remedies else {}
-    cards = [_card(one, known, asked, live=live) for one in verdict.operators]
+    proposed = dict(remedies[0].promises) if remedies else {}
+    cards = [_card(one, known, proposed, live=live) for one in verdict.operators]
     arrows = [(numbers[below], numbers[one.node]) for one in verdict.operators for below in one.node.inputs]
     canvas = Canvas()
     taken, _ = drawn(canvas, cards, arrows, _MARGIN, _MARGIN)
@@ -235,7 +235,7 @@ def picture(
             canvas.parts += aside.parts
             x, right, row_low = figure.right + 60, max(right, figure.right), max(row_low, figure.bottom)
     low = row_low
-    if told:
+    if concluded:
         end = _conclusion(
             canvas, lines_of(verdict, remedies, changes), Box(_MARGIN, low + 26, max(right - _MARGIN, 480), 0)
         )
@@ -245,7 +245,7 @@ def picture(
 
 
 def svg(canvas: Canvas, wide: float, high: float, title: str, *, styled: bool) -> str:
-    """A drawing as a document of its own; with its looks, unless the page that it is on has them."""
+    """A drawing as an SVG document; `styled` with its style sheet."""
     looks = f"<style>{COLOURS}\n.xs{{--wide:{wide:g}px}}\n{SHAPES}</style>\n" if styled else ""
     parts = "\n".join(canvas.parts)
     size = f'viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
@@ -258,7 +258,7 @@ def svg(canvas: Canvas, wide: float, high: float, title: str, *, styled: bool) -
 def _card(
     one: OperatorVerdict,
     known: dict[Node, OperatorVerdict],
-    asked: dict[str, Scheme],
+    proposed: dict[str, Scheme],
     *,
     live: Mapping[str, str] | None,
 ) -> Card:
@@ -272,7 +272,7 @@ def _card(
         tone = _TONES[one.answers.when]
         lines.append(Line(answering(one.answers, node, known), tone=tone, rows=3))
     lines += [Line(f"keeps {kept_words(kept, node, known)}", tone=_tone(kept), rows=4) for kept in one.keeps]
-    if isinstance(node.operator, Scan) and (scheme := asked.get(node.operator.name)) is not None:
+    if isinstance(node.operator, Scan) and (scheme := proposed.get(node.operator.name)) is not None:
         lines.append(Line(f"lacks schemes '{scheme}'", tone="mend", rows=2))
     for label in _live(one) if live is not None else ():
         key = f"{one.name} {label}"
@@ -281,7 +281,7 @@ def _card(
 
 
 def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator[Line]:
-    """What its inputs promise, and what it promises of its output."""
+    """The schemes of the inputs and of the output."""
     inputs = one.node.inputs
     for below in inputs:
         of = f"{known[below].name}: " if len(inputs) > 1 else ""
@@ -291,9 +291,9 @@ def _schemes(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterat
 
 
 def _live(one: OperatorVerdict) -> Sequence[str]:
-    """What a running operator has numbers of."""
+    """The numbers that a running operator has: a label of each."""
     if isinstance(one.node.operator, Scan | Static):
-        return ("tuples", "said")
+        return ("tuples", "sent")
     return ("tuples", "kept", "held") if one.keeps or one.answers.when > When.AT_ONCE else ("tuples",)
 
 
@@ -304,17 +304,17 @@ def _tone(kept: Kept) -> Tone:
 def lines_of(
     verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = ()
 ) -> Iterator[tuple[str, Tone]]:
-    """The verdict on the query, and what would mend it, each line with its tone."""
+    """The lines of the summary, each with its tone."""
     trouble = len(troubles(verdict))
-    for i, said in enumerate(summary(verdict, remedies, changes).splitlines()):
-        yield said, _TONES[verdict.answers] if not trouble else "bad" if i < trouble else "mend"
+    for i, text in enumerate(summary(verdict, remedies, changes).splitlines()):
+        yield text, _TONES[verdict.answers] if not trouble else "bad" if i < trouble else "mend"
 
 
 def _conclusion(canvas: Canvas, lines: Iterable[tuple[str, Tone]], box: Box) -> Box:
-    """Those lines, drawn."""
+    """Draws the lines of the summary in a box; returns its bounds."""
     y, right = box.y, box.x
-    for said, tone in lines:
-        for i, line in enumerate(wrapped(said, box.width - 18, 14, most=3)):
+    for text, tone in lines:
+        for i, line in enumerate(wrapped(text, box.width - 18, 14, most=3)):
             if not i:
                 canvas.circle(box.x + 5, y + 9, 5, class_=tone)
             canvas.text(box.x + 18, y + 14, line, size=14, class_=tone)

@@ -1,14 +1,14 @@
 """Remedies: the smallest promises that make a query emit all results and bound its state; and idle promises.
 
-A source is *needed* if the query is in trouble although all other sources promise all that they could: then nothing but
-a promise of its own helps. If the needed sources do not suffice, one of several others does, or two together: each
-smallest set of sources is tried. Which promises of a source help is searched by halves, against all that the other
-sources of the set could promise; the promises found for each source are tried together. Verdicts are monotone in
-schemes, so a promise that helps alone helps with others; the last trial removes what does not fit together, such as
-different attributes of two streams that are merged.
+The search tries promises of one attribute. A source is *needed* if the query stays unsafe even if all other sources
+promise everything. If the promises of the needed sources are not enough, sets with one or two further sources are
+tried. For each source of a set, a binary search finds the promises that help if the other sources of the set promise
+everything; then combinations of these, one per source, are tried. Verdicts are monotone in schemes, so a promise that
+helps alone also helps with others. The last trial rejects combinations that do not fit together, such as different
+attributes of two merged streams.
 
-A query benefits from a scheme if the scheme enables it or cleanses it (Tucker et al. 2007, §3.3). A promise is *idle*
-if it does neither, and no scheme of the result follows from it: its source punctuates for nothing.
+A query benefits from a scheme that enables or cleanses it (Tucker et al. 2007, §3.3). A promise is *idle* if it does
+neither, and no scheme of the result follows from it: then its source need not punctuate so.
 """
 
 from __future__ import annotations
@@ -28,37 +28,39 @@ from xmlstream.safety.verdicts import Additions, Promised, judged, promised
 T = TypeVar("T")
 
 TRIED = 200
-"""Combinations of promises of several sources that are tried together."""
+"""Most combinations of promises to try per set of sources."""
 
 MOST_OTHERS, TRIED_OTHERS = 2, 20
-"""Sources that are tried beside those without which nothing helps: how many together, and how many such sets."""
+"""Most sources to add to the needed ones, and most such sets to try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Promises, by the sources' names, with which the query would be enabled and safe.
+    """Promises that would make the query enabled and safe.
 
-    `declared` is what these sources promise already.
+    Attributes:
+        promises: Pairs of a source's name and a scheme.
+        declared: Schemes that these sources declare already.
     """
 
     promises: tuple[tuple[str, Scheme], ...]
     declared: Mapping[str, Sequence[Scheme]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
-        """What a source must be able to say, and the option to write then, with what it has already."""
+        """The condition on the sources, and the options to declare then, with their present schemes."""
         sources: dict[tuple[str, str], list[str]] = {}
         for source, scheme in self.promises:
             option = format_schemes(dict.fromkeys((*self.declared.get(source, ()), scheme)))
-            sources.setdefault((_said(scheme), option), []).append(source)
-        able = [f"{' and '.join(names)} can say {said}" for (said, _), names in sources.items()]
+            sources.setdefault((_meaning(scheme), option), []).append(source)
+        able = [f"{' and '.join(names)} can say {meaning}" for (meaning, _), names in sources.items()]
         options = [
             f"schemes '{option}' in the options of {' and '.join(names)}" for (_, option), names in sources.items()
         ]
         return f"if {' and '.join(able)}, declare {' and '.join(options)}"
 
 
-def _said(scheme: Scheme) -> str:
-    """What punctuations of a scheme say, to who may not call them so."""
+def _meaning(scheme: Scheme) -> str:
+    """The meaning of a scheme's punctuations, for readers who do not know the term."""
     (term,) = scheme.terms
     if term.kind == "prefix":
         return f"up to which {term.attribute} all tuples have come"
@@ -66,13 +68,13 @@ def _said(scheme: Scheme) -> str:
 
 
 def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind] = ("each", "prefix")) -> list[Remedy]:
-    """The smallest promises that mend a query, up to so many; none if it needs none, or none of one term suffices.
+    """Returns the smallest promises that make a query safe; none if it is safe, or no promises of one term suffice.
 
     Args:
         root: The plan.
-        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
-        most: How many.
-        kinds: Which kinds of terms are tried.
+        follow: The run waits for more input, so that the sources have no known end.
+        most: Most remedies to return.
+        kinds: The kinds of terms to try.
     """
     sources = {node.operator.name: node for node in topological(root) if isinstance(node.operator, Scan)}
     everything = {
@@ -93,7 +95,7 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
             helpful = _each_that(everything[name], partial(_mends_beside, mends, others, name))
             choices.append([(name, scheme) for scheme in helpful])
         combined += islice(product(*choices), TRIED)
-    # What all sources say of one attribute comes first: that is what is merged or joined most often.
+    # Promises of the same attribute come first: it is the one that the sources are merged or joined by most often.
     combined.sort(key=lambda chosen: (len({str(scheme) for _, scheme in chosen}), sum(map(_is_of_order, chosen))))
     declared = {
         name: node.operator.options.schemes for name, node in sources.items() if isinstance(node.operator, Scan)
@@ -105,7 +107,7 @@ def remedies(root: Node, *, follow: bool, most: int = 3, kinds: Collection[Kind]
 
 
 def _sources_that_mend(everything: Additions, mends: Callable[[Additions], bool]) -> list[list[str]]:
-    """The smallest sets of sources whose promises suffice: those that are needed, and of others one or two, if any."""
+    """The smallest sets of sources whose promises suffice: the needed sources, and at most two others."""
     needed = _each_that(list(everything), lambda some: not mends(_without(everything, some)))
     others = [name for name in everything if name not in needed]
     for more in range(MOST_OTHERS + 1):
@@ -120,7 +122,7 @@ def _is_of_order(chosen: tuple[str, Scheme]) -> bool:
 
 
 def _without(additions: Additions, names: Collection[str]) -> Additions:
-    return {name: said for name, said in additions.items() if name not in names}
+    return {name: schemes for name, schemes in additions.items() if name not in names}
 
 
 def _mends_beside(mends: Callable[[Additions], bool], others: Additions, name: str, schemes: Sequence[Scheme]) -> bool:
@@ -128,7 +130,7 @@ def _mends_beside(mends: Callable[[Additions], bool], others: Additions, name: s
 
 
 def _each_that(candidates: Sequence[T], does: Callable[[Sequence[T]], bool]) -> list[T]:
-    """The candidates that do it alone, found by halves: where some do it together with others, all of these do, too."""
+    """The candidates that suffice alone, by binary search: `does` must be monotone in its argument."""
     if not candidates or not does(candidates):
         return []
     if len(candidates) == 1:
@@ -138,7 +140,7 @@ def _each_that(candidates: Sequence[T], does: Callable[[Sequence[T]], bool]) -> 
 
 
 def _candidates(node: Node) -> Iterator[Scheme]:
-    """Each attribute of a source: its values one by one, then ranges from the start."""
+    """Schemes to try for a source: values of each attribute one by one, then prefixes of each ordered attribute."""
     attributes = [attribute for attribute in node.schema if not attribute.domain.opaque]
     for attribute in attributes:
         yield Scheme((Term(attribute.name, finite=is_finite("each", attribute.domain)),))
@@ -156,28 +158,28 @@ class IdlePromise:
 
 
 def idle_promises(root: Node) -> list[IdlePromise]:
-    """Those that can all be left out without making the query worse, the last ones of a source first.
+    """The schemes that sources need not promise: without them the verdict on the query is the same.
 
-    Of two that serve alike the first is not idle. Their order in the result is that of the sources.
+    Of two equally useful schemes of a source the second is idle. The result is in the order of the sources.
     """
     scans = [node for node in topological(root) if isinstance(node.operator, Scan)]
-    said = {node: [*node.operator.options.schemes] for node in scans if isinstance(node.operator, Scan)}
-    whole = _gained(root, said)
-    found: list[IdlePromise] = []
+    schemes = {node: [*node.operator.options.schemes] for node in scans if isinstance(node.operator, Scan)}
+    whole = _gained(root, schemes)
+    every: list[IdlePromise] = []
     for node in scans:
         idle = []
-        for scheme in reversed(tuple(said[node])):
-            fewer = {**said, node: [other for other in said[node] if other is not scheme]}
+        for scheme in reversed(tuple(schemes[node])):
+            fewer = {**schemes, node: [other for other in schemes[node] if other is not scheme]}
             if _gained(root, fewer) == whole:
-                said = fewer
+                schemes = fewer
                 idle.append(IdlePromise(node.label, scheme))
-        found += reversed(idle)
-    return found
+        every += reversed(idle)
+    return every
 
 
-def _gained(root: Node, said: dict[Node, list[Scheme]]) -> Any:
-    """When each operator answers and forgets, and what is promised of the results."""
-    known = promised(root, follow=True, instead=said)
+def _gained(root: Node, schemes: dict[Node, list[Scheme]]) -> Any:
+    """What a query has from schemes: when each operator answers and purges, and the schemes of the results."""
+    known = promised(root, follow=True, instead=schemes)
     verdict = judged(root, follow=True, known=known)
     operators = [
         (one.answers.when, [(kept.until.when, kept.is_bounded) for kept in one.keeps]) for one in verdict.operators

@@ -1,11 +1,10 @@
 """Verdicts: when each operator of a plan emits its results, and how long it keeps its state.
 
-The schemes of the sources are carried bottom-up through the operators (Tucker et al. 2007, §6.2 and Fig. 6,
-availablePSchemes). From the schemes of its inputs follows the verdict on each operator.
+Schemes propagate from the sources through the operators (Tucker et al. 2007, §6.2 and Fig. 6, availablePSchemes). The
+schemes of its inputs determine the verdict on each operator.
 
-A query is *enabled* if all its results go out in the end, *cleansed* if all its state is purged in the end; it
-*benefits* from its schemes if it is both. State with a bound of its own, because its values are finitely many, is safe
-without being purged.
+A query is *enabled* if it emits all its results in the end, *cleansed* if it purges all its state in the end; it
+*benefits* from its schemes if it is both. State whose values are finitely many is bounded, and safe without a purge.
 
 Source: Tucker et al. 2007, §3.3, Theorems 2 and 4; Li et al. 2006, §2.1, Definitions 1 to 3.
 """
@@ -22,17 +21,20 @@ from punct_ns.scheme import Scheme, strongest
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 
 END = Scheme(())
-"""The scheme without terms: in the end nothing comes any more."""
+"""The scheme without terms: it promises the end of the stream."""
 
 Additions = Mapping[str, Sequence[Scheme]]
-"""Schemes that sources might promise beside their own, by the sources' names."""
+"""Additional schemes to try, by the names of sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """The schemes of one part of a plan: those that hold while its inputs go on, and those that their ends add.
+    """The schemes of a node's output.
 
-    `is_static` says that it is made of tables alone, and over after the first slice.
+    Attributes:
+        running: Schemes that hold even if the sources never end.
+        ended: Schemes that hold if the sources end.
+        is_static: The node reads only tables, so it ends after the first slice.
     """
 
     running: tuple[Scheme, ...]
@@ -41,7 +43,7 @@ class Promised:
 
     @property
     def ends(self) -> bool:
-        """Whether it ends while its inputs go on: at once, or when what is asked of them is closed."""
+        """Whether the output ends although the sources never end."""
         return END in self.running
 
 
@@ -52,13 +54,13 @@ def promised(
     additions: Additions | None = None,
     instead: Mapping[Node, Sequence[Scheme]] | None = None,
 ) -> dict[Node, Promised]:
-    """What each node of a plan promises.
+    """Returns the schemes of each node of a plan.
 
     Args:
         root: The plan.
-        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
-        additions: What would be promised besides.
-        instead: What these sources would promise instead of their own.
+        follow: The run waits for more input, so that the sources have no known end.
+        additions: Schemes to add to those of the sources.
+        instead: Schemes that replace those of some sources.
     """
     found: dict[Node, Promised] = {}
     for node in topological(root):
@@ -75,7 +77,7 @@ def promised(
         else:
             below = [found[input_] for input_ in node.inputs]
             running = strongest(promised_by(operator, of_inputs(node, found, ended=False)), node.schema)
-            # Of inputs that nobody knows an end of, there is nothing more to find.
+            # Inputs without a known end add no schemes.
             ended = running
             if any(each.ended is not each.running for each in below):
                 ended = strongest(promised_by(operator, of_inputs(node, found, ended=True)), node.schema)
@@ -84,12 +86,12 @@ def promised(
 
 
 def of_inputs(node: Node, known: Mapping[Node, Promised], *, ended: bool) -> Promises:
-    """What the inputs of a node promise, with their attributes."""
+    """The schemas and schemes of a node's inputs."""
     return [(below.schema, known[below].ended if ended else known[below].running) for below in node.inputs]
 
 
 class When(IntEnum):
-    """When something that an operator waits for comes, the sooner the less."""
+    """When a condition comes true; sooner is less."""
 
     AT_ONCE = 0
     CLOSED = 1
@@ -99,7 +101,7 @@ class When(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """When a condition on the promises of an operator's inputs comes true."""
+    """When a condition on an operator's inputs comes true, by their schemes."""
 
     when: When
     condition: Condition
@@ -107,7 +109,7 @@ class Waiting:
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """The groupings by whose closing it comes true; of what waits for an end, or for ever, those that lack it."""
+        """The groupings that must close; if it waits for an end, or for ever, those that do not close."""
         if self.when is When.AT_ONCE:
             return ()
         return tuple(dict.fromkeys(self.condition.groupings(self.promises)))
@@ -115,7 +117,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The verdict on one log of tuples: what they are, when each is forgotten, and what their input promises."""
+    """The verdict on one log of kept tuples: its model, when its tuples are purged, and the schemes of its input."""
 
     model: StateModel
     until: Waiting
@@ -123,16 +125,16 @@ class Kept:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it does not grow with the stream for ever.
+        """Whether the log does not grow for ever.
 
-        Its tuples are forgotten, or finitely many, or so many of each key, or of an input that ends.
+        Its tuples are purged, or their number is fixed (in all or per key), or their input ends.
         """
         return self.until.when < When.NEVER or self.model.is_fixed or self.model.most is not None or self.of.ends
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorVerdict:
-    """When an operator answers, what it keeps, and what its output promises then."""
+    """The verdict on an operator: when it emits its results, what it keeps, and the schemes of its output."""
 
     node: Node
     name: str
@@ -142,48 +144,48 @@ class OperatorVerdict:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether all its output tuples go out in the end."""
+        """Whether the operator emits all its results in the end."""
         return self.answers.when < When.NEVER
 
     @property
     def is_safe(self) -> bool:
-        """Whether all that it keeps is bounded."""
+        """Whether all its logs are bounded."""
         return all(kept.is_bounded for kept in self.keeps)
 
     @property
     def is_cleansed(self) -> bool:
-        """Whether all that it keeps is forgotten in the end."""
+        """Whether it purges all kept tuples in the end."""
         return all(kept.until.when < When.NEVER for kept in self.keeps)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVerdict:
-    """The verdicts on a plan's operators, inputs before what is made of them."""
+    """The verdicts on the operators of a plan, inputs first."""
 
     operators: tuple[OperatorVerdict, ...]
 
     @property
     def is_enabled(self) -> bool:
-        """Whether every answer goes out in the end."""
+        """Whether the query emits all its results in the end."""
         return all(verdict.is_enabled for verdict in self.operators)
 
     @property
     def is_safe(self) -> bool:
-        """Whether no state grows for ever."""
+        """Whether all its state is bounded."""
         return all(verdict.is_safe for verdict in self.operators)
 
     @property
     def is_cleansed(self) -> bool:
-        """Whether nothing is kept once all that was promised has come."""
+        """Whether it purges all its state in the end."""
         return all(verdict.is_cleansed for verdict in self.operators)
 
     @property
     def answers(self) -> When:
-        """When its last answers go out: when the slowest of its operators answers."""
+        """When the slowest of its operators emits its results."""
         return max((verdict.answers.when for verdict in self.operators), default=When.AT_ONCE)
 
     def troubled(self) -> tuple[OperatorVerdict, ...]:
-        """The operators that never answer, or keep without bound."""
+        """The operators that never emit their results, or keep tuples without bound."""
         return tuple(verdict for verdict in self.operators if not (verdict.is_enabled and verdict.is_safe))
 
 
@@ -194,13 +196,13 @@ def judged(
     additions: Additions | None = None,
     known: Mapping[Node, Promised] | None = None,
 ) -> QueryVerdict:
-    """The verdict on a plan; pure, without Spark.
+    """Returns the verdict on a plan, from its schemes alone, without Spark.
 
     Args:
         root: The plan.
-        follow: Whether its sources are waited for, so that nobody knows of an end of theirs.
-        additions: What sources would promise besides.
-        known: What each part of the plan promises, where that was found already.
+        follow: The run waits for more input, so that the sources have no known end.
+        additions: Schemes to add to those of the sources.
+        known: The schemes of each node, if `promised` has computed them already.
     """
     called = names(root)
     if known is None:
@@ -225,7 +227,7 @@ def _operator(node: Node, name: str, known: Mapping[Node, Promised]) -> Operator
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What the inputs of an operator promise while they go on, and at their ends, and which of them are tables."""
+    """The schemes of an operator's inputs without and with the sources' ends, and which inputs are tables."""
 
     running: Promises
     ended: Promises

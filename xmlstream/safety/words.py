@@ -1,6 +1,6 @@
-"""Verdicts in words: the plan as a tree with promises, results and state; and the refusal of unsafe queries.
+"""Verdicts as text: the plan as a tree with promises, results and state; and the refusal of unsafe queries.
 
-A query that would wait or grow for ever over inputs without an end is refused before anything is read.
+A query over inputs without an end is refused before it reads anything if it would wait or grow for ever.
 
 Source: Li et al. 2006, §2.1 and §5: a continuous query is accepted if it is safe.
 """
@@ -25,18 +25,18 @@ from xmlstream.safety.verdicts import END, Kept, OperatorVerdict, QueryVerdict, 
 
 
 def tree(verdict: QueryVerdict) -> str:
-    """The plan with its verdicts, an operator above what it reads; what is used twice is said once."""
+    """The plan with its verdicts as an indented tree, each operator above its inputs; a shared node appears once."""
     known = {one.node: one for one in verdict.operators}
     lines: list[str] = []
-    said: set[Node] = set()
+    written: set[Node] = set()
 
     def write(node: Node, depth: int) -> None:
         one = known[node]
-        again = node in said
+        again = node in written
         lines.append(f"{'    ' * depth}{one.name}: {'as above' if again else brief(described(node))}")
         if again:
             return
-        said.add(node)
+        written.add(node)
         lines.extend(f"{'    ' * depth}  {line}" for line in _lines(one, known))
         for below in node.inputs:
             write(below, depth + 1)
@@ -46,7 +46,7 @@ def tree(verdict: QueryVerdict) -> str:
 
 
 def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator[str]:
-    """What an operator promises; when it answers and what it keeps, where it waits or keeps anything."""
+    """The lines of an operator: its promises, and when it answers and what it keeps if it waits or keeps anything."""
     if isinstance(one.node.operator, Results):
         return
     ends = isinstance(one.node.operator, Scan) and END in one.promises.ended
@@ -58,7 +58,7 @@ def _lines(one: OperatorVerdict, known: dict[Node, OperatorVerdict]) -> Iterator
 
 
 def promised(schemes: Iterable[Scheme], schema: Schema) -> str:
-    """Schemes as sources declare them, and where null may be and is not promised, that.
+    """Schemes in their declared form; adds `(not null)` to a nullable attribute whose nulls are not promised.
 
     >>> here = Schema.parse("a INT, b INT NOT NULL")
     >>> promised([Scheme((Term("a", null=False), Term("b", null=False))), Scheme((Term("a"),))], here)
@@ -69,8 +69,8 @@ def promised(schemes: Iterable[Scheme], schema: Schema) -> str:
         no_null = not term.null and schema.attribute(term.attribute).domain.nullable
         return f"{term} (not null)" if no_null else str(term)
 
-    found = (", ".join(map(text, scheme.terms)) or "its end" for scheme in schemes)
-    return "; ".join(dict.fromkeys(found)) or "nothing"
+    texts = (", ".join(map(text, scheme.terms)) or "its end" for scheme in schemes)
+    return "; ".join(dict.fromkeys(texts)) or "nothing"
 
 
 def answering(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
@@ -80,7 +80,7 @@ def answering(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) ->
 
 
 def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
-    """When something comes: `at once`, `when hour of s1 closes`, `at the end`, `never, since nothing closes …`."""
+    """When a condition comes true: `at once`, `when hour of s1 closes`, `never, since nothing closes …`."""
     match found.when:
         case When.AT_ONCE:
             return "at once"
@@ -93,12 +93,12 @@ def waiting(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> s
 
 
 def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> str:
-    """What is kept, and how long."""
+    """The tuples of a log, and how long they are kept."""
     what = kept.model.what
     if kept.model.is_fixed:
         return f"{what} of each {', '.join(kept.model.per.names)}" if kept.model.per else what
     if kept.until.when is When.AT_ONCE:
-        return f"{what} for a slice at the most"
+        return f"{what} for at most one slice"
     if kept.until.when < When.NEVER:
         until = waiting(kept.until, node, known)
         return f"{what} until {until.removeprefix('at ' if kept.until.when is When.AT_THE_END else 'when ')}"
@@ -106,7 +106,7 @@ def kept_words(kept: Kept, node: Node, known: dict[Node, OperatorVerdict]) -> st
         return f"{what}, as many as {'the table has' if kept.of.is_static else 'come before their input closes'}"
     if kept.model.most is not None and kept.model.per is not None:
         values = ", ".join(kept.model.per.names)
-        return f"{what}, one for each value of {values}: {kept.model.most:,} at the most"
+        return f"{what}, one for each value of {values}: at most {kept.model.most:,}"
     return f"{what} for ever, since nothing closes {_all(kept.until, node, known)}"
 
 
@@ -115,25 +115,25 @@ def _all(found: Waiting, node: Node, known: dict[Node, OperatorVerdict]) -> str:
 
 
 def _named(grouping: Grouping, node: Node, known: dict[Node, OperatorVerdict]) -> str:
-    """What must close: the attributes of the schemes that close it, of one or of another, or those that none closes.
+    """The attributes that must close a grouping: those of each scheme that closes it, or those that no scheme closes.
 
-    They are those of sources, where they come from sources, and said to be where there is more than one.
+    Attributes are named as in the sources that they come from; with the source's name if there are several sources.
     """
     below = node.inputs[grouping.input]
     elsewhere = len(node.inputs) > 1 or sum(isinstance(each.operator, Scan) for each in known) > 1
     of_inputs = f" of {known[below].name}" if len(node.inputs) > 1 else ""
     if ways := _closing(grouping.attributes, below, known, null=grouping.null):
-        told: dict[object, str] = {}
+        names_of: dict[object, str] = {}
         for names in ways:
             of_sources = by_source([origins(below, name) for name in names])
             # Starts and ends of windows close together.
-            if (same := tuple(of_sources) or names) not in told:
+            if (same := tuple(of_sources) or names) not in names_of:
                 own = ", ".join(names) or "its input"
-                told[same] = _of(of_sources, known) if of_sources and elsewhere else f"{own}{of_inputs}"
-        return " or ".join(told.values())
+                names_of[same] = _of(of_sources, known) if of_sources and elsewhere else f"{own}{of_inputs}"
+        return " or ".join(names_of.values())
     names, whole = grouping.attributes, len(grouping.attributes) == len(below.schema.names) > 1
     of_sources = by_source([origins(below, name) for name in names])
-    # Those that do close it are not those who are missing.
+    # A source that closes its attributes is not the one that lacks a promise.
     of_sources = [(source, own) for source, own in of_sources if not _closing(own, source, known)] or of_sources
     if not of_sources or not (elsewhere or whole):
         called = "any of its attributes" if whole else ", ".join(names) or "its input"
@@ -154,7 +154,7 @@ def _of(of_sources: Iterable[tuple[Node, tuple[str, ...]]], known: dict[Node, Op
 def _closing(
     attributes: Sequence[str], node: Node, known: dict[Node, OperatorVerdict], *, null: bool = True
 ) -> list[tuple[str, ...]]:
-    """The attributes of a node's schemes by each of which groups by these attributes close; of as few as will do."""
+    """The smallest attribute sets of a node's schemes that close groups of these attributes."""
     schemes = known[node].promises.running
     ways = dict.fromkeys(s.attributes for s in schemes if is_compact(attributes, s, node.schema, null=null))
     return [way for way in ways if not any(set(other) < set(way) for other in ways)]
@@ -165,7 +165,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence[Change] = ()) -> str:
-    """The verdict on the query, and what would mend it, in a few lines."""
+    """The verdict on the query as a few lines, with the remedies and changes that would make it safe."""
     if not verdict.troubled():
         return f"It answers {_WHEN[verdict.answers]}, and what it keeps is bounded."
     lines = [f"{trouble}." for trouble in troubles(verdict)]
@@ -175,32 +175,35 @@ def summary(verdict: QueryVerdict, remedies: Sequence[Remedy], changes: Sequence
 
 
 def times_of_texts(verdict: QueryVerdict) -> list[str]:
-    """What to do about texts that a troubled query cuts into windows: of their times no order of texts closes any."""
+    """For an unsafe query with windows over strings cast to timestamps: the advice to declare a TIMESTAMP."""
     for one in verdict.operators if verdict.troubled() else ():
         for column in one.node.operator.columns if isinstance(one.node.operator, Project) else ():
             texts = [a.name for a in one.node.inputs[0].schema if isinstance(a.domain.sql, StringType)]
             if name := next((n for n in texts if column.expression == f"CAST({quoted(n)} AS TIMESTAMP)"), None):
-                return [f"declare {name} TIMESTAMP, no STRING: no order of texts closes what their times are"]
+                return [f"declare {name} as TIMESTAMP, not STRING: an order of strings closes no window of their times"]
     return []
 
 
 def unmended(verdict: QueryVerdict) -> str:
-    """What to do about a query that nothing mends which was tried."""
+    """The advice for a query that no tried remedy or change makes safe."""
     for one in verdict.troubled():
         if isinstance(one.node.operator, Sort):
             keys = ", ".join(key.attribute for key in one.node.operator.keys)
             return (
-                f"leave ORDER BY {keys} out, since tuples come as soon as they are final; or order by what a source has"
-                " in order, as punctuate 'order of ts' says"
+                f"remove ORDER BY {keys}, since tuples go out as soon as they are final; or sort by an attribute in"
+                " whose order a source sends its tuples (punctuate 'order of ts')"
             )
-    return "no promise of one attribute of each source mends it: bound what is asked"
+    return (
+        "no promise of one attribute per source is enough: restrict the query, for example by a window or a join"
+        " condition in time"
+    )
 
 
 _WHEN = {When.AT_ONCE: "at once", When.CLOSED: "when groups close", When.AT_THE_END: "at the end of its input"}
 
 
 def line(verdict: QueryVerdict) -> str:
-    """The verdict on the query in a line, such as a comment in its file: the first trouble, or when it answers."""
+    """The verdict on the query in one line: its first trouble, or when it answers and what it keeps."""
     if verdict.troubled():
         return f"refused, {troubles(verdict)[0]}"
     logs = any(one.keeps for one in verdict.operators)
@@ -209,42 +212,42 @@ def line(verdict: QueryVerdict) -> str:
 
 
 def troubles(verdict: QueryVerdict) -> list[str]:
-    """Which operators never answer, and which keep tuples for ever."""
+    """A line for each operator that never answers, and for each log that grows for ever."""
     known = {one.node: one for one in verdict.operators}
-    found = []
+    lines = []
     for one in verdict.troubled():
         if not one.is_enabled:
-            found.append(f"{one.name} {answering(one.answers, one.node, known)}")
-        found += [f"{one.name} keeps {kept_words(k, one.node, known)}" for k in one.keeps if not k.is_bounded]
-    return found
+            lines.append(f"{one.name} {answering(one.answers, one.node, known)}")
+        lines += [f"{one.name} keeps {kept_words(k, one.node, known)}" for k in one.keeps if not k.is_bounded]
+    return lines
 
 
-_FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it all the same"
+_FOLLOWED = "--allow-unsafe (in Python allow_unsafe=True) runs it anyway"
 _STRICT = "without --strict (in Python strict=True) it runs to the end of its input"
 
 
 def caution(root: Node) -> str | None:
-    """In a line, what would be wrong with a plan if its inputs went on; None if it is enabled and safe."""
+    """A line about the trouble of a plan whose inputs end, if they did not end; None if it is enabled and safe."""
     verdict = judged(root, follow=True)
     if not (found := troubles(verdict)):
         return None
     others = f", and {len(found) - 1} more" if len(found) > 1 else ""
     silent = [one.name for one in verdict.operators if isinstance(one.node.operator, Scan) and _promises_nothing(one)]
-    unsaid = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
-    return f"only the end of its input lets this query answer or forget: {found[0]}{others}{unsaid}"
+    without = f"; {' and '.join(silent)} promise{'s' if len(silent) == 1 else ''} nothing" if silent else ""
+    return f"only the end of its input lets this query answer or purge: {found[0]}{others}{without}"
 
 
 def _promises_nothing(one: OperatorVerdict) -> bool:
-    """Whether nobody has said what a source punctuates, be it nothing, nor does a rule."""
+    """Whether a source declares neither schemes (not even empty ones) nor a rule."""
     return isinstance(one.node.operator, Scan) and not one.node.operator.options.has_promise
 
 
 def unsafe(root: Node, *, strict: bool = False) -> UnsafeQuery | None:
-    """What is wrong with a plan over inputs that are waited for; None if it is enabled and safe.
+    """The refusal of a plan over inputs without an end; None if the plan is enabled and safe.
 
     Args:
         root: The plan.
-        strict: Of inputs that are read to their end, too, which mends everything in the end.
+        strict: The inputs of this run do end; the hint then names --strict instead of --allow-unsafe.
     """
     verdict = judged(root, follow=True)
     if not verdict.troubled():

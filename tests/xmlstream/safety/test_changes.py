@@ -70,15 +70,15 @@ USING punctuated_xml OPTIONS (path 'auction.xml', rowTag 'auction', schemes '{au
             "SELECT count(*) AS n FROM bid",
             "dateTime prefix",
             "",
-            ["group by a window, too: GROUP BY …, window(bid.dateTime, '1 hour')"],
+            ["also group by a window: GROUP BY …, window(bid.dateTime, '1 hour')"],
         ),
         (
             "SELECT auction, max(price) AS top FROM bid GROUP BY auction",
             "dateTime prefix",
             "",
             [
-                "declare punctuate 'order of auction' on bid, where tuples come in that order",
-                "group by a window, too: GROUP BY …, window(bid.dateTime, '1 hour')",
+                "declare punctuate 'order of auction' on bid, if tuples come in that order",
+                "also group by a window: GROUP BY …, window(bid.dateTime, '1 hour')",
             ],
         ),
         (
@@ -87,8 +87,8 @@ USING punctuated_xml OPTIONS (path 'auction.xml', rowTag 'auction', schemes '{au
             "expires prefix",
             [
                 "declare punctuate 'order of id' on auction and punctuate 'order of auction' on bid,"
-                " where tuples come in that order",
-                "bound what is joined: … AND bid.dateTime BETWEEN auction.expires"
+                " if tuples come in that order",
+                "bound the join in time: … AND bid.dateTime BETWEEN auction.expires"
                 " AND auction.expires + INTERVAL '1' HOUR",
             ],
         ),

@@ -81,7 +81,7 @@ SELECT * FROM loan JOIN visit ON reader = visitor AND came BETWEEN since - INTER
             " options of visit.\n"
             "Or if visit can say up to which came all tuples have come, declare schemes 'came prefix' in the options of"
             " visit.\n"
-            "Or declare punctuate 'order of came' on visit, where tuples come in that order.",
+            "Or declare punctuate 'order of came' on visit, if tuples come in that order.",
         ),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said_with_what_would_mend_it() -> None:
         " of bid.\n"
         "Or if bid can say up to which auction all tuples have come, declare schemes 'bidder; auction prefix' in the"
         " options of bid.\n"
-        "Or declare punctuate 'order of auction' on bid, where tuples come in that order.\n"
+        "Or declare punctuate 'order of auction' on bid, if tuples come in that order.\n"
     )
 
 

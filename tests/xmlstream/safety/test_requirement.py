@@ -34,7 +34,7 @@ def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
     assert (found.hint or "").startswith(
         "if bid can say of each auction when its last tuple has come, declare schemes 'bidder; auction' in the options"
         " of bid; or if bid can say up to which auction all tuples have come, declare schemes 'bidder; auction prefix'"
-        " in the options of bid; or declare punctuate 'order of auction' on bid, where tuples come in that order; "
+        " in the options of bid; or declare punctuate 'order of auction' on bid, if tuples come in that order; "
     )
     assert unsafe(read(BIDS.format(path="bid.xml", schemes="auction")).sketch()) is None
 
@@ -44,16 +44,16 @@ def test_it_is_refused_with_what_is_wrong_and_what_would_mend_it() -> None:
     [
         (
             "SELECT at, count(*) AS n FROM s GROUP BY at ORDER BY n",
-            "leave ORDER BY n out, since tuples come as soon as they are final; or order by what a source has in order,"
-            " as punctuate 'order of ts' says",
+            "remove ORDER BY n, since tuples go out as soon as they are final; or sort by an attribute in whose order"
+            " a source sends its tuples (punctuate 'order of ts')",
         ),
         (
             "SELECT window(t, '1 hour') AS w, count(*) AS n FROM s GROUP BY window(t, '1 hour')",
-            "declare t TIMESTAMP, no STRING: no order of texts closes what their times are",
+            "declare t as TIMESTAMP, not STRING: an order of strings closes no window of their times",
         ),
         (
             "SELECT session_window(t, '1 hour') AS w, count(*) AS n FROM s GROUP BY session_window(t, '1 hour')",
-            "declare t TIMESTAMP, no STRING: no order of texts closes what their times are",
+            "declare t as TIMESTAMP, not STRING: an order of strings closes no window of their times",
         ),
     ],
 )

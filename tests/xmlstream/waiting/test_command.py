@@ -74,7 +74,7 @@ def test_under_strict_what_only_the_end_of_its_input_lets_answer_is_refused(here
 
 def test_without_it_a_line_says_so_and_who_promises_nothing(here: Command, tmp_path: Path) -> None:
     _, said = here("run", query(tmp_path), "-o", tmp_path / "out")
-    line = "only the end of its input lets this query answer or forget: group_by never answers"
+    line = "only the end of its input lets this query answer or purge: group_by never answers"
     assert said.splitlines()[0].startswith(line)
     assert said.splitlines()[0].endswith("; s promises nothing")
     _, said = here("run", query(tmp_path, ", schemes ''"), "-o", tmp_path / "out")

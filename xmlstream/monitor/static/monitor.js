@@ -127,7 +127,7 @@
       const flow = last.totals.operators[now.name] ?? { tuples_in: 0, tuples_out: 0, purged: 0, overdue: 0, punctuations_out: 0 };
       const growing = isGrowing(now.name);
       put(`${now.name} tuples`, `${brief(flow.tuples_in)} in · ${brief(flow.tuples_out)} out`);
-      put(`${now.name} said`, counted(flow.punctuations_out, "punctuation"));
+      put(`${now.name} sent`, counted(flow.punctuations_out, "punctuation"));
       const marks = [...(flow.overdue ? [`${brief(flow.overdue)} overdue`] : []), ...(growing ? ["growing"] : [])];
       put(`${now.name} kept`, [`${brief(now.kept)} now · ${brief(flow.purged)} purged`, ...marks].join(", "),
         marks.length ? "late" : "");
