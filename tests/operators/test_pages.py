@@ -27,13 +27,13 @@ from operators.sort_order import SortKey
 from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from punct_ns.temporal_type import TimestampType
+from tests.documentation.pages import ROOT, blocks
 from tests.harness import notation
 from tests.harness.running import Running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[2]
 PARAMETERS = {each.__name__: each for each in (Aggregate, Attribute, ByOrder, Column, Domain, Over, SortKey)}
 
 ORDERED = ("punctuate", "secret_window")
@@ -52,6 +52,11 @@ def operator_modules() -> list[str]:
     return sorted(floors["layers"][0].split(" | "))
 
 
+def page(module: str) -> str:
+    """The docstring of an operator's module."""
+    return ast.get_docstring(ast.parse((ROOT / "operators" / f"{module}.py").read_text(encoding="utf-8"))) or ""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """The example of a page."""
@@ -65,8 +70,7 @@ class Example:
     @staticmethod
     def of(module: str) -> Example:
         """The example of an operator's module."""
-        page = ast.get_docstring(ast.parse((ROOT / "operators" / f"{module}.py").read_text(encoding="utf-8")))
-        label = LABEL.search(f"{page}\n.")
+        label = LABEL.search(f"{page(module)}\n.")
         assert label is not None, f"the page of {module} has no Example"
         block = BLOCK.fullmatch(label[1].rstrip())
         assert block is not None, f"the example of {module} is not: operator, over, gives, in, out"
@@ -120,7 +124,12 @@ def schemas(text: str) -> Iterator[Schema]:
 
 @pytest.mark.parametrize("module", operator_modules())
 def test_every_page_has_an_example(module: str) -> None:
-    assert len(Example.of(module).stream("in")) >= 1
+    assert Example.of(module).stream("in")
+
+
+def test_the_manual_shows_the_page_of_distinct() -> None:
+    (shown,) = [block.text for block in blocks("operators/README.md") if block.text.startswith("Meaning:")]
+    assert shown in page("distinct")
 
 
 @pytest.mark.spark
