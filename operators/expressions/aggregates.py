@@ -1,8 +1,8 @@
-"""Aggregates: their decomposition into partial ones that merge without loss, and functions over rows (SQL's OVER).
+"""Aggregates: their decomposition into partial aggregates that merge without loss; functions over rows (SQL's OVER).
 
 The value, type and overflow are those of Spark's aggregate over the whole group. count, sum, min, max and avg of
-anything but decimals decompose; whatever else there is, and every DISTINCT, is computed by Spark over the group's
-kept tuples. A function over rows declares which rows it sees, and how it grows from one row to the next.
+anything but decimals decompose; Spark computes all other aggregates, and every DISTINCT, over the group's kept tuples.
+A function over rows declares which rows it sees, and how it grows from one row to the next.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """An aggregate as columns that merge: `first` makes them from tuples, `merge` from themselves, `last` the value."""
+    """An aggregate as columns that merge: `first` makes them from tuples, `merge` merges them, `last` is the value."""
 
     first: tuple[str, ...]
     merge: tuple[str, ...]
@@ -38,13 +38,13 @@ class Partial:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its columns are called."""
+        """The names of the columns."""
         return tuple(text.rpartition(" AS ")[2] for text in self.first)
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """An aggregate taken apart: its function, in lower case, its arguments, if DISTINCT, and its FILTER's condition."""
+    """The parts of an aggregate: function in lower case, arguments, whether DISTINCT, and its FILTER's condition."""
 
     function: str
     arguments: tuple[exp.Expr, ...]
@@ -54,7 +54,7 @@ class _Parts:
 
 @lru_cache
 def partial(aggregate: Aggregate, number: int) -> Partial | None:
-    """The aggregate's decomposition, its columns named after `number`; None where it has none.
+    """The aggregate's decomposition, with columns named after `number`; None if it has none.
 
     >>> from punct_ns.domain import Domain
     >>> partial(Aggregate(Attribute("n", Domain("BIGINT")), "count(*)"), 0).last
@@ -84,7 +84,7 @@ def partial(aggregate: Aggregate, number: int) -> Partial | None:
 
 @lru_cache
 def attributes_of(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
-    """The attributes that the aggregates are computed from, in order, each once."""
+    """The attributes in the aggregates' expressions, in order, each once."""
     names: dict[str, str] = {}
     for aggregate in aggregates:
         for name in attributes_in(aggregate.expression):
@@ -93,13 +93,13 @@ def attributes_of(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
 
 
 def operands(aggregate: Aggregate) -> tuple[exp.Expr, ...]:
-    """What an aggregate is computed from: its arguments, and its FILTER's condition."""
+    """The operands of an aggregate: its arguments, and its FILTER's condition."""
     parts = _parts(aggregate.expression)
     return parts.arguments if parts.where is None else (*parts.arguments, parts.where)
 
 
 def ignores_duplicates(aggregate: Aggregate) -> bool:
-    """Whether a tuple that comes twice counts once, so that one of them need not be kept."""
+    """Whether duplicates of a tuple do not change the value."""
     parts = _parts(aggregate.expression)
     return parts.distinct or parts.function in ("min", "max")
 
@@ -115,24 +115,24 @@ def _parts(text: str) -> _Parts:
 
 
 NUMBER = own("number")
-"""BIGINT: which row of its group a tuple is, from 1 on."""
+"""BIGINT: the number of a tuple in its group, from 1 on."""
 
 _BY_PLACE = ("first", "first_value", "last", "last_value", "nth_value")
-"""Functions that are told by a row's place."""
+"""Functions whose value is that of a row at a certain place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """One function over rows: Spark SQL, an aggregate, `lag(…)`, `lead(…)` or a rank, and which rows it sees.
+    """One function over rows, and its frame: an aggregate, `lag(…)`, `lead(…)` or a rank.
 
     Attributes:
-        attribute: What the output calls it.
-        expression: The function, over the input's attributes.
-        first: So many rows before the tuple its rows begin, behind it if below zero; None for the group's first row.
-        last: So many rows before the tuple they end, behind it if below zero.
-        peers: They end with the last tuple that has the tuple's keys; only from the group's first row on.
-        distance: They begin with the first tuple whose key is no further before the tuple's than this, Spark SQL, and
-            end with the tuple's peers, whatever `first` says.
+        attribute: The attribute in the output.
+        expression: The function, as Spark SQL over the input's attributes.
+        first: The frame begins this number of rows before the tuple, behind it if negative; None for the group's first.
+        last: The frame ends this number of rows before the tuple, behind it if negative.
+        peers: The frame ends with the last tuple that has the tuple's keys; only if it begins with the group's first.
+        distance: Spark SQL: the frame begins with the first tuple whose key is at most this much before the tuple's,
+            and ends with the tuple's peers; `first` is ignored.
     """
 
     attribute: Attribute
@@ -149,22 +149,22 @@ class Over:
 
     @property
     def ahead(self) -> int:
-        """How many rows behind the tuple it sees."""
+        """The number of rows behind the tuple that the function sees."""
         return max(0, -self.last)
 
     @property
     def is_rank(self) -> bool:
-        """Whether it is told by the number of rows alone."""
+        """Whether the numbers of rows alone determine the value."""
         return self.function in ("row_number", "rank", "dense_rank")
 
     @property
     def is_rolling(self) -> bool:
-        """Whether it sees the last rows alone, be it so many, or those within a distance."""
+        """Whether it sees only the last rows: a number of them, or those within a distance."""
         return self.first is not None or self.distance is not None
 
     @property
     def grows(self) -> bool:
-        """Whether it can be computed of all rows so far from what it was before; a type not known yet may do.
+        """Whether its value over all rows so far follows from that at the row before; a type not known yet may do.
 
         >>> from punct_ns.domain import Domain
         >>> [Over(Attribute("a", Domain(t)), f"{f}(`v`)").grows for f, t in (("sum", "INT"), ("avg", "DECIMAL(9,2)"))]
@@ -176,13 +176,13 @@ class Over:
         return self.is_rank or grows or (is_average and is_double)
 
     def merging(self, number: int) -> Partial | None:
-        """How it grows with the group, for a function of the group's rows so far; None where it cannot."""
+        """How it grows with the group, for a function over the group's rows so far; None if it does not."""
         if self.function in _BY_PLACE:
             return self._placed(own(f"a{number}"))
         return partial(Aggregate(self.attribute, self.expression), number)
 
     def _placed(self, column: str) -> Partial:
-        """The value of the group's first row so far, its last, or its n-th, found by the row's number."""
+        """The value at the group's first, last or n-th row so far, found by the row's number."""
         value, *others = (render(tree) for tree in expression(self.expression).expressions)
         row = f"named_struct('number', nullif({NUMBER}, 0), 'value', {value})"
         if self.function == "nth_value":
@@ -193,11 +193,11 @@ class Over:
         return Partial((f"{found}({row}) AS {column}",), (f"{found}({column}) AS {column}",), f"{column}.value")
 
     def partials(self, number: int) -> list[tuple[str, str]]:
-        """Of a function that grows the columns of its partial aggregates, and how each is made of tuples."""
+        """For a function that grows: the columns of its partial aggregates, and how tuples give each."""
         return [_named(text) for text in self._grown(number).first]
 
     def merged_over(self, number: int, rows: str) -> list[tuple[str, str]]:
-        """The same columns, merged over rows, which are what stands behind OVER.
+        """The same columns, merged over rows; `rows` is the text behind OVER.
 
         >>> from punct_ns.domain import Domain
         >>> Over(Attribute("a", Domain("BIGINT")), "sum(`v`)").merged_over(0, "ORDER BY `t`")
@@ -212,7 +212,7 @@ class Over:
 
     @property
     def frame(self) -> str:
-        """The frame that follows its order, as Spark SQL; none of `lag` and `lead`."""
+        """The frame as Spark SQL, to stand behind ORDER BY; empty for `lag` and `lead`."""
         if self.function in ("lag", "lead"):
             return ""
         if self.distance is not None:
@@ -227,18 +227,18 @@ class Over:
 
 
 def _end(before: int) -> str:
-    """An end of a frame, so many rows before the tuple."""
+    """An end of a frame, by its number of rows before the tuple."""
     return "CURRENT ROW" if before == 0 else f"{before} PRECEDING" if before > 0 else f"{-before} FOLLOWING"
 
 
 def _named(column: str) -> tuple[str, str]:
-    """The name of a column, and what it is."""
+    """The name and the expression of a column."""
     text, _, name = column.rpartition(" AS ")
     return name, text
 
 
 def _over(merge: str, rows: str) -> str:
-    """What merges partial aggregates, with its one aggregate over rows."""
+    """A merging expression with its one aggregate computed over rows."""
     tree = expression(merge)
     call = tree.find(exp.Anonymous)
     assert call is not None

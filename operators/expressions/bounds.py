@@ -1,11 +1,11 @@
-"""Bounds: a join's residual comparisons, as what a tuple of one side waits for of an attribute of the other.
+"""Bounds: comparisons in a join's residual condition that bound which tuples of the other side a tuple waits for.
 
-`bid.dateTime <= auction.expires` bounds for an auction the bids that it waits for, from above, and for a bid the
-auctions, from below. What a tuple's own side of the comparison comes to is one of its own values; the other side is an
-attribute, or a function that rises or falls with one. Constants that are added go to the tuple's own side: `a.t + 5 >=
-b.t` is `a.t >= b.t - 5`. What is compared otherwise bounds nothing, and is looked at in pairs alone.
+`bid.dateTime <= auction.expires` bounds the bids that an auction waits for, from above, and the auctions that a bid
+waits for, from below. The tuple's own side of a comparison is a value computed from the tuple; the other side is an
+attribute, or a function that rises or falls with one. Added constants move to the tuple's own side: `a.t + 5 >= b.t` is
+`a.t >= b.t - 5`. All other comparisons bound nothing; the join only evaluates them for pairs.
 
-Source: what watermarks do for interval joins, said with punctuations; for the equality of keys Tucker et al. 2003,
+Source: what watermarks do for interval joins, done by punctuations; for the equality of keys Tucker et al. 2003,
 Table 4 (joinPs).
 """
 
@@ -32,20 +32,20 @@ from punct_ns.sql_type import SqlType, StringType
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A value of a tuple's own, and how an attribute of the other side must stand to it in a partner.
+    """A value of a tuple, and the relation to it that an attribute of the other side has in a partner.
 
     Attributes:
-        attribute: The other side's.
-        relation: How it stands to the value, or its image does.
-        value: The tuple's own, as Spark SQL that never fails; null of null, and where it would fail.
-        needs: The own attributes that must not be null, since then the tuple has no partner.
-        type: That of the value.
-        plain: The own attribute that is the value; None where it is computed.
-        image: What of the other side's attribute is compared, as Spark SQL; None where it is the attribute itself.
+        attribute: The attribute of the other side.
+        relation: The relation of the attribute, or of its image, to the value.
+        value: The tuple's value, as Spark SQL that never fails: null for null, and where it would fail.
+        needs: The tuple's attributes without which, if they are null, it has no partner.
+        type: The type of the value.
+        plain: The tuple's attribute that is the value; None if the value is computed.
+        image: The compared function of the other side's attribute, as Spark SQL; None for the attribute itself.
         how: How the image depends on the attribute.
-        widened: Whether the image is the attribute in a wider type, and nothing else.
-        both: Whether the attribute is bounded from below, too, by another bound or by its domain.
-        counted: What the attribute's type is (`Domain.counted`).
+        widened: Whether the image is just the attribute in a wider type.
+        both: Whether the attribute is also bounded from below, by another bound or by its domain.
+        counted: Whether the attribute's type is counted (`Domain.counted`).
     """
 
     attribute: str
@@ -62,16 +62,16 @@ class Bound:
 
     @property
     def upper(self) -> bool:
-        """Whether it bounds the other side's attribute from above."""
+        """Whether it bounds the attribute of the other side from above."""
         return (self.relation in ("<", "<=")) != (self.how is not None and self.how.falling)
 
     def is_closed_by(self, term: Term) -> bool:
-        """Whether finitely many patterns of a term cover what it leaves of the attribute; it is one from above."""
+        """Whether finitely many patterns of a term cover the values within this bound, which is one from above."""
         return term.finite or term.kind == "prefix" or (self.both and term.fills(counted=self.counted))
 
 
 Bounds: TypeAlias = tuple[tuple[Bound, ...], tuple[Bound, ...]]
-"""Those of the tuples of the left side, and of the right."""
+"""The bounds of the left side's tuples, and of the right side's."""
 
 NO_BOUNDS: Bounds = ((), ())
 
@@ -87,7 +87,7 @@ _INVERSE: Mapping[type[exp.Expr], type[exp.Binary]] = {exp.Add: exp.Sub, exp.Sub
 
 
 def bounds_between(residual: str | None, on: Sequence[Sequence[str]], schemas: Sequence[Schema]) -> Bounds:
-    """The bounds in a condition on pairs of tuples of two sides, beside the equality of the attributes `on`.
+    """The bounds in a condition on pairs of tuples of two sides that are equal in the attributes `on`.
 
     >>> auction, bid = Schema.of(id="INT", opens="INT", closes="INT"), Schema.of(auction="INT", t="INT")
     >>> found = bounds_between("t BETWEEN opens AND closes + 5", (["id"], ["auction"]), (auction, bid))
@@ -126,13 +126,13 @@ class _Side:
     on: tuple[str, ...]
 
     def has(self, tree: exp.Expr) -> bool:
-        """Whether the expression looks at attributes, and at none but this side's."""
+        """Whether the expression has attributes, and only this side's."""
         names = {name.lower() for name in attributes_in(tree)}
         return bool(names) and names <= {name.lower() for name in self.schema.names}
 
 
 def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other: exp.Expr) -> Iterator[Bound]:
-    """What `other relation own` is a bound of a tuple that has its own value of `own`; nothing if that is not known."""
+    """The bound that `other relation own` is for a tuple of the side of `own`; nothing if that is not known."""
     own, other = _shifted(mine, own, theirs, other)
     of, compared = value_type(own, mine.schema), value_type(other, theirs.schema)
     how = monotone(render(other), theirs.schema)
@@ -140,7 +140,7 @@ def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other:
         return
     at = theirs.schema.attribute(how.of)
     if at.name.lower() in theirs.on or at.domain.opaque:
-        return  # A join attribute's bound is one of the own side alone.
+        return  # A bound of a join attribute bounds only the own side.
     if not loses_nothing(compared, of):
         if not loses_nothing(of, compared):
             return
@@ -169,7 +169,7 @@ def _bound(mine: _Side, own: exp.Expr, relation: Relation, theirs: _Side, other:
 
 
 def _shifted(mine: _Side, own: exp.Expr, theirs: _Side, other: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-    """Both sides of a comparison, with what is added to the other one's attribute taken from the own one."""
+    """Both sides of a comparison, after subtracting from both what is added to the other side's attribute."""
     other = other.unnest()
     while isinstance(other, exp.Add | exp.Sub):
         left, right = other.this.unnest(), other.expression.unnest()
@@ -187,7 +187,7 @@ def _shifted(mine: _Side, own: exp.Expr, theirs: _Side, other: exp.Expr) -> tupl
 
 
 def _is_shift(shift: exp.Expr, of: exp.Expr, schema: Schema, whole: exp.Expr) -> bool:
-    """Whether a whole number is added to a whole number, or a length of time that no calendar changes to a moment."""
+    """Whether `shift` is a whole number added to another, or a length of time, free of calendars, added to a moment."""
     if isinstance(shift, exp.Interval):
         return monotone(render(whole), schema) is not None
     number: SqlType | None = literal.type if (literal := numeric_literal(shift)) is not None else None
@@ -195,7 +195,7 @@ def _is_shift(shift: exp.Expr, of: exp.Expr, schema: Schema, whole: exp.Expr) ->
 
 
 def _with_domains(bounds: Sequence[Bound], other: Schema) -> tuple[Bound, ...]:
-    """The bounds, each once, with what is known of the attributes that they bound."""
+    """The bounds, each once, completed by the types and domains of the attributes that they bound."""
     below = {bound.attribute for bound in bounds if not bound.upper}
 
     def known(bound: Bound) -> Bound:

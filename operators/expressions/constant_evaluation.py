@@ -1,12 +1,12 @@
-"""Constant evaluation: Spark computes an expression of one attribute for given values, as of tuples, without a job.
+"""Constant evaluation: Spark computes an expression of one attribute for given values, as for tuples, without a job.
 
-A relation of literals is computed while it is planned: some 20 ms, for one value or for thousands. Nothing is computed
-twice.
+Spark computes a relation of literals while planning it, in some 20 ms, for one value or for thousands. Results are
+cached.
 
-Moments written as text have the order of time for the years 1 to 9999, among texts that begin with a digit: Spark
-writes years from 10000 on with a plus, and before the first as one after it. No moment of a stream lies outside these
-years, but its local time may, by hours, and what is computed from it. So nothing follows for texts that begin
-otherwise, and nothing follows from moments of the first years.
+Moments written as text are in time order for the years 1 to 9999, if the text begins with a digit: Spark writes a plus
+before years from 10000 on, and writes years before the first as years after it. Moments of a stream lie within these
+years, but their local time may lie outside by hours, and values computed from them by more. So this module derives
+nothing for texts that begin otherwise, nor from moments of the first years.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 _DIGITS = Range("0", None, low_closed=True)
-"""Texts that begin with a digit, or behind all that do."""
+"""Texts that begin with a digit, and all texts that sort behind these."""
 
 _FIRST = 2
-"""The first years, of which nothing follows."""
+"""The last of the first years, from which nothing is derived."""
 
 
 def is_trusted(value: Value, image: Value) -> bool:
-    """Whether what a moment is written as tells what earlier ones are written as, and later ones.
+    """Whether the text of a moment is in order with the texts of earlier and later moments.
 
     >>> [is_trusted(date(year, 1, 1), text) for year, text in ((1, "0001-01"), (2026, "2026-01"), (9999, "+10000-01"))]
     [False, True, False]
@@ -49,7 +49,7 @@ def is_trusted(value: Value, image: Value) -> bool:
 
 
 def may_end_later(how: Monotone, of: Domain, written: Domain, spark: SparkSession) -> bool:
-    """Whether texts of the year 10000 may come of the attribute's values."""
+    """Whether the expression may give texts of the year 10000 for values of the attribute."""
     if not isinstance(written.sql, StringType):
         return False
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
@@ -57,7 +57,7 @@ def may_end_later(how: Monotone, of: Domain, written: Domain, spark: SparkSessio
 
 
 def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]:
-    """What is said of texts at a place, of those that begin with a digit; what is said of all of them stays."""
+    """The punctuations, their patterns of texts at a place restricted to those that begin with a digit."""
     for p in found:
         patterns = {i: p.patterns[i] for i in p.restricted}
         if place in patterns:
@@ -68,7 +68,7 @@ def of_digits(found: Sequence[Punctuation], place: int) -> Iterator[Punctuation]
 
 @lru_cache(maxsize=16)
 def _ends_later(zone: str, spark: SparkSession) -> bool:
-    """Whether the last hours that there are lie in the year 10000 by the zone's time."""
+    """Whether the last hours of the year 9999 in UTC lie in the year 10000 of the zone."""
     time = spark._jvm.java.time  # type: ignore[union-attr]
     last = time.Instant.ofEpochSecond(253_402_300_799)
     rules = time.ZoneId.of(zone, time.ZoneId.SHORT_IDS).getRules()
@@ -76,20 +76,20 @@ def _ends_later(zone: str, spark: SparkSession) -> bool:
 
 
 REMEMBERED = 100_000
-"""Values of one expression that are remembered."""
+"""The number of values of one expression that are cached."""
 
 _NEAR = 400 * 86_400
-"""Seconds around a setback of the clock in which the calendar is not trusted: a year, the longest unit, and more."""
+"""Seconds around a setback of the clock that are left out: more than a year, the longest unit."""
 
 
 def evaluated(
     expression: str, x: Attribute, y: Domain, spark: SparkSession, *, local: bool = False, clock: bool = False
 ) -> Function:
-    """The expression as a function of the attribute's values; absent is what fails, or is null, or no value of y.
+    """The expression as a function of the attribute's values, with no result where it fails, is null or no value of y.
 
-    A `local` one goes by the calendar of the session's time zone; it has no values near moments at which local time
-    was set back over midnight, since around them it neither rises nor falls; one that goes by the `clock`, near none at
-    which it was set back at all.
+    With `local`, the expression depends on the calendar of the session's time zone: the function has no results near
+    moments at which local time was set back over midnight, since it is not monotone there. With `clock`, it depends on
+    the zone's clock: no results near moments at which local time was set back at all.
     """
 
     def function(asked: Sequence[Value]) -> Mapping[Value, Value]:
@@ -112,7 +112,7 @@ def evaluated(
 
 @lru_cache(maxsize=64)
 def _remembered(expression: str, name: str, x: str, y: str, zone: str) -> dict[Value, Value | None]:
-    """What is known of one expression; a value that is None has no image."""
+    """The cache of one expression; a value without an image has None."""
     return {}
 
 
@@ -122,7 +122,7 @@ def _computed(
     from pyspark.errors import ArithmeticException, DateTimeException, NumberFormatException
 
     rows = ", ".join(f"({number}, {literal(value, x.domain)})" for number, value in enumerate(asked))
-    # As a number, a moment does not pass through the local time of this process.
+    # A moment is passed as a number, so that the local time of this process does not change it.
     column = f"unix_micros({expression})" if kind(y.sql) == "timestamp" else expression
     at, image = own("number"), own("image")
     query = f"SELECT {at}, {column} AS {image} FROM VALUES {rows} AS t({at}, {quoted(x.name)})"
@@ -144,7 +144,7 @@ def _value(found: Any, domain: Domain) -> Value | None:
 
 
 def _calm(asked: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -> list[Value]:
-    """Of the values, moments far from the zone's setbacks; any, where there are none."""
+    """The values far from the zone's setbacks; all values if there are none."""
     setbacks = _setbacks(zone, spark, clock)
     if setbacks is None:
         return []
@@ -158,9 +158,9 @@ def _calm(asked: Sequence[Value], zone: str, spark: SparkSession, clock: bool) -
 
 @lru_cache(maxsize=16)
 def _setbacks(zone: str, spark: SparkSession, clock: bool) -> tuple[int, ...] | None:
-    """When the zone's clocks were set back over midnight, or not to a full hour; None where that goes on for ever.
+    """The moments at which the zone's clocks were set back over midnight, or not to a full hour; None if without end.
 
-    With `clock`, when they were set back at all.
+    With `clock`, the moments at which they were set back at all.
 
     In St. John's a minute of Sunday was followed by Saturday night every autumn until 2011.
     """

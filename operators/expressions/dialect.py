@@ -1,11 +1,11 @@
-"""Dialect: Spark's SQL read by sqlglot into trees that are printed as they were read.
+"""Dialect: Spark's SQL, which sqlglot reads into trees and prints again unchanged.
 
-Out of the box sqlglot knows hundreds of functions and turns them into one another, not always into the same. Here a
-call stays a call, so that Spark computes what was written; only the forms with a syntax of their own are read as such.
-Nothing else reads or writes SQL, whole queries or the expressions of an operator.
+By default sqlglot knows hundreds of functions and turns them into one another, not always correctly. Here a call stays
+a call, so that Spark computes what was written; only forms with their own syntax are read as such. All SQL, of queries
+and of operators' expressions, is read and written here.
 
-Of a tree this module also finds the attributes that it refers to, and its conjuncts: the parts of a condition that must
-all be true. Loggers of libraries are kept silent where what they would log is raised as an error anyway.
+This module also finds a tree's attributes and its conjuncts: the parts of a condition that must all be true. It
+silences the loggers of libraries for errors that are raised anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from punct_ns.schema import Schema
 
 @contextmanager
 def quiet(log: logging.Logger) -> Iterator[None]:
-    """Keeps a library from logging what is raised as an error here anyway."""
+    """Silences a library's logger for errors that are raised anyway."""
     before, log.disabled = log.disabled, True
     try:
         yield
@@ -38,10 +38,10 @@ def quiet(log: logging.Logger) -> Iterator[None]:
 
 @contextmanager
 def quiet_spark() -> Iterator[None]:
-    """Keeps PySpark from logging the errors of queries.
+    """Silences PySpark's logger for errors of queries.
 
-    PySpark's logger takes arguments that no other does: were it first asked for as one of Python's, each error of
-    Spark's that came later would be a TypeError.
+    PySpark's logger takes arguments that Python's loggers do not. If Python created the logger first, each later error
+    of Spark would become a TypeError.
     """
     from pyspark.logger import PySparkLogger
 
@@ -53,7 +53,7 @@ _READ_SPECIALLY = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR",
 
 
 _UNITS_FIRST = frozenset({"date_add", "date_diff", "dateadd", "datediff", "timestampadd", "timestampdiff"})
-"""Functions whose first argument, where there are three, is a unit of time and no attribute."""
+"""Functions whose first of three arguments is a unit of time, not an attribute."""
 
 _UNITS = frozenset(
     f"{unit}{plural}".upper()
@@ -63,10 +63,10 @@ _UNITS = frozenset(
 
 
 class StreamSql(Spark):
-    """Spark's dialect with its functions left as they are."""
+    """Spark's dialect, with functions left unchanged."""
 
     class Tokenizer(Spark.Tokenizer):
-        """Reads a quote that is doubled as one quote, as Spark has done since version 4."""
+        """Reads a doubled quote as one quote, as Spark does since version 4."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
@@ -78,7 +78,7 @@ class StreamSql(Spark):
     class Parser(SparkParser):
         """Reads a call as a call."""
 
-        # A comma stays a comma: to Spark it is not quite what CROSS JOIN is.
+        # A comma stays a comma: in Spark it differs from CROSS JOIN.
         JOINS_HAVE_EQUAL_PRECEDENCE = False
         FUNC_TOKENS: ClassVar[set[TokenType]] = SparkParser.FUNC_TOKENS | {TokenType.SESSION}
         LAMBDAS: ClassVar[dict[TokenType, Any]] = {
@@ -97,17 +97,17 @@ class StreamSql(Spark):
         }
 
         def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
-            """Reads `window` as a name, but where it begins a WINDOW clause."""
+            """Reads `window` as a name, except where it begins a WINDOW clause."""
             return super().parse(_without_window_keyword(raw_tokens), sql)
 
         def _match_r_paren(self, expression: exp.Expr | None = None) -> None:
-            """Notes where a call ends, so that Spark can be given another one in its place."""
+            """Records where a call ends, so that another can take its place in Spark's text."""
             super()._match_r_paren(expression)
             if isinstance(expression, exp.Anonymous):
                 expression.meta["until"] = self._prev.end + 1
 
         def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
-            """Reads an argument, which may be TABLE t, as Flink has it, and notes from where to where it stands."""
+            """Reads an argument, which may be Flink's TABLE t, and records where it begins and ends."""
             begin = self._curr.start
             is_table = self._next.token_type != TokenType.L_PAREN and self._match(TokenType.TABLE)
             found = self._parse_table_argument() if is_table else super()._parse_lambda(alias)
@@ -124,7 +124,7 @@ class StreamSql(Spark):
             return table
 
         def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
-            """Reads LEFT [OUTER] ASOF as Spark has it, a kind of join behind its side."""
+            """Reads LEFT [OUTER] ASOF in Spark's order: the side, then the kind of join."""
             index = self._index
             side = self._prev if self._match(TokenType.LEFT) else None
             self._match(TokenType.OUTER if side else TokenType.INNER)
@@ -134,9 +134,9 @@ class StreamSql(Spark):
             return super()._parse_join_parts()
 
     class Generator(SparkGenerator):
-        """Writes a query as it was read: QUALIFY, which Spark has, is no subquery, and WITH stays where it is."""
+        """Writes a query as it was read: QUALIFY does not become a subquery, and WITH stays in place."""
 
-        # Moved to the top, a name would be seen where it was not, and hide a table.
+        # At the top of the query, a name would be visible in more places, and could hide a table.
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select
@@ -144,7 +144,7 @@ class StreamSql(Spark):
 
 
 def _without_window_keyword(found: list[Token]) -> list[Token]:
-    """The tokens, with a name for each `window` but where it is a keyword, as in WINDOW w AS (…)."""
+    """The tokens, each `window` as a name unless it is a keyword, as in WINDOW w AS (…)."""
     kinds = [token.token_type for token in found]
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
@@ -155,7 +155,7 @@ def _without_window_keyword(found: list[Token]) -> list[Token]:
 
 
 def render(tree: exp.Expr) -> str:
-    """A tree as Spark's SQL, in one form however it was spelt: names quoted, functions in lower case.
+    """The tree as Spark SQL in a normal form: names quoted, functions in lower case.
 
     >>> render(expression("MAX( a )+1 + `B`"))
     'max(`a`) + 1 + `B`'
@@ -164,7 +164,7 @@ def render(tree: exp.Expr) -> str:
 
 
 def as_read(tree: exp.Expr) -> str:
-    """A tree as Spark's SQL, with functions spelt as they were: its own parser makes of it what it made of the text.
+    """The tree as Spark SQL, with functions spelt as in the text, so that Spark parses it like the text.
 
     >>> as_read(expression("MAX( a )+1"))
     'MAX(`a`) + 1'
@@ -173,12 +173,12 @@ def as_read(tree: exp.Expr) -> str:
 
 
 def type_text(type_: exp.DataType) -> str:
-    """A type as Spark's SQL names it."""
+    """The name of a type in Spark SQL."""
     return type_.sql(dialect=StreamSql)
 
 
 def cast_to(tree: exp.Expr, type_: str) -> exp.Cast:
-    """The expression, cast to a type by its name.
+    """The expression cast to the type of that name.
 
     >>> render(cast_to(expression("a"), "DECIMAL(5,2)"))
     'CAST(`a` AS DECIMAL(5, 2))'
@@ -187,12 +187,12 @@ def cast_to(tree: exp.Expr, type_: str) -> exp.Cast:
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a text; TokenError where a string, a quoted name or a comment does not end."""
+    """The tokens of a text; TokenError if a string, a quoted name or a comment does not end."""
     return StreamSql().tokenize(text)
 
 
 def statement(run: list[Token], text: str) -> exp.Expr:
-    """The tree of the one statement of which these are the tokens; ParseError where it is none."""
+    """The tree of the one statement with these tokens; ParseError if they are no statement."""
     tree = StreamSql().parser().parse(run, text)[0]
     assert tree is not None
     return tree.transform(_with_units, copy=False)
@@ -200,7 +200,7 @@ def statement(run: list[Token], text: str) -> exp.Expr:
 
 @lru_cache(maxsize=512)
 def parsed(text: str) -> exp.Expr | None:
-    """The tree of an expression over attributes, to be read only; None where it is not understood.
+    """The tree of an expression over attributes, not to be changed; None if sqlglot cannot read it.
 
     >>> parsed("`point`.`x`").key, parsed("1 +")
     ('dot', None)
@@ -216,10 +216,10 @@ def parsed(text: str) -> exp.Expr | None:
 
 
 def expression(text: str) -> exp.Expr:
-    """The tree of an expression over attributes, such as `render` wrote, as a tree of one's own.
+    """A new tree of an expression over attributes.
 
     Raises:
-        ValueError: It is not one.
+        ValueError: The text is no expression.
     """
     tree = parsed(text)
     if tree is None:
@@ -228,7 +228,7 @@ def expression(text: str) -> exp.Expr:
 
 
 def _with_units(node: exp.Expr) -> exp.Expr:
-    """A unit of time that stands where an attribute could, as itself."""
+    """The node, with a unit of time in the place of an attribute read as a unit."""
     match node:
         case exp.Anonymous(expressions=[exp.Column() as unit, _, _]) if str(node.this).lower() in _UNITS_FIRST:
             if len(unit.parts) == 1 and not unit.this.args.get("quoted") and unit.name.upper() in _UNITS:
@@ -237,7 +237,7 @@ def _with_units(node: exp.Expr) -> exp.Expr:
 
 
 def _of_attribute(node: exp.Expr) -> exp.Expr:
-    """A name with dots, which over attributes is one of them, and fields of it."""
+    """The node; a name with dots becomes an attribute and its fields."""
     if not isinstance(node, exp.Column) or len(node.parts) == 1:
         return node
     first, *fields = node.parts
@@ -248,18 +248,18 @@ def _of_attribute(node: exp.Expr) -> exp.Expr:
 
 
 def offset(tree: exp.Expr) -> int | None:
-    """Where a tree begins in its text, as far as its leaves say; None where they do not."""
+    """The offset of a tree in its text, from its leaves; None if they have none."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts, default=None)
 
 
 def named(name: str) -> exp.Column:
-    """The reference to an attribute."""
+    """A reference to an attribute."""
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
 def attributes_in(tree: exp.Expr | str) -> list[str]:
-    """The attributes that an expression refers to, each once without regard to case, in order.
+    """The attributes in an expression, each once regardless of case, in order.
 
     >>> attributes_in("date_add(DAY, n, `at`) + max(point.x + N)")
     ['n', 'at', 'point']
@@ -271,7 +271,7 @@ def attributes_in(tree: exp.Expr | str) -> list[str]:
 
 
 def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
-    """The position of the attribute that the tree refers to; None where it is no reference to one of the schema."""
+    """The position of the attribute that the tree refers to; None if it does not refer to one of the schema."""
     if not isinstance(tree, exp.Column) or len(tree.parts) != 1:
         return None
     folded = tree.name.lower()
@@ -279,7 +279,7 @@ def position_of(tree: exp.Expr | None, schema: Schema) -> int | None:
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
-    """The conditions that AND joins, with no brackets around them.
+    """The conditions that AND joins, without brackets around them.
 
     >>> from operators.expressions.dialect import expression, render
     >>> [render(part) for part in conjuncts(expression("(a > 1 AND (b OR c)) AND d"))]
@@ -292,6 +292,6 @@ def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def conjoined(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
-    """The condition that all of these are true, as a tree of its own; None for none of them."""
+    """A new tree that joins the conditions with AND; None for no conditions."""
     parts = list(conditions)
     return exp.and_(*parts).unnest() if parts else None

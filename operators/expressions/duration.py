@@ -1,7 +1,7 @@
-"""Durations: the lengths of windows in time, as Spark reads them from text, in microseconds; intervals; calendar days.
+"""Durations: lengths of time windows as Spark reads them from text, in microseconds; intervals; calendar days.
 
-Days of a time zone's calendar are longer than 24 hours where clocks are set back: by how much, all together, follows
-from the zone's rules.
+A calendar day of a time zone is longer than 24 hours if the clocks are set back. The zone's rules determine by how much
+a number of days is longer in all.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PART = re.compile(r"\s*([+-]?)\s*(\d+)(?:\.(\d{1,9}))?\s+([a-z]+?)s?(?=\s|$)")
 
 
 def duration(tree: exp.Expr) -> int | None:
-    """The microseconds that a literal stands for, a text such as '1 hour 30 minutes' or their number; None for no such.
+    """The microseconds of a literal, a text such as '1 hour 30 minutes' or a number; None for anything else.
 
     Days have 24 hours; months and years have no length.
 
@@ -49,7 +49,7 @@ def duration(tree: exp.Expr) -> int | None:
 
 
 def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
-    """The same as days, which the calendar of a time zone gives 23 to 25 hours, and as microseconds beside them.
+    """The same as calendar days, of 23 to 25 hours in a time zone, and the remaining microseconds.
 
     >>> from operators.expressions.dialect import parsed
     >>> [days_and_microseconds(parsed(text)) for text in ("'1 week 2 days 1 second'", "'24 hours'")]
@@ -77,7 +77,7 @@ def days_and_microseconds(tree: exp.Expr) -> tuple[int, int] | None:
 
 
 def whole_days(tree: exp.Expr) -> int | None:
-    """The number of an interval of DAYS that is written out; None for anything else.
+    """The number of days of a literal interval of whole DAYS; None for anything else.
 
     >>> from operators.expressions.dialect import parsed
     >>> [whole_days(parsed(f"INTERVAL {text}")) for text in ("'-2' DAYS", "24 HOURS", "1 MONTH")]
@@ -89,7 +89,7 @@ def whole_days(tree: exp.Expr) -> int | None:
 
 
 def is_short_interval(tree: exp.Expr) -> bool:
-    """Whether the tree is an interval of less than a day, so that Spark adds it without looking at a calendar.
+    """Whether the tree is an interval shorter than a day, which Spark adds without a calendar.
 
     >>> from operators.expressions.dialect import parsed
     >>> [is_short_interval(parsed(text)) for text in ("INTERVAL 5 MINUTES", "INTERVAL '1' DAY", "5")]
@@ -100,7 +100,7 @@ def is_short_interval(tree: exp.Expr) -> bool:
 
 
 def _interval(tree: exp.Expr) -> Fraction | None:
-    """The microseconds of an interval that is written out, in a unit of a length; None for anything else."""
+    """The microseconds of a literal interval in a unit of fixed length; None for anything else."""
     tree = tree.unnest()
     if not isinstance(tree, exp.Interval) or not isinstance(tree.this, exp.Literal | exp.Neg):
         return None
@@ -113,7 +113,7 @@ def _interval(tree: exp.Expr) -> Fraction | None:
 
 
 def length_text(microseconds: int) -> str:
-    """A length as text, in the largest unit of which it is a whole number, up to days.
+    """A length as text, in the largest unit up to days that divides it.
 
     >>> length_text(600_000_000), length_text(-1_500_000), length_text(3_600_000_000)
     ('10 minutes', '-1500 milliseconds', '1 hour')
@@ -125,7 +125,7 @@ def length_text(microseconds: int) -> str:
 
 
 ANYWHERE = 26 * DAY // 24
-"""The most that they are longer in any zone: 24 hours where it changed its date, as Alaska did, two of summer time."""
+"""The most by which days are longer in any zone: 24 hours for a changed date, as in Alaska, and 2 for summer time."""
 
 _SECOND = 1_000_000
 _YEAR = 366 * 86_400
@@ -133,12 +133,12 @@ _YEAR = 366 * 86_400
 
 @lru_cache(maxsize=64)
 def lengthening(days: int, zone: str, spark: SparkSession) -> int:
-    """By how many microseconds so many days of the zone's calendar are longer than 24 hours each, at the most.
+    """The most microseconds by which this number of calendar days in the zone is longer than 24 hours each.
 
-    So much are its clocks set back, all in all, between two moments that are so far apart, or somewhat farther.
+    That is the most that its clocks are set back in all between two moments this far apart, or slightly farther.
     """
     steps = _steps(days, zone, spark)
-    # A day is longer by what is looked for itself, and rules come a week earlier or later from year to year.
+    # Days themselves may be longer, and clocks change a week earlier or later from year to year.
     apart = (days + 9) * 86_400
     found = 0
     for i, (first, before, _) in enumerate(steps):
@@ -150,9 +150,9 @@ def lengthening(days: int, zone: str, spark: SparkSession) -> int:
 
 
 def _steps(days: int, zone: str, spark: SparkSession) -> list[tuple[int, int, int]]:
-    """When the zone's clocks are set, in seconds since 1970, and how far from UTC they go before and behind it.
+    """The changes of the zone's clocks: seconds since 1970, and the offset from UTC before and after.
 
-    Of rules that go on for ever, over the years in which so many days lie.
+    Rules without an end are listed for as many years as the days span.
     """
     ids = spark._jvm.java.time.ZoneId  # type: ignore[union-attr]
     rules = ids.of(zone, ids.SHORT_IDS).getRules()

@@ -1,15 +1,15 @@
-"""Monotone expressions: they rise, or fall, with one attribute, so that what is closed of it closes their values.
+"""Monotone expressions: they rise or fall with one attribute, so that its closed values close theirs.
 
-`a*x + b` and its like, numeric casts, `floor` and `ceil`, integer division, what a remainder leaves (`x - x % 10`),
-`least` and `greatest` with a constant, a timestamp as a number and back, moved by an interval shorter than a day (days,
-and what has no zone, by days, too), other functions of moments, and any of them of any other. All give null for null
-alone, under ANSI rules, where an overflow is an error. Not: what else reads or writes a string, or turns a TIMESTAMP
-into a TIMESTAMP_NTZ or back, since there the order is another one.
+Monotone are `a*x + b` and the like, numeric casts, `floor` and `ceil`, integer division, subtracting a remainder
+(`x - x % 10`), `least` and `greatest` with a constant, a timestamp as a number and back, a moment moved by an interval
+shorter than a day (also by days: a DATE or TIMESTAMP_NTZ), other functions of moments, and all of these applied to one
+another. They are null only for null: under ANSI rules an overflow is an error. Not monotone are other functions that
+read or write strings, and casts between TIMESTAMP and TIMESTAMP_NTZ, since their results have another order.
 
-Functions of moments and days cut them to a unit, move them, write them, make them of parts or give a part. A moment
-goes on from its year to ever smaller parts. So does its order: what keeps the greater parts, up to one of them, rises
-with it, be it a text, a number or a moment made of them; a smaller part alone only where its domain leaves but one
-value of all greater ones.
+Functions of moments and days cut them to a unit, move them, write them, make them from parts or return a part. The
+order of moments is that of their years, then of ever smaller parts. So an expression rises if it keeps all parts from
+the year down to one of them, whether as a text, a number or a moment. A smaller part alone rises only if the domain
+allows just one value for all greater parts.
 """
 
 from __future__ import annotations
@@ -42,14 +42,21 @@ from punct_ns.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Monotone:
-    """How an expression depends on the attribute `of`: it never falls as that rises, or never rises if `falling`.
+    """How an expression depends on the attribute `of`: it never falls as that rises, or with `falling` never rises.
 
-    `injective` says that different values give different ones, `narrow` that those which give the same one lie between
-    two values, and `counted` what the attribute's type is (`Domain.counted`): constants close the values of what is
-    injective, and, as far as they close stretches, of what is narrow. `local` says that it goes by the calendar of the
-    session's time zone, and so is monotone only where that never goes back over midnight; `clock` that it goes by its
-    clock, and so is monotone only where that never goes back; `digits` that it is so among texts that begin with one,
-    since years from 10000 on, which may come, are written with a plus. NaN may give anything.
+    For NaN, the expression may have any value.
+
+    Attributes:
+        of: The attribute.
+        falling: Whether the expression never rises.
+        injective: Whether different values give different results, so that closed constants close results.
+        local: Whether it depends on the calendar of the session's time zone: it is monotone only where local time never
+            goes back over midnight.
+        clock: Whether it depends on the zone's clock: it is monotone only where local time never goes back.
+        narrow: Whether all values with the same result lie between two values, so that closed stretches close results.
+        counted: Whether the attribute's type is counted (`Domain.counted`).
+        digits: Whether it is monotone only among texts that begin with a digit, since it may write years from 10000 on,
+            which begin with a plus.
     """
 
     of: str
@@ -63,15 +70,15 @@ class Monotone:
 
 
 Strays = Literal["never", "barely", "far"]
-"""How far moments, and days, may lie outside the years 1 to 9999 of those that they are computed from: a year, or more.
+"""How far computed moments and days may lie outside the years 1 to 9999: not at all, up to a year, or farther.
 
-What a time zone does to the first and the last hours is not counted.
+Shifts by a time zone's offset do not count.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rising:
-    """What is known of a part of an expression: its dependence, and the kind of its values."""
+    """A part of an expression that is monotone: its dependence, and the kind of its values."""
 
     how: Monotone
     kind: TypeKind
@@ -79,12 +86,12 @@ class Rising:
 
     @property
     def coarser(self) -> Monotone:
-        """What several values give that lie side by side."""
+        """The dependence if neighbouring values give the same result."""
         return replace(self.how, injective=False)
 
 
 def ends_before_10000(domain: Domain) -> bool:
-    """Whether a declared domain keeps moments, or days, by a year from the year 10000.
+    """Whether a declared domain ends at least a year before the year 10000.
 
     >>> ends_before_10000(Domain("DATE", high=date(2100, 1, 1))), ends_before_10000(Domain("DATE"))
     (True, False)
@@ -93,13 +100,13 @@ def ends_before_10000(domain: Domain) -> bool:
 
 
 Part = Callable[[exp.Expr, Schema], Rising | None]
-"""What is known of a part of an expression."""
+"""Finds how a part of an expression depends on an attribute."""
 
 _DAYS = frozenset(("WEEK", "MONTH", "MON", "MM", "QUARTER", "YEAR", "YYYY", "YY"))
 _INSTANTS = _DAYS | {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD"}
 
 _PARTS: Sequence[tuple[str, ...]] = (("year",), ("month",), ("day", "dayofmonth"), ("hour",), ("minute",), ("second",))
-"""Functions that take a moment apart, the greatest part first."""
+"""Functions that return a part of a moment, the greatest part first."""
 
 _MADE: Mapping[str, tuple[TypeKind, int]] = {
     "make_date": ("date", 3),
@@ -107,18 +114,18 @@ _MADE: Mapping[str, tuple[TypeKind, int]] = {
     "make_timestamp_ltz": ("timestamp", 6),
     "make_timestamp_ntz": ("timestamp_ntz", 6),
 }
-"""What moments are made by, and of how many parts."""
+"""Functions that make moments, the kind of moment, and the number of parts."""
 
 _FROM_THE_YEAR = re.compile(r"yyyy(?:\W?MM(?:\W?dd(?:\W?HH(?:\W?mm(?:\W?ss(?:\W?S{1,6})?)?)?)?)?)?")
-"""Forms of a moment whose order as text is that of time, of the years 1 to 9999."""
+"""Formats of moments whose texts are in time order, for the years 1 to 9999."""
 
 _NEAR = 366
-"""Days by which moments move barely."""
+"""The number of days up to which a moved moment strays `barely`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """A function that rises with its argument: the kinds of both, and whether different values give different ones."""
+    """A function that rises with its argument: the kinds of argument and result, and whether it is injective."""
 
     of: TypeKind
     to: TypeKind
@@ -138,7 +145,7 @@ _CONVERSIONS: Mapping[str, _Conversion] = {
 
 
 def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | None:
-    """A function of one moment, or number, and of a constant text where it takes one; None where it does not rise."""
+    """A function of one moment or number, and perhaps of a constant text; None if it does not rise."""
     match name:
         case "date_format" if found.kind in MOMENTS and _FROM_THE_YEAR.fullmatch(text):
             return _written(found, text, schema)
@@ -159,13 +166,13 @@ def of_moment(name: str, found: Rising, text: str, schema: Schema) -> Rising | N
 
 
 def day(found: Rising) -> Rising:
-    """A moment's day."""
+    """The day of a moment."""
     local = found.how.local or found.kind == "timestamp"
     return Rising(replace(found.coarser, local=local), "date", found.strays)
 
 
 def moved_by_days(found: Rising, days: int) -> Rising | None:
-    """A day, or a moment without a zone, so many days later: none knows of a clock that is set."""
+    """A day, or a moment without a time zone, moved by days: no change of a clock affects them."""
     if found.kind not in ("date", "timestamp_ntz"):
         return None
     strays: Strays = "barely" if found.strays == "never" and abs(days) <= _NEAR else "far"
@@ -173,10 +180,10 @@ def moved_by_days(found: Rising, days: int) -> Rising | None:
 
 
 def made(name: str, parts: Sequence[exp.Expr], schema: Schema, rising: Part) -> Rising | None:
-    """A moment made of its parts; None where it does not rise.
+    """A moment made from parts; None if it does not rise.
 
-    All but one are constants, and it rises with that. Or they are one moment's own, from its year on, the last of them
-    perhaps coarser, and behind them constants: then it is the moment cut short.
+    Either all parts but one are constants, and the moment rises with that one. Or the parts are those of one moment,
+    from its year on, the last perhaps coarser, followed by constants: then it is that moment, cut to a unit.
     """
     of, count = _MADE[name]
     constant = [numeric_literal(part) is not None for part in parts]
@@ -196,7 +203,7 @@ def made(name: str, parts: Sequence[exp.Expr], schema: Schema, rising: Part) -> 
 def _cut_short(
     of: TypeKind, own: Sequence[exp.Expr], constant: Sequence[bool], schema: Schema, rising: Part
 ) -> Rising | None:
-    """One moment's own parts from its year on, made a moment again."""
+    """The moment made from the parts of one moment, from its year on."""
     calls = [call for part in own if (call := _call_in(part)) is not None]
     if any(constant[: len(own)]) or len(calls) < len(own):
         return None
@@ -208,7 +215,7 @@ def _cut_short(
         return None
     if found.how.falling:
         return None
-    # What is made of the smallest part must rise with it, whatever it is called.
+    # The expression of the smallest part must rise with it; its name does not matter.
     column = exp.column("part", quoted=True)
     smallest = own[-1].unnest().transform(lambda node: column if node == last else node)
     alone = rising(smallest, Schema.of(part="INT"))
@@ -216,20 +223,20 @@ def _cut_short(
         return None
     zoned = found.kind == "timestamp"
     if of == "timestamp" and not zoned and len(own) > 3:
-        return None  # an hour that the zone leaves out is a later one
+        return None  # an hour that the zone skips becomes a later one
     how = replace(found.coarser, narrow=False, local=found.how.local or zoned)
     return Rising(replace(how, clock=how.clock or (zoned and len(own) > 3)), of, found.strays)
 
 
 def _call_in(tree: exp.Expr) -> exp.Anonymous | None:
-    """The one call of a function that takes a moment apart."""
+    """The only call of a function that returns a part of a moment; None if there is none, or more."""
     names = {name for each in _PARTS for name in each}
     calls = [call for call in tree.find_all(exp.Anonymous) if str(call.this).lower() in names]
     return calls[0] if len(calls) == 1 and len(calls[0].expressions) == 1 else None
 
 
 def _part(name: str, found: Rising, schema: Schema) -> Rising | None:
-    """A part of a moment without a zone, or of a day, whose domain leaves but one value of all greater parts."""
+    """A part of a day, or of a moment without a time zone, if its domain allows one value for all greater parts."""
     count = next((i for i, names in enumerate(_PARTS) if name in names), 0)
     domain = schema.attribute(found.how.of).domain
     is_bare = found.how.injective and found.strays == "never" and not found.how.falling
@@ -242,9 +249,9 @@ def _part(name: str, found: Rising, schema: Schema) -> Rising | None:
 
 
 def _written(found: Rising, form: str, schema: Schema) -> Rising | None:
-    """A moment as text that begins with the year and goes on to ever smaller parts."""
+    """A moment as text that begins with the year and continues with ever smaller parts."""
     if found.strays == "far":
-        return None  # a year before the first is written as one after it
+        return None  # years before the first are written like years after it
     zoned = found.kind == "timestamp"
     digits = found.strays == "barely" and not ends_before_10000(schema.attribute(found.how.of).domain)
     how = replace(found.coarser, local=found.how.local or zoned, digits=digits)
@@ -252,7 +259,7 @@ def _written(found: Rising, form: str, schema: Schema) -> Rising | None:
 
 
 def monotone(expression: str, schema: Schema) -> Monotone | None:
-    """How the expression depends on one attribute of the schema; None where that is not known.
+    """How the expression depends on one attribute of the schema; None if that is not known.
 
     >>> schema = Schema.of(minute="INT", at="TIMESTAMP", name="STRING")
     >>> monotone("30 - minute div 60", schema)
@@ -268,7 +275,7 @@ def monotone(expression: str, schema: Schema) -> Monotone | None:
 
 
 def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
-    """What is known of a part of an expression; None where it does not depend so on one attribute."""
+    """How a part of an expression depends on one attribute; None if it is not known to be monotone."""
     tree = tree.unnest()
     at = position_of(tree, schema)
     if at is not None:
@@ -290,7 +297,7 @@ def rising(tree: exp.Expr, schema: Schema) -> Rising | None:
 
 
 def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
-    """A sum, difference, product or quotient with a constant on one side, of a quotient below: c / x jumps at zero."""
+    """A sum, difference or product with a constant, or a quotient by one (c / x jumps at zero)."""
     if isinstance(tree, exp.Sub) and (found := _without_remainder(tree, schema)) is not None:
         return found
     if isinstance(tree, exp.Add | exp.Sub) and (_is_interval(tree.expression) or _is_interval(tree.this)):
@@ -316,7 +323,7 @@ def _arithmetic(tree: exp.Binary, schema: Schema) -> Rising | None:
 
 
 def _without_remainder(tree: exp.Sub, schema: Schema) -> Rising | None:
-    """An integer less its remainder by a positive constant: `x - x % c`, or `x - (x + d) % c`."""
+    """An integer minus its remainder by a positive constant: `x - x % c`, or `x - (x + d) % c`."""
     match tree.expression.unnest():
         case exp.Mod(this=dividend, expression=divisor):
             pass
@@ -336,12 +343,12 @@ def _without_remainder(tree: exp.Sub, schema: Schema) -> Rising | None:
 
 
 def _is_interval(tree: exp.Expr) -> bool:
-    """Whether it is an interval that no calendar knows of where there is no zone."""
+    """Whether it is an interval of days or less, which needs no calendar without a time zone."""
     return is_short_interval(tree) or whole_days(tree) is not None
 
 
 def _moved(tree: exp.Binary, schema: Schema) -> Rising | None:
-    """A moment so much earlier or later: the same distance for all of them."""
+    """A moment moved by an interval, the same for all moments."""
     interval, moment = (tree.expression, tree.this) if _is_interval(tree.expression) else (tree.this, tree.expression)
     found = rising(moment, schema)
     if found is None or (moment is tree.expression and isinstance(tree, exp.Sub)):
@@ -354,7 +361,7 @@ def _moved(tree: exp.Binary, schema: Schema) -> Rising | None:
 
 
 def _days_later(tree: exp.Expr, number: exp.Expr, schema: Schema) -> Rising | None:
-    """A day so many days, a constant number, later or earlier."""
+    """A day moved by a constant number of days."""
     constant = numeric_literal(number)
     found = rising(tree, schema) if constant is not None and kind(constant.type) == "integer" else None
     return moved_by_days(found, int(constant.value)) if found and constant and found.kind == "date" else None
@@ -377,7 +384,7 @@ def _cast(tree: exp.Cast, schema: Schema) -> Rising | None:
     if target == "date" and found.kind in MOMENTS:
         return day(found)
     if found.kind == "date" and target in MOMENTS:
-        # Where a day has no midnight, or is left out, the next moment stands for it.
+        # If a day has no midnight, or is skipped, the next moment stands for it.
         return Rising(replace(found.how, injective=False), target, found.strays)
     if found.kind == "timestamp" and target == "integer":
         return Rising(found.coarser, target, found.strays)
@@ -417,7 +424,7 @@ def _text_of(tree: exp.Expr) -> str | None:
 
 
 def _bounded(arguments: list[exp.Expr], schema: Schema) -> Rising | None:
-    """The least or the greatest of a value and a constant, which Spark takes in the place of null."""
+    """The least or the greatest of a value and a constant; for null, Spark returns the constant."""
     for value, other in (arguments, arguments[::-1]):
         found = rising(value, schema)
         if found is None or schema.attribute(found.how.of).domain.nullable:

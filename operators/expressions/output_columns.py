@@ -1,7 +1,7 @@
-"""Output columns: the attributes of an output, each an expression over an input; which schemes and punctuations follow.
+"""Output columns: the attributes of an output, each an expression over an input; their schemes and punctuations.
 
-An attribute of the input may be several columns: copied, or computed with by functions that are monotone. A *choice*
-has one column for each; what holds of the input holds of the output once for each choice. A *coalesced* column is the
+One input attribute may give several columns: copies, and results of monotone functions. A *choice* selects one column
+for each attribute; a punctuation of the input gives one of the output for each choice. A *coalesced* column is the
 first of several attributes that is not null, or is computed from that.
 """
 
@@ -28,10 +28,10 @@ _NAMES = frozenset(("coalesce", "ifnull", "nvl"))
 
 
 def coalesced(expression: str, schema: Schema, domain: Domain) -> Mapping[str, str]:
-    """The attributes of which the expression is the first that is not null, in order; none where it is anything else.
+    """The attributes, in order, if the expression is the first of them that is not null; else none.
 
-    Each as it is with the expression's type, in Spark SQL: itself, or widened without loss. Behind one that is never
-    null none is looked at.
+    The values are Spark SQL: the attribute in the expression's type, unchanged or widened without loss. Attributes
+    behind one that is never null are left out.
 
     >>> schema = Schema.parse("x INT, y INT, z INT NOT NULL, w BIGINT")
     >>> list(coalesced("coalesce(x, nvl(y, z), w)", schema, Domain("INT")))
@@ -55,9 +55,9 @@ def coalesced(expression: str, schema: Schema, domain: Domain) -> Mapping[str, s
 
 
 def instead(expression: str, schema: Schema, domain: Domain) -> Mapping[str, str]:
-    """What an expression is where the first of several attributes that is not null in it is this one or that.
+    """An expression with a coalesce of attributes, once with each of these attributes in the place of the call.
 
-    Each in Spark SQL, by the attribute, in order; none where there is no such call in it.
+    The keys are the attributes in order, the values Spark SQL; empty if the expression has no such call.
 
     >>> schema = Schema.parse("x INT, y INT, w BIGINT")
     >>> instead("coalesce(x, y) DIV 24", schema, Domain("BIGINT"))
@@ -77,16 +77,16 @@ def instead(expression: str, schema: Schema, domain: Domain) -> Mapping[str, str
 
 
 def _without(tree: exp.Expr, call: exp.Expr, text: str) -> str:
-    """The tree with something else in the place of a call in it."""
+    """The tree with a text in the place of a call."""
     part = parsed(text)
     assert part is not None
     return render(tree.transform(lambda node: part if node == call else node))
 
 
 def coalesced_domain(expression: str, schema: Schema) -> Domain | None:
-    """The domain of the first of several attributes that is not null; None where the expression is anything else.
+    """The domain of an expression that is the first of several attributes that is not null; None for any other.
 
-    Its type is the widest of theirs; it has bounds where all have.
+    Its type is the widest of the attributes' types; it has a bound if all attributes have one.
 
     >>> schema = Schema.parse("x INT, y SMALLINT NOT NULL, w STRING", "x 0..23, y 1..24")
     >>> coalesced_domain("coalesce(x, y)", schema)
@@ -106,15 +106,15 @@ def coalesced_domain(expression: str, schema: Schema) -> Domain | None:
 
 
 def _outermost(which: Callable[..., Value], bounds: Sequence[Value | None], widest: Domain) -> Value | None:
-    """The bound of all that have one; None where one has none."""
+    """The outermost of the bounds; None if an attribute has none."""
     known = [widest.normal(bound) for bound in bounds if bound is not None]
     return which(known, key=lambda bound: widest.cut(bound, after=False)) if len(known) == len(bounds) else None
 
 
 def _attributes(tree: exp.Expr, schema: Schema) -> list[tuple[int, list[SqlType]]]:
-    """The places of the attributes that it is the first of, and what each is cast to; none where it is anything else.
+    """The places of the attributes of a coalesce, and the types that each is cast to; empty for any other expression.
 
-    Those of calls among them in their place.
+    The attributes of nested calls stand in the place of the call.
     """
     tree = tree.unnest()
     if not _is_call(tree):
@@ -143,17 +143,19 @@ def _is_call(tree: exp.Expr) -> bool:
 
 
 CHOICES = 16
-"""Ways to write a punctuation where attributes are both copied and computed with, beyond which the rest is left out."""
+"""The most choices that are used; beyond it, punctuations that other choices would give are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One attribute of the output: Spark SQL over the input's attributes.
+    """One attribute of the output.
 
-    `copy_of` names the input attribute that it is, unchanged or widened without loss; None where it is computed.
-    `monotone` is how it is computed from one attribute; None where that does not matter, or is not known. `either` are
-    what it is where the first of several attributes that is not null is this one or that; none where it is anything
-    else.
+    Attributes:
+        attribute: The attribute.
+        expression: Spark SQL over the input's attributes.
+        copy_of: The input attribute that it copies, unchanged or widened without loss; None if it is computed.
+        monotone: How it depends on one attribute; None if that does not matter, or is not known.
+        either: For a coalesced column, one column for each attribute that may be the first not null; else empty.
     """
 
     attribute: Attribute
@@ -164,7 +166,7 @@ class Column:
 
     @staticmethod
     def computed(attribute: Attribute, expression: str, schema: Schema) -> Column:
-        """What is computed from attributes of the schema, with what is known of how."""
+        """The column of an expression over a schema, with its dependence on the attributes."""
         copies = coalesced(expression, schema, attribute.domain)
         either = [
             Column(attribute, text, name) if name in copies else Column(attribute, text, None, monotone(text, schema))
@@ -175,12 +177,12 @@ class Column:
 
     @property
     def source(self) -> str | None:
-        """The one input attribute whose punctuations speak of this one."""
+        """The one input attribute whose punctuations give punctuations on this column; None if there is none."""
         return self.copy_of or (self.monotone.of if self.monotone else None)
 
 
 def choices(columns: Sequence[Column]) -> Iterator[dict[str, Column]]:
-    """For each input attribute, by its name in lower case, a column that speaks of it; copies are all alike."""
+    """The choices: a column for each input attribute, by its name in lower case; copies count as one column."""
     options: dict[str, list[Column]] = {}
     for column in sorted(columns, key=lambda column: column.monotone is not None):
         if column.source is not None:
@@ -192,7 +194,7 @@ def choices(columns: Sequence[Column]) -> Iterator[dict[str, Column]]:
 
 
 def carried(term: Term, choice: Mapping[str, Column], columns: Sequence[Column]) -> list[str]:
-    """The names under which the promise of a term goes on: of each copy, or of what is computed; none where it ends."""
+    """The columns that keep the promise of a term: all copies, or the chosen computed one; none if it is lost."""
     column = choice.get(term.attribute.lower())
     if column is None:
         return []
@@ -205,10 +207,10 @@ def carried(term: Term, choice: Mapping[str, Column], columns: Sequence[Column])
 
 
 def computed(term: Term, choice: Mapping[str, Column]) -> Term:
-    """The promise of a term with what it means to the column that speaks of its attribute.
+    """The promise of a term, translated to the chosen column of its attribute.
 
-    Constants that close stretches of an attribute close stretches of what is computed from it; those of moments close
-    none, though what is computed from them be a whole number. A wider type has values between those of a copy.
+    Constants that close stretches of an attribute close stretches of a value computed from it. Constants of moments
+    close no stretches, even if whole numbers are computed from them. A wider type has values between those of a copy.
     """
     column = choice.get(term.attribute.lower())
     if column is None or term.kind != "each":
@@ -222,9 +224,9 @@ def computed(term: Term, choice: Mapping[str, Column]) -> Term:
 def images(
     names: Sequence[str], choice: Mapping[str, Column], schema: Schema
 ) -> Iterator[tuple[int, Column, str, Schema]]:
-    """Where f(x) takes the place of x, one attribute after the other, in punctuations over a schema.
+    """The steps that replace x by f(x) in punctuations over a schema, one attribute after the other.
 
-    Of each its place, the column, the name of the set of what is said by then, and what that is over.
+    Each step has the attribute's place, the column, the name of the set of punctuations after it, and their schema.
     """
     passed = ""
     for i, name in enumerate(names):
@@ -238,12 +240,12 @@ def images(
 def written(
     p: Punctuation, columns: Sequence[Column], computed: Mapping[str, Column], output: Schema
 ) -> list[Punctuation]:
-    """The punctuation over the output; several where an attribute is copied to several places: each says it all.
+    """The punctuation over the output; several if an attribute has several copies, each equivalent to `p`.
 
     Args:
-        p: Over the input, with the values of columns in place of those that are `computed` with.
-        columns: All of the output.
-        computed: The columns whose values it has, by the names of the input's attributes.
+        p: A punctuation over the input, with values of the `computed` columns in the place of their attributes.
+        columns: All columns of the output.
+        computed: The columns whose values `p` has, by the names of the input's attributes.
         output: The output's schema.
     """
     places = [

@@ -1,8 +1,8 @@
-"""The domain that a predicate excludes, as punctuations: a select puts out no tuple for which it is not true.
+"""The domain that a predicate excludes, as punctuations: a select emits no tuple for which the predicate is not true.
 
-Comparisons of one attribute with constants (`=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`, IN, BETWEEN, IS NULL, IS TRUE) and
-AND, OR and NOT over them, in SQL's three-valued logic: what is null is not true. Of anything else nothing is said; so
-what is described may be less than there is, and never more.
+Understood are comparisons of one attribute with constants (`=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`, IN, BETWEEN, IS
+NULL, IS TRUE), and AND, OR and NOT over them, in SQL's three-valued logic: null is not true. From other conditions
+nothing follows. So the punctuations may match fewer tuples than the predicate excludes, never more.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from punct_ns.temporal_type import DateType
 from punct_ns.value_set import ValueSet
 
 Boxes: TypeAlias = list[dict[int, ValueSet]]
-"""Tuples, as the union of boxes; an attribute that a box does not name may be anything, null included."""
+"""A set of tuples as a union of boxes; an attribute that a box does not name has any value, null included."""
 
 Truth: TypeAlias = tuple[ValueSet, ValueSet]
-"""For which values of one attribute a condition is true, and for which it is false; for the others it is null."""
+"""The values of an attribute for which a condition is true, and those for which it is false; else it is null."""
 
 MANY = 64
-"""Boxes beyond which a conjunction of alternatives is not multiplied out."""
+"""The number of boxes up to which a conjunction of alternatives is multiplied out."""
 
 _ZONE = re.compile(r".*\d(Z|[+-]\d\d(:?\d\d)?)", re.DOTALL)
 
 
 @lru_cache(maxsize=128)
 def excluded(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
-    """Punctuations that match only tuples for which the predicate is not true; minimal.
+    """Punctuations, minimal, that match only tuples for which the predicate is not true.
 
     >>> schema = Schema.of(value="INT", flag="BOOLEAN")
     >>> [str(p) for p in excluded("value > 250", schema)]
@@ -70,7 +70,7 @@ def excluded(predicate: str, schema: Schema) -> tuple[Punctuation, ...]:
 
 
 def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:
-    """Tuples for which the condition certainly does not have that truth value."""
+    """The tuples for which the condition is known not to have this truth value."""
     match tree.unnest():
         case exp.Not(this=condition):
             return _never(not truth, condition, schema)
@@ -90,13 +90,13 @@ def _never(truth: bool, tree: exp.Expr, schema: Schema) -> Boxes:
                 return []
             at, truths = found
             never = truths[0 if truth else 1].complement()
-            # Of a type that cannot be ordered only null can be told.
+            # For a type without an order, patterns can only match null or all values.
             told = not never.is_empty and (not never.domain.opaque or not never.cuts)
             return [{at: never}] if told else []
 
 
 def _either(left: Boxes, right: Boxes) -> Boxes:
-    """The union; boxes that restrict one and the same attribute are one."""
+    """The union; boxes that restrict only the same attribute become one."""
     alone: dict[int, ValueSet] = {}
     others: Boxes = []
     for box in (*left, *right):
@@ -109,7 +109,7 @@ def _either(left: Boxes, right: Boxes) -> Boxes:
 
 
 def _both(left: Boxes, right: Boxes) -> Boxes:
-    """The intersection; nothing where that would be too many boxes."""
+    """The intersection; nothing if it would have too many boxes."""
     if len(left) * len(right) > MANY:
         return []
     met: Boxes = []
@@ -121,7 +121,7 @@ def _both(left: Boxes, right: Boxes) -> Boxes:
 
 
 def _atom(tree: exp.Expr, schema: Schema) -> tuple[int, Truth] | None:
-    """The attribute that a condition tests, and when it is true, and false; None where it is not understood."""
+    """The attribute that a condition tests, and its truth; None if the condition is not understood."""
     tested = tree if isinstance(tree, exp.Column) else tree.this.unnest() if isinstance(tree.this, exp.Expr) else None
     at = position_of(tested, schema)
     if at is None:
@@ -154,7 +154,7 @@ def _truths(tree: exp.Expr, domain: Domain) -> Truth | None:
 
 
 def _interval(tree: exp.Expr, domain: Domain, bound: object) -> tuple[object, object]:
-    """The cuts between which a comparison holds; of an inequality, between which it does not."""
+    """The cuts between which a comparison is true; for `<>`, between which it is false."""
     before, after = domain.cut(bound, after=False), domain.cut(bound, after=True)
     match tree:
         case exp.LT() | exp.LTE():
@@ -175,13 +175,13 @@ def _in(tree: exp.In, domain: Domain) -> Truth | None:
 
 
 def _alike(given: Iterable[exp.Expr], domain: Domain) -> bool:
-    """Whether the constants of a list can be compared as they are, though Spark casts all to one type."""
+    """Whether the constants of a list compare unchanged, although Spark casts all to one type."""
     numbers = [of for of in map(numeric_literal, given) if of is not None]
     if kind(domain.sql) in FLOATING or not numbers:
         return True
     if any(of.is_double for of in numbers):
         return all(of.is_double for of in numbers)
-    # In a list a number is what its type is, however few digits it has.
+    # In a list the type of a number counts, even if it has fewer digits.
     digits = [compared_digits(type_) for type_ in (domain.sql, *(of.type for of in numbers))]
     return fit_one_decimal(of for of in digits if of is not None)
 
@@ -191,7 +191,7 @@ def _listed(domain: Domain, values: Iterable[Value]) -> ValueSet:
 
 
 def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
-    """What Spark compares a value of the domain with, exactly; None where it would convert the value with a loss."""
+    """The constant that Spark compares a value of the domain with, exactly; None if a conversion loses digits."""
     tree = tree.unnest()
     try:
         if (of := numeric_literal(tree)) is not None:
@@ -204,14 +204,14 @@ def _constant(tree: exp.Expr, domain: Domain) -> Value | Decimal | None:
         if found is None or found[1].type != domain.type or not isinstance(found[0], exp.Literal):
             return None
         text = str(found[0].this)
-        # Without a zone of its own, a moment is the session's.
+        # A moment written without a time zone is in the session's.
         return None if kind(domain.sql) == "timestamp" and not _ZONE.fullmatch(text) else domain.read(text)
     except ValueError:
         return None
 
 
 def _comparable(of: NumericLiteral, domain: Domain) -> Value | Decimal | None:
-    """The number, where Spark compares it as it is; None where it, or what it is compared with, would be rounded."""
+    """The number if Spark compares it unchanged; None if it, or the value compared with it, would be rounded."""
     if kind(domain.sql) in FLOATING:
         value = float(of.value)
         return value if math.isnan(value) or domain.normal(value) == value else None
@@ -234,6 +234,6 @@ _MIRRORED: dict[type[exp.Expr], Callable[..., exp.Expr]] = {
     exp.GTE: exp.LTE,
     exp.Is: exp.Is,
 }
-"""The comparisons, each with the one that says the same when its sides change places."""
+"""The comparisons, each with its equivalent if its sides change places."""
 
 _NULL_SAFE = (exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is)

@@ -1,18 +1,18 @@
-"""Throwable expressions: computing them may be an error for some tuple; and how they are written so that it is none.
+"""Throwable expressions, whose evaluation may be an error for some tuple; and unfailing forms of them.
 
-Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or another operator
-that leaves tuples out, is computed for tuples for which it was not computed before; SQL leaves the order of conditions
-to the system, but a query that had an answer must not lose it. Not throwable are: attributes and constants, comparisons
-of values whose types Spark unites without a cast that may fail, IS, IN, BETWEEN, LIKE, AND, OR and NOT, casts that lose
-nothing, arithmetic of floating numbers, and integer division by a constant. Of anything else, functions among it,
-nothing is known, and it counts as throwable.
+Under ANSI rules a division, a sum or a cast may stop a query. A predicate that moves below a join, or below another
+operator that drops tuples, is evaluated for more tuples than before. SQL leaves the order of conditions to the system,
+but a query that had an answer must not lose it. Not throwable are: attributes and constants, comparisons of values
+whose types Spark unites without a cast that may fail, IS, IN, BETWEEN, LIKE, AND, OR and NOT, casts without loss,
+arithmetic of floating-point numbers, and integer division by a constant. Everything else, such as other functions,
+counts as throwable.
 
-What is not throwable also has equal values for values that compare as equal, 0.0 and -0.0 among them (1 / x has not).
-So it may be computed of any tuple that an operator takes for another.
+An expression that is not throwable also has equal values for operands that compare as equal, such as 0.0 and -0.0
+(1 / x has not). So it can be evaluated on any tuple that an operator treats as equal.
 
-*Unfailing* expressions have the same values, and null where computing them would be an error. A join computes the
-bounds that it keeps its tuples by of every tuple, also of those of which the query, that has no partner for them,
-computes nothing. So sums and casts that ANSI rules let fail are written with their TRY forms.
+The *unfailing* form of an expression has the same values, and is null where the expression would be an error. A join
+evaluates the bounds of every tuple that it keeps, even of tuples without a partner, for which the query evaluates
+nothing. So sums and casts that may fail under ANSI rules are written in their TRY forms.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CONDITIONS = (BOOLEAN, VOID)
 
 
 def throwable(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether computing the expression may be an error for a tuple of the schema; True where that is not known.
+    """Whether the expression may be an error for a tuple of the schema; True if that is not known.
 
     >>> from operators.expressions.dialect import expression
     >>> schema = Schema.of(sid="STRING", hour="INT", t="DOUBLE")
@@ -64,7 +64,7 @@ def throwable(tree: exp.Expr, schema: Schema) -> bool:
 
 
 def _type(tree: exp.Expr, schema: Schema) -> SqlType | None:
-    """The type of the expression's values; None where computing it may fail."""
+    """The type of the expression's values; None if its evaluation may fail."""
     tree = tree.unnest()
     if (of := numeric_literal(tree)) is not None:
         return of.type
@@ -85,7 +85,7 @@ def _type(tree: exp.Expr, schema: Schema) -> SqlType | None:
 
 
 def _is_condition(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether it is true, false or null of every tuple."""
+    """Whether it is true, false or null for every tuple, never an error."""
     match tree:
         case exp.And() | exp.Or():
             return all(_type(side, schema) in _CONDITIONS for side in (tree.this, tree.expression))
@@ -104,12 +104,12 @@ def _is_condition(tree: exp.Expr, schema: Schema) -> bool:
 
 
 def _is_plain(pattern: exp.Expr) -> bool:
-    """Whether it is a constant text without the escapes that a pattern can have wrong."""
+    """Whether it is a constant text without escapes, which may be wrong in a pattern."""
     return isinstance(pattern, exp.Literal) and bool(pattern.is_string) and "\\" not in str(pattern.this)
 
 
 def _comparable(trees: Iterable[exp.Expr], schema: Schema) -> bool:
-    """Whether Spark finds one type for all of them to which no value fails to be cast."""
+    """Whether Spark unites their types by casts that never fail."""
     types: set[SqlType] = set()
     texts: list[exp.Expr] = []
     for tree in trees:
@@ -126,14 +126,14 @@ def _comparable(trees: Iterable[exp.Expr], schema: Schema) -> bool:
 
 
 def _are_numbers(types: set[SqlType]) -> bool:
-    """Whether all are numbers, and their digits fit into one type."""
+    """Whether all types are numeric, and one type holds all their digits."""
     exact = [type_ for type_ in types if kind(type_) not in FLOATING]
     digits = [of for of in map(compared_digits, exact) if of is not None]
     return len(digits) == len(exact) and (len(exact) < len(types) or fit_one_decimal(digits))
 
 
 def _is_read(tree: exp.Expr, type_: SqlType) -> bool:
-    """Whether a constant text is one of a value of the type."""
+    """Whether a constant text can be read as a value of the type."""
     if not isinstance(tree, exp.Literal):
         return False
     try:
@@ -154,7 +154,7 @@ def _cast(tree: exp.Cast, schema: Schema) -> SqlType | None:
 
 
 def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
-    """Of floating numbers, which never overflow, any but division by zero; of integers what makes them smaller."""
+    """The type of arithmetic that never fails: of floating-point numbers, and division by a constant that is not 0."""
     sides = [side for side in (tree.this, tree.args.get("expression")) if side is not None]
     if isinstance(tree, exp.Add | exp.Sub) and is_short_interval(tree.expression):
         moved = _type(tree.this, schema)
@@ -170,14 +170,14 @@ def _arithmetic(tree: exp.Expr, schema: Schema) -> SqlType | None:
                 return None
             if isinstance(tree, exp.Div):
                 return DOUBLE if floating else None
-            # The least integer divided by -1 is none.
+            # The least integer divided by -1 overflows.
             whole = kind(by.type) == kind(types[0]) == "integer"
             return BIGINT if whole and by.value > 0 else None
     return DOUBLE if floating else None
 
 
 def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) -> bool:
-    """Whether the expressions have equal values for values that compare as equal; False where that is not known.
+    """Whether the expressions have equal values for operands that compare as equal; False if that is not known.
 
     >>> schema = Schema.of(n="INT", x="DOUBLE")
     >>> [takes_equals_alike([text], schema) for text in ("f(n)", "x < 1.5D", "1 / x > 0")]
@@ -188,7 +188,7 @@ def takes_equals_alike(expressions: Iterable[exp.Expr | str], schema: Schema) ->
 
 
 def _is_floating(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether it refers to an attribute of which two values that differ may compare as equal."""
+    """Whether it refers to an attribute with different values that compare as equal."""
     return any(isinstance(schema.attribute(name).domain.sql, FloatType) for name in attributes_in(tree))
 
 
@@ -196,11 +196,11 @@ _TRIED: dict[type[exp.Binary], str] = {exp.Add: "try_add", exp.Sub: "try_subtrac
 _SAFE = frozenset(
     ("unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_trunc", "trunc", "to_date", "date", "year")
 )
-"""Functions that never fail of moments and dates."""
+"""Functions that never fail for moments and dates."""
 
 
 def unfailing(tree: exp.Expr, schema: Schema) -> str | None:
-    """The expression as Spark SQL that never fails; None where no such form is known.
+    """The unfailing form of the expression, as Spark SQL; None if none is known.
 
     >>> from operators.expressions.dialect import expression
     >>> schema = Schema.of(hour="INT", at="TIMESTAMP")

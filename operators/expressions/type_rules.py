@@ -1,8 +1,8 @@
-"""Type rules of Spark SQL: what arithmetic yields, as what numbers are compared, which casts lose nothing; literals.
+"""Type rules of Spark SQL: result types of arithmetic, types in which numbers compare, casts without loss; literals.
 
-`punct_ns` describes a type itself: its class, digits, order. This module describes what an expression makes of it, and
-which number a constant of SQL is, of which type, and as which DECIMAL it is compared. What is known of an attribute is
-known of its copy of a wider type, to which it is cast without loss.
+`punct_ns` describes the types themselves: class, digits, order. This module describes their use in expressions, and the
+value, type and DECIMAL digits of a numeric constant in SQL. A copy of an attribute in a wider type, cast without loss,
+has the attribute's domain.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from punct_ns.temporal_type import DateType, TimestampType
 TypeKind: TypeAlias = Literal[
     "integer", "decimal", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "boolean", "other"
 ]
-"""What operators and functions tell types apart by; of integers and decimals they take any."""
+"""The kinds of types that operators and functions distinguish; all integers are one kind, as are all decimals."""
 
 FLOATING: frozenset[TypeKind] = frozenset(("float", "double"))
 NUMERIC: frozenset[TypeKind] = FLOATING | {"integer", "decimal"}
@@ -36,10 +36,10 @@ VOID = sql_type("VOID")
 """The type of NULL."""
 
 WIDEST = 38
-"""Digits that a DECIMAL has at the most; beyond them Spark compares what is left after rounding, or fails."""
+"""The most digits of a DECIMAL; beyond them Spark rounds before it compares, or fails."""
 
 _COMPARED_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Digits of the DECIMAL as which Spark compares an integer with a DECIMAL, by its bits."""
+"""The digits of the DECIMAL that Spark casts an integer to, to compare it with a DECIMAL, by the integer's bits."""
 
 
 def kind(type_: SqlType) -> TypeKind:
@@ -67,7 +67,7 @@ _KINDS: dict[type[SqlType], TypeKind] = {
 
 
 def type_name(type_: SqlType) -> str:
-    """Spark SQL's name of a type that has an order.
+    """The name in Spark SQL of a type with an order.
 
     >>> type_name(sql_type("DECIMAL(5,2)")), type_name(sql_type("TIMESTAMP"))
     ('DECIMAL(5,2)', 'TIMESTAMP')
@@ -78,7 +78,7 @@ def type_name(type_: SqlType) -> str:
 
 
 def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) -> TypeKind:
-    """The kind of what arithmetic makes of two numbers; integers divided by each other are a DOUBLE.
+    """The kind of the result of arithmetic on two numbers; the quotient of integers is a DOUBLE.
 
     >>> result_kind(exp.Add, "integer", "decimal"), result_kind(exp.Div, "integer", "integer")
     ('decimal', 'double')
@@ -92,7 +92,7 @@ def result_kind(operation: type[exp.Binary], left: TypeKind, right: TypeKind) ->
 
 
 def compared_digits(type_: SqlType) -> tuple[int, int] | None:
-    """The digits before and after the point of the DECIMAL as which Spark compares an exact number; None of no such.
+    """The digits before and after the point of the DECIMAL in which Spark compares an exact number; else None.
 
     >>> from punct_ns.domain import sql_type
     >>> compared_digits(sql_type("BIGINT")), compared_digits(sql_type("DECIMAL(5,2)")), compared_digits(DOUBLE)
@@ -107,13 +107,13 @@ def compared_digits(type_: SqlType) -> tuple[int, int] | None:
 
 
 def fit_one_decimal(digits: Iterable[tuple[int, int]]) -> bool:
-    """Whether a DECIMAL has so many digits before the point, and after it, as any of these: so nothing is rounded."""
+    """Whether one DECIMAL holds all these digits before and after the point, so that nothing is rounded."""
     pairs = list(digits)
     return max(before for before, _ in pairs) + max(after for _, after in pairs) <= WIDEST
 
 
 def cast(tree: exp.Expr | None) -> tuple[exp.Expr, Domain] | None:
-    """What a CAST casts, and the type to which; None for anything else, TRY_CAST among it."""
+    """The operand and the target type of a CAST; None for anything else, TRY_CAST included."""
     if not isinstance(tree, exp.Cast) or tree.args.get("safe") or tree.args.get("format"):
         return None
     try:
@@ -123,9 +123,9 @@ def cast(tree: exp.Expr | None) -> tuple[exp.Expr, Domain] | None:
 
 
 def lossless_cast(domain: Domain, wider: str) -> Domain | None:
-    """The domain of the attribute once it is cast to the wider type; None where the cast may change a value.
+    """The domain of an attribute cast to the wider type; None if the cast may change a value.
 
-    Numbers only: what a date is as a timestamp depends on the time zone, and texts compare otherwise than numbers.
+    Numbers only: a date as a timestamp depends on the time zone, and texts compare differently from numbers.
 
     >>> lossless_cast(Domain("INT", low=0), "BIGINT")
     Domain(type='BIGINT', nullable=True, low=0, high=None)
@@ -171,9 +171,9 @@ class NumericLiteral:
 
     Attributes:
         value: The number.
-        type: Its type to Spark.
-        digits: Before and after the point, of the DECIMAL as which it is compared with an exact number; of a literal
-            that is written out those that it has, of a cast one its type's; None of a DOUBLE.
+        type: Its type in Spark.
+        digits: The digits before and after the point of the DECIMAL in which it is compared with an exact number: those
+            written in a literal, those of the type in a cast; None for a DOUBLE.
     """
 
     value: int | Decimal | float
@@ -182,12 +182,12 @@ class NumericLiteral:
 
     @property
     def is_double(self) -> bool:
-        """Whether it is compared as a DOUBLE."""
+        """Whether Spark compares it as a DOUBLE."""
         return isinstance(self.type, FloatType)
 
 
 def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
-    """The number that a literal stands for, signed or cast without loss; None for anything else, FLOAT among it.
+    """The number of a literal, with a sign or cast without loss; None for anything else, FLOAT included.
 
     >>> from operators.expressions.dialect import parsed
     >>> numeric_literal(parsed("-2.50"))
@@ -219,13 +219,13 @@ def numeric_literal(tree: exp.Expr | None) -> NumericLiteral | None:
 
 
 def whole_number(tree: exp.Expr) -> int | None:
-    """The whole number that is written out, without a sign; None for anything else."""
+    """The number of a literal of digits alone; None for anything else."""
     is_whole = isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit()
     return int(tree.this) if is_whole else None
 
 
 def _literal(text: str) -> NumericLiteral | None:
-    """The number that is written so; None where Spark has none, of more digits than a DECIMAL."""
+    """The number of a literal's text; None if it has more digits than a DECIMAL."""
     bare = text.removeprefix("-")
     if _DOUBLE.fullmatch(bare):
         return NumericLiteral(float(text), DOUBLE)
@@ -246,7 +246,7 @@ def _literal(text: str) -> NumericLiteral | None:
 
 
 def _negative(of: NumericLiteral | None) -> NumericLiteral | None:
-    """What minus makes of it, which is no literal any more; None where there is no such number."""
+    """The negative number; None if its type does not hold it."""
     if of is None or (isinstance(of.type, IntegerType) and of.value == of.type.low):
         return None
     return NumericLiteral(-of.value, of.type, compared_digits(of.type))

@@ -1,12 +1,12 @@
 """Value type and nullability of an expression, as far as they follow from the domains of its attributes.
 
-The type is the one that Spark gives an expression, of those forms in which bounds of joins are written.
+The type is Spark's type of the expression, for the forms in which bounds of joins are written.
 
-Spark's analyser allows for null where ANSI rules make an error of it, as in `a DIV 2`, and where a text determines the
-operation, as in `date_trunc('HOUR', ts)`. What is null of no tuple has no group of null that would have to be closed.
-Most operations are null where an operand is; conditions, choices and defaults less often. Of a cast that makes null of
-values which are none, such as of NaN to DECIMAL, of functions that are not listed here, and of what is put together
-from parts, nothing is known, and it may be null.
+Spark's analyser treats more expressions as nullable than are: `a DIV 2`, which is an error under ANSI rules where it
+would be null, and `date_trunc('HOUR', ts)`, where a text determines the operation. An expression that is never null has
+no null group that would have to be closed. Most operations are null if an operand is; conditions, choices and defaults
+less often. Treated as nullable are casts that give null for some values, such as NaN to DECIMAL, functions that are not
+listed here, and values composed from parts.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _CALLS: Mapping[tuple[str, TypeKind], SqlType] = {
     **{(name, of): DATE for name in ("to_date", "date") for of in TEMPORAL},
     **{("year", of): INT for of in TEMPORAL},
 }
-"""Functions of one argument, by its kind."""
+"""The result types of functions of one argument, by function and kind of the argument."""
 
 
 def value_type(tree: exp.Expr, schema: Schema) -> SqlType | None:
-    """The type of the expression's values; None where that is not known.
+    """The type of the expression's values; None if that is not known.
 
     >>> from operators.expressions.dialect import expression
     >>> from operators.expressions.type_rules import type_name
@@ -113,7 +113,7 @@ _OPERATIONS = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
     exp.And, exp.Or, exp.Not, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot,
 )  # fmt: skip
-"""Null where an operand is, or not even then; under ANSI rules a division by zero is an error."""
+"""Operations that are null only if an operand is; under ANSI rules a division by zero is an error."""
 
 _FUNCTIONS = frozenset((
     "abs", "ceil", "ceiling", "floor", "sign", "signum", "bit_count", "mod", "pmod", "exp", "hypot", "unix_seconds",
@@ -123,18 +123,18 @@ _FUNCTIONS = frozenset((
     "lower", "ucase", "lcase", "length", "char_length", "character_length", "ltrim", "rtrim", "reverse", "concat",
     "repeat", "startswith", "endswith", "md5", "crc32", "hex",
 ))  # fmt: skip
-"""Functions of numbers, moments and texts that are null where an argument is, and else not."""
+"""Functions of numbers, moments and texts that are null only if an argument is."""
 
 _DAYS = frozenset(("YEAR", "YYYY", "YY", "QUARTER", "MONTH", "MM", "MON", "WEEK"))
 _TRUNCATED: Mapping[str, frozenset[str]] = {
     "date_trunc": _DAYS | {"DAY", "DD", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"},
     "trunc": _DAYS,
 }
-"""The units that moments are truncated to; to another one, a moment is null."""
+"""The units to which moments can be truncated; for any other the result is null."""
 
 
 def never_null(tree: exp.Expr, schema: Schema) -> bool:
-    """Whether the expression is null of no tuple of the schema; False where that is not known.
+    """Whether the expression is null for no tuple of the schema; False if that is not known.
 
     >>> from operators.expressions.dialect import expression
     >>> schema = Schema.parse("b INT NOT NULL, c INT, ts TIMESTAMP NOT NULL, t DOUBLE NOT NULL")
@@ -198,7 +198,7 @@ def _is_call(name: str, arguments: Sequence[exp.Expr], schema: Schema) -> bool:
         known = isinstance(unit, exp.Literal) and str(unit.this).upper() in _TRUNCATED[name]
         return known and _is_there(of.unnest(), schema)
     if name in ("date_format", "to_date", "date") and len(arguments) == (2 if name == "date_format" else 1):
-        # Of a text it may be that there is no such day.
+        # A text may name no day.
         return _kind(arguments[0], schema) in MOMENTS | {"date"} and _all(arguments, schema)
     return name in _FUNCTIONS and _all(arguments, schema)
 
@@ -209,7 +209,7 @@ def _kind(tree: exp.Expr, schema: Schema) -> TypeKind:
 
 
 def _is_cast(tree: exp.Cast, schema: Schema) -> bool:
-    """Under ANSI rules what cannot be cast is an error, but for what is no number, as a DECIMAL or a moment."""
+    """Under ANSI rules a failing cast is an error, but NaN and infinity become null as a DECIMAL or a moment."""
     found = cast(tree)
     if found is None or not _is_there(found[0], schema):
         return False
