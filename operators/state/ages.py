@@ -1,13 +1,13 @@
-"""Ages of kept rows: when each came into its log, in columns that its operator never sees; and purging by age.
+"""Ages of kept rows: when each row came into its log, in columns that its operator never sees; and purging by age.
 
-A row has the slice in which it came, with its recorded second, as one number. One that others were combined into has
-that of the first of them: since then something of it is there. Where rows may become overdue it has, beside, slice and
-time of the last, since a tuple proves that its group had not been closed.
+A row stores the slice in which it came, and that slice's recorded second, as one number. A row that combines several
+stores the number of the first. Where rows can become overdue, a row also stores the slice and the time of its last
+tuple, since each tuple proves that its group was still open.
 
-Purging by age is the last resort: how long tuples may be kept for punctuations that perhaps never come (Li et al. 2006,
-§5.1: punctuations can be lost, so a clean-up in the background is mandatory). Rows that are older than `PurgeAfter`
-allows when a slice begins are overdue. What they were kept for is not answered, or answered without them: from then on
-the result is not exact.
+Purging by age is the last resort: it limits how long tuples are kept for punctuations that may never come (Li et al.
+2006, §5.1: punctuations can be lost, so a clean-up in the background is mandatory). Rows older than `PurgeAfter` allows
+are overdue when a slice begins. Results that need them are then missing, or are computed without them: from then on the
+result is not exact.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 FIRST = own("first")
-"""BIGINT: the first slice of a kept row, times 2^32, and its second since 1970, UTC; null of rows that bore none."""
+"""BIGINT: the first slice of a kept row, times 2^32, plus its second since 1970, UTC; null if not recorded."""
 
 SINCE = own("since")
-"""STRUCT<slice: BIGINT, time: BIGINT>: the last slice of a kept row, where rows may become overdue."""
+"""STRUCT<slice: BIGINT, time: BIGINT>: the last slice of a kept row, where rows can become overdue."""
 
 AGES = (FIRST, SINCE)
-"""The columns, in their order behind all others."""
+"""The columns, in their order, behind all others."""
 
 _COMBINED = {FIRST: f"min({FIRST}) AS {FIRST}", SINCE: f"max({SINCE}) AS {SINCE}"}
 _SECONDS = 1 << 32
@@ -41,19 +41,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Since(NamedTuple):
-    """A slice by its number and its recorded time, in microseconds of UTC."""
+    """A slice: its number, and its recorded time in microseconds of UTC."""
 
     slice: int
     time: int
 
     @staticmethod
     def of(slice_: int, time: datetime) -> Since:
-        """That of a slice."""
+        """The slice of a number and a time."""
         return Since(slice_, microseconds(time))
 
     @staticmethod
     def first(number: int) -> Since:
-        """That of a number by which a row bears it, of which the second is known.
+        """The slice that the number in a row stands for; its time is exact to the second.
 
         >>> came = Since.of(7, datetime(2026, 1, 1, tzinfo=UTC))
         >>> Since.first(came.number) == came
@@ -64,7 +64,7 @@ class Since(NamedTuple):
 
     @property
     def number(self) -> int:
-        """It as one number."""
+        """The slice as the one number that rows store."""
         return self.slice * _SECONDS + self.time // 1_000_000
 
     def moment(self) -> datetime:
@@ -72,19 +72,19 @@ class Since(NamedTuple):
         return _EPOCH + timedelta(microseconds=self.time)
 
     def column(self, name: str) -> str:
-        """It as Spark SQL: the column of that name, of a row that comes in this slice."""
+        """Spark SQL for the column of that name in a row that comes in this slice."""
         if name == FIRST:
             return f"{passed(self.number)} AS {FIRST}"
         return f"named_struct('slice', {passed(self.slice)}, 'time', {passed(self.time)}) AS {SINCE}"
 
 
 def combined_ages(names: Sequence[str]) -> list[str]:
-    """These columns of rows that come to one, as Spark's aggregates."""
+    """The ages of several rows combined into one, as Spark's aggregates."""
     return [_COMBINED[name] for name in names]
 
 
 def deduplicated(frame: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
-    """Each different row once; equal ones that bear these columns come to one."""
+    """Each different row once; the ages of equal rows are combined."""
     if not ages:
         return frame.dropDuplicates()
     from pyspark.sql import functions as F
@@ -95,7 +95,7 @@ def deduplicated(frame: DataFrame, ages: Sequence[str] = ()) -> DataFrame:
 
 
 def passed(number: int) -> str:
-    """A number as data that Spark passes to the code it generates, so that no slice compiles it anew."""
+    """A number that Spark passes to its generated code as data, so that no slice compiles anew."""
     return f"element_at(array({number}L), 1 + (spark_partition_id() & 0))"
 
 
@@ -119,7 +119,7 @@ _LEEWAY = 16
 
 @dataclass(frozen=True, slots=True)
 class PurgeAfter:
-    """How long tuples are kept at the most: a number of slices, or a span of recorded time.
+    """The longest time that tuples are kept: a number of slices, or a span of recorded time.
 
     >>> str(PurgeAfter.parse("1000 slices")), str(PurgeAfter.parse("1 hour")), str(PurgeAfter.parse("PT90M"))
     ('1000 slices', 'PT1H', 'PT1H30M')
@@ -130,10 +130,10 @@ class PurgeAfter:
 
     @staticmethod
     def parse(text: str, option: str = "purge_after") -> PurgeAfter:
-        """What an option of that name says.
+        """The value of an option of that name.
 
         Raises:
-            UsageError: It is neither a number of slices nor a span of time, or nothing at all.
+            UsageError: The text is neither a number of slices nor a span of time, or is zero.
         """
         found = _COUNT.fullmatch(text)
         unit = found["unit"].lower() if found else ""
@@ -147,28 +147,28 @@ class PurgeAfter:
                 limit = PurgeAfter(span=Duration.parse(text.strip()))
             except ValueError:
                 limit = None
-        hint = "say a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
+        hint = "give a number of slices, as 1000 slices, or a span of time, as 2 hours or PT2H"
         if limit is None:
             raise UsageError(f"{option} '{text}' is neither a number of slices nor a span of time", hint=hint)
         if limit in (PurgeAfter(slices=0), PurgeAfter(span=Duration())):
-            nothing = "would keep nothing from slice to slice" if option == "purge_after" else "is no time at all"
+            nothing = "would keep nothing from slice to slice" if option == "purge_after" else "is zero"
             raise UsageError(f"{option} '{text}' {nothing}", hint=hint)
         return limit
 
     def bound(self, now: Since) -> Since:
-        """What rows must have come before to be overdue in a slice: a slice, or a time; the other is of no matter."""
+        """The slice or the time before which overdue rows came; only the one that the limit counts matters."""
         if self.slices is not None:
             return Since(now.slice - self.slices, now.time)
         assert self.span is not None
         return Since(now.slice, microseconds(self.span.before(now.moment())))
 
     def is_over(self, since: Since, now: Since) -> bool:
-        """Whether a row that came then is overdue now."""
+        """Whether a row that came at `since` is overdue."""
         bound = self.bound(now)
         return since.slice < bound.slice if self.slices is not None else since.time < bound.time
 
     def is_due(self, oldest: Since, now: Since, rows: int) -> bool:
-        """Whether to look for overdue rows among so many: of a large log they may wait for a sixteenth of the time."""
+        """Whether to look for overdue rows now; in a large log they may wait a sixteenth of the limit longer."""
         if not self.is_over(oldest, now):
             return False
         if rows <= _LARGE:
@@ -196,7 +196,7 @@ def _span(text: str, number: float, unit: timedelta) -> Duration:
 
 
 def overdue_letter(row: dict[str, Any], limit: PurgeAfter) -> dict[str, Any]:
-    """The dead letter of an overdue row, which bears since when it was kept."""
+    """The dead letter of an overdue row, with the time since which it was kept."""
     since = Since(**row[SINCE])
     time = since.moment().isoformat()
     reason = f"kept since slice {since.slice}, {time}, and purged after {limit} without a punctuation that closes it"

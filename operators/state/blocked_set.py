@@ -1,8 +1,8 @@
-"""Blocked set: the punctuations that kept tuples hold back, from slice to slice, with what the slice changed.
+"""Blocked set: the punctuations that kept tuples block, kept from slice to slice, and their changes in a slice.
 
-Those that restrict one attribute are a value set, so that a change is the difference of two of them; the others are
-recorded as texts. Those that restrict different attributes never absorb each other: none is held back by a wider one.
-Those with a lifespan wait by themselves, until they end.
+Those that restrict the same single attribute form one value set, so that a change is the difference of two value sets.
+The others are recorded as text. Punctuations that restrict different attributes never absorb each other, so that none
+is blocked because of a wider one. Punctuations with a lifespan wait separately, until they end.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from punct_ns.value_set import ValueSet
 
 
 class BlockedSet:
-    """The punctuations of one input that wait."""
+    """The punctuations of one input that kept tuples block."""
 
     def __init__(self, schema: Schema, committed: Iterable[Entry] = ()) -> None:
-        """Make it, empty or as the changes that were committed make it."""
+        """Makes an empty set, or restores it from committed changes."""
         self.schema = schema
         self._values: dict[int, ValueSet] = {}
         self._others: dict[Punctuation, None] = {}
@@ -32,7 +32,7 @@ class BlockedSet:
             if isinstance(entry, str):
                 self._apply(Punctuation.parse(entry.removeprefix(FORGOTTEN), schema), gone=entry.startswith(FORGOTTEN))
             else:
-                # Those of a slice stand behind a mark, in place of those before.
+                # The punctuations with a lifespan of a slice follow a mark, and replace those of the slice before.
                 self._passing = [*self._passing, restored(entry, schema)] if entry else []
 
     def __iter__(self) -> Iterator[Punctuation]:
@@ -42,7 +42,7 @@ class BlockedSet:
         yield from self._passing
 
     def replace(self, punctuations: Iterable[Punctuation]) -> None:
-        """From here on these wait, and no others."""
+        """Replaces all blocked punctuations by these."""
         growing: dict[int, GrowingSet] = {}
         others: dict[Punctuation, None] = {}
         passing: list[Punctuation] = []
@@ -71,17 +71,17 @@ class BlockedSet:
             self._changes += [[], *map(recorded, passing)]
 
     def end(self, is_over: IsOver) -> None:
-        """Forgets what has ended while it waited: it was a promise of an earlier life."""
+        """Forgets the punctuations whose lifespans have ended: they held for an earlier life of their values."""
         self._passing = [p for p in self._passing if p.lifespan is None or not is_over(p.lifespan)]
 
     @property
     def extent(self) -> int:
-        """How many ranges and single values wait, and punctuations that restrict several attributes."""
+        """The number of ranges, of single values, and of punctuations that restrict several attributes."""
         ranges = sum(-(-len(waiting.cuts) // 2) + waiting.null for waiting in self._values.values())
         return ranges + len(self._others) + len(self._passing)
 
     def record(self, whole: bool) -> list[Entry]:
-        """What this slice changed, or all that waits, in notation."""
+        """The changes of this slice, or the whole set, as text."""
         changes, self._changes = self._changes, []
         return [recorded(p) for p in self] if whole else changes
 

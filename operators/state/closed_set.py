@@ -1,17 +1,17 @@
-"""Closed set: the punctuations of an operator or a source, from slice to slice, with what the slice changed.
+"""Closed set: the punctuations of an operator or a source, kept from slice to slice, and their changes in a slice.
 
-`ClosedSet`: a set takes in punctuations, and forgets isolated ones that can do nothing more. A change is recorded as
-the text of a punctuation, behind a minus where it was forgotten. What came and went within one slice is not recorded at
-all: an operator that forgets what it hands on commits nothing of it. Punctuations with a lifespan are in a part of
-their own (`operators.state.expiring_set`); that one has ended need not be recorded.
+`ClosedSet`: a set adds punctuations, and forgets isolated ones that can have no further effect. A commit records each
+change as the text of a punctuation, behind a minus if it was forgotten. A punctuation that is added and forgotten
+within one slice is not recorded at all, so an operator that forgets what it propagates commits nothing. Punctuations
+with a lifespan form a part of their own (`operators.state.expiring_set`); the end of a lifespan is not recorded.
 
-`SourceClosedSet`: all that a source has closed, for ever, with the closed strings beyond a bound on disk. A source
-forgets nothing: its grammar needs it. What coalesces stays small. Strings that were closed one by one never do; beyond
-`HELD` of an attribute they go into its runs (`operators.storage.constant_runs`), so that neither the driver's memory
-nor the time to add more grows with them. A commit records what its slice has added, and that strings were moved. The
-set and the runs together are exact: before a range, or a punctuation of several attributes, is added, the strings at
-its ends are fetched from the runs: only there they can make one range, or one cover, of what lies on both sides. What
-has a lifespan stays in memory: it ends.
+`SourceClosedSet`: all punctuations of a source, for ever, with closed strings beyond a bound on disk. A source forgets
+nothing, since its grammar check needs everything. Punctuations that coalesce take little room. Strings closed one by
+one do not coalesce; beyond `HELD` for an attribute they move to its runs (`operators.storage.constant_runs`), so that
+neither the driver's memory nor the time to add more grows with their number. A commit records what its slice added, and
+that strings moved. The set and the runs together are exact: before a range, or a punctuation on several attributes, is
+added, the strings at its ends are fetched from the runs, since only these can join both sides into one range or cover.
+Punctuations with a lifespan stay in memory, since they end.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from punct_ns.schema import Schema
 from punct_ns.sql_type import StringType
 
 FORGOTTEN = "-"
-"""Before the text of a punctuation that was forgotten."""
+"""Stands before the text of a forgotten punctuation."""
 
 MOVED = "moved "
-"""Before the name of an attribute whose lone values were moved to where the commit says."""
+"""Stands before the name of an attribute whose lone values have moved to its runs."""
 
 
 class Derived(Protocol):
-    """What follows from a set because of new ones that it holds, for as long as all of it."""
+    """The punctuations that follow from a set because of new ones in it, for as long as the whole set holds."""
 
     def __call__(self, said: PunctuationSet, *, new: Sequence[Punctuation]) -> list[Punctuation]:
-        """Without lifespans."""
+        """Returns punctuations without lifespans."""
         ...
 
 
 class ClosedSet:
-    """A set of punctuations of an operator or a source; `set` is all that holds now."""
+    """The punctuations of an operator or a source; `set` is all that hold now."""
 
     def __init__(self, schema: Schema, committed: Iterable[Entry] = ()) -> None:
-        """Make it, empty or as the changes that were committed make it."""
+        """Makes an empty set, or restores it from committed changes."""
         self.set = PunctuationSet(schema)
         self._passing: ExpiringSet | None = None
         self._changes: list[Entry] = []
@@ -69,7 +69,7 @@ class ClosedSet:
         self._changes, self._undoable = [], {}
 
     def absorb(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """Adds them; returns, minimal, those that said something new, or for longer."""
+        """Adds punctuations; returns, minimal, those that close something new, or close it for longer."""
         return self._absorbed(list(punctuations))
 
     def _absorbed(self, given: Sequence[Punctuation]) -> list[Punctuation]:
@@ -86,12 +86,12 @@ class ClosedSet:
         texts = [str(p) for p in new]
         self._changes += texts
         if not self.set.entries:
-            # What absorbs no other leaves the set as it was, when it goes again.
+            # A punctuation that absorbs no other leaves the set unchanged when it is forgotten again.
             self._undoable |= dict.fromkeys(texts)
         return new
 
     def forget(self, punctuations: Iterable[Punctuation]) -> None:
-        """Takes out the isolated ones of them, and what they cover; what coalesces stays."""
+        """Removes the isolated ones of these punctuations, and all that they cover; the others stay."""
         gone = isolated(p.lasting(None) for p in punctuations) if self.set else []
         if not gone:
             return
@@ -106,7 +106,7 @@ class ClosedSet:
             del self._undoable[text]
 
     def move(self, i: int) -> None:
-        """Takes out the lone values of the attribute at a place, which are elsewhere from now on."""
+        """Removes the lone values of the attribute at a place; from now on its runs hold them."""
         self._forget_lone(i)
         self._changes.append(f"{MOVED}{self.set.schema[i].name}")
         self._undoable = {}
@@ -119,45 +119,45 @@ class ClosedSet:
                 self.set = self._passing.whole()
 
     def end(self, is_over: IsOver) -> None:
-        """Forgets what has ended."""
+        """Forgets the punctuations whose lifespans have ended."""
         if self._passing is None or not (ended := self._passing.end(is_over)):
             return
         if self.set.entries or self._passing.restricts_several or not all(map(is_isolated, ended)):
-            # What has ended may have absorbed what has not.
+            # A punctuation that has ended may have absorbed one that has not.
             self.set = self._passing.whole()
         else:
             gone = [p for p in ended if not self._passing.holds(p)]
             self.set.forget(gone)
             if any(map(self.set.covers, gone)):
-                # They were joined with others to one range.
+                # They were joined with others into one range.
                 self.set = self._passing.whole()
         if not self._passing:
             self._passing = None
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """The lifespan of what the set says of `p`, which it covers: until when nothing comes of it; None for ever."""
+        """How long the set covers `p`, which it does cover: the lifespan of that; None for ever."""
         return None if self._passing is None else self._passing.lifespan(p.lasting(None))
 
     def for_its_time(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """Punctuations that the set covers, in parts that each have the lifespan for which the set covers them."""
+        """The punctuations, which the set covers, in parts, each with the lifespan for which the set covers it."""
         if self._passing is None:
             return list(punctuations)
         return [part for p in punctuations for part in self._passing.parted(p.lasting(None))]
 
     def following(self, new: Sequence[Punctuation], derived: Derived) -> list[Punctuation]:
-        """The punctuations that follow from the set because of new ones, each with the longest lifespan that is known.
+        """The punctuations that follow from the set because of new ones, each with its longest known lifespan.
 
-        What follows from the lasting part of the set holds for ever, what follows from new ones alone for as long as
-        they do, and what follows from the whole set until the first of it ends.
+        Those that follow from the lasting part of the set hold for ever, those that follow from new ones alone hold as
+        long as these, and those that follow from the whole set hold until the first punctuation of the set ends.
 
         Args:
-            new: Those that the set has taken in last.
-            derived: What follows from a set because of new ones, without lifespans.
+            new: The punctuations last added to the set.
+            derived: Derives punctuations, without lifespans, from a set because of new ones.
         """
         found = derived(self.lasting, new=[p for p in new if p.lifespan is None])
         if self._passing is not None and new:
-            # Of what follows from values of several lifespans, which it came from is not looked for. It comes first:
-            # whatever is asked of values is asked of all of them at once.
+            # For a punctuation that follows from several lifespans, nobody searches for the ones it follows from.
+            # This is computed first, since values are evaluated all at once.
             least = shortest(map(self.lifespan, self.set))
             jointly = [p.lasting(least) for p in derived(self.set, new=[p.lasting(None) for p in new])]
             for lifespan, alike in _by_lifespan(new).items():
@@ -173,21 +173,21 @@ class ClosedSet:
 
     @property
     def passes(self) -> bool:
-        """Whether anything that it holds has a lifespan."""
+        """Whether any punctuation of the set has a lifespan."""
         return self._passing is not None
 
     @property
     def lasting(self) -> PunctuationSet:
-        """What holds for ever."""
+        """The punctuations that hold for ever."""
         return self.set if self._passing is None else self._passing.lasting
 
     @property
     def extent(self) -> int:
-        """How many ranges and single values it holds, and punctuations that restrict several attributes."""
+        """The number of ranges, of single values, and of punctuations that restrict several attributes."""
         return self.set.extent
 
     def record(self, whole: bool) -> list[Entry]:
-        """What this slice changed, or the whole set, in notation."""
+        """The changes of this slice, or the whole set, as text."""
         changes, self._changes, self._undoable = self._changes, [], {}
         return [*map(recorded, self.lasting), *map(recorded, self._passing or ())] if whole else changes
 
@@ -201,7 +201,7 @@ def _by_lifespan(ps: Iterable[Punctuation]) -> dict[Lifespan, list[Punctuation]]
 
 
 def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]:
-    """What recorded changes have added, with lifespans; what they forgot or moved was true all the same.
+    """The punctuations that recorded changes added, with lifespans, even those forgotten or moved later.
 
     >>> [str(p) for p in said_anew(["<a>", "moved sid", "-<b>"], Schema.parse("sid STRING"))]
     ['<a>']
@@ -210,27 +210,27 @@ def said_anew(changes: Iterable[Entry], schema: Schema) -> Iterator[Punctuation]
 
 
 def _mark(entry: Entry) -> str:
-    """What a recorded change begins with, if it is not something new."""
+    """The mark at the beginning of a recorded change; empty if the change added a punctuation."""
     marks = (mark for mark in (FORGOTTEN, MOVED) if isinstance(entry, str) and entry.startswith(mark))
     return next(marks, "")
 
 
 HELD = 4096
-"""Strings of one attribute up to which they are held in memory, and recorded as text."""
+"""The number of one attribute's strings up to which they stay in memory, and are recorded as text."""
 
 
 class SourceClosedSet(ClosedSet):
-    """The set of a source; `set` is the part of it that is in memory."""
+    """The punctuations of a source; `set` is the part in memory."""
 
     def __init__(
         self, schema: Schema, committed: Iterable[Entry], store: SegmentStore, logs: Mapping[str, dict[str, Any]]
     ) -> None:
-        """Make it, as a commit has it: its changes in text, and by the names of attributes their runs."""
+        """Restores it from a commit: its changes as text, and the runs by the names of their attributes."""
         super().__init__(schema, committed)
         self.runs = {i: ConstantRuns(store, logs.get(schema[i].name)) for i in runs_of(schema)}
 
     def absorb(self, punctuations: Iterable[Punctuation]) -> list[Punctuation]:
-        """Adds them; returns, minimal, those that said something new."""
+        """Adds punctuations; returns, minimal, those that close something new."""
         given = list(punctuations)
         if self.on_disk:
             given = self._unheard(given)
@@ -250,20 +250,20 @@ class SourceClosedSet(ClosedSet):
         return tuple(i for i, runs in self.runs.items() if runs.rows)
 
     def closes(self, i: int, values: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """For each string, none of which is null, whether it is among those of an attribute that lie on disk."""
+        """For each string, none null, whether the runs of an attribute hold it."""
         return self.runs[i].contained(values)
 
     @property
     def extent(self) -> int:
-        """How many ranges and single values it holds, and punctuations that restrict several attributes."""
+        """The number of ranges, of single values, and of punctuations that restrict several attributes."""
         return super().extent + sum(runs.rows for runs in self.runs.values())
 
     def logs(self) -> dict[str, dict[str, Any]]:
-        """The runs after the slice, by their attributes' names, for its commit."""
+        """The runs after the slice, by the names of their attributes, for its commit."""
         return {self.set.schema[i].name: runs.record() for i, runs in self.runs.items()}
 
     def settle(self) -> None:
-        """Waits for what goes on beside the slices."""
+        """Waits until background work on the runs ends."""
         for runs in self.runs.values():
             runs.settle()
 
@@ -279,7 +279,7 @@ class SourceClosedSet(ClosedSet):
         return self._among(i, (value for p in given for value in listed(p.patterns[i])))
 
     def _among(self, i: int, values: Iterable[Any]) -> frozenset[str]:
-        """Those of the values that the runs of an attribute hold."""
+        """The values that the runs of an attribute hold."""
         asked = pa.array(list({value for value in values if value is not None}), pa.string())
         there: list[Any] = asked.filter(pa.array(self.runs[i].contained(asked))).to_pylist()
         return frozenset(there)
@@ -304,7 +304,7 @@ def runs_of(schema: Schema) -> Iterator[int]:
 
 
 def _without(p: Punctuation, known: Mapping[int, frozenset[str]]) -> Punctuation | None:
-    """The punctuation without values that are closed whatever else there is; None if nothing is left of it."""
+    """The punctuation without the known values of single attributes; None if nothing is left."""
     patterns: dict[int, Pattern] = {i: p.patterns[i] for i in p.restricted}
     for i, closed in known.items():
         if closed and not closed.isdisjoint(values := listed(p.patterns[i])):

@@ -1,17 +1,17 @@
-"""Completion: punctuations that newly follow from those of an input, for some of its attributes, or of all inputs.
+"""Completion: new punctuations that follow from those of one input, on some of its attributes, or of all inputs.
 
-Completion of groups: every possible tuple of a group is covered, by one punctuation or by several together. What
-project and group_by share: the punctuations over some of the attributes that a stream's punctuations amount to
-(`projPs` and `groupPs` of Tucker et al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves open).
-A punctuation that also restricts another attribute completes nothing by itself; with its fellows it may.
+Completion of groups: one punctuation, or several together, cover every possible tuple of a group. The result is a set
+of punctuations on some of the input's attributes, for project, group_by and others (`projPs` and `groupPs` of Tucker et
+al. 2003, §5.2 and §5.3, in the more informative form that the paper leaves open). A punctuation that also restricts
+another attribute completes nothing by itself; together with others it may.
 
 Common to all inputs is what each of several streams has closed, over the same attributes (setCombine of Tucker et al.
-2003, Table 3). What one stream has closed waits until all have; what all have closed is handed on, and where it is
-isolated forgotten.
+2003, Table 3). A punctuation of one stream waits until all streams have closed the same; then it is emitted and, if
+isolated, forgotten.
 
-An operator that has no further use of what was completed forgets it. Isolated punctuations that complete nothing, such
-as the closed strings of an attribute that an operator does not look at, can do so only together with ranges that leave
-out just these values: so many are remembered as a cover is looked for among, and no more.
+An operator forgets completed punctuations that it no longer needs. Isolated punctuations that complete nothing, for
+example closed strings of an attribute that the operator ignores, could complete something only together with ranges
+that leave out exactly these values. So only as many of them are kept as the search for a cover looks at.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from punct_ns.schema import Schema
 
 
 def completion_sets(input_: Schema, names: Sequence[str] | Schema, number: int = 0) -> dict[str, Schema]:
-    """The sets that `completed` keeps of an input, for its operator to declare.
+    """The sets that `completed` keeps for an input; the operator declares them.
 
     Args:
         input_: The input's schema.
-        names: The attributes to be complete; as a schema, under the names and of the types that they get.
-        number: The input's.
+        names: The attributes of the completed punctuations; as a schema, with their new names and types.
+        number: The input's number.
     """
     over = names if isinstance(names, Schema) else Schema(tuple(map(input_.attribute, names)))
     return {f"input-{number}": input_, f"closed-{number}": over}
@@ -44,7 +44,7 @@ def completion_sets(input_: Schema, names: Sequence[str] | Schema, number: int =
 def completed(
     punctuations: Sequence[Punctuation], names: Sequence[str], state: OperatorState, input_: int = 0
 ) -> list[Punctuation]:
-    """The punctuations on the named attributes of an input that newly hold, minimal; others wait in the state."""
+    """The new punctuations on the named attributes of an input, minimal; the others wait in the state."""
     held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
     new = held.absorb(punctuations)
     found: list[Punctuation] = []
@@ -56,7 +56,7 @@ def completed(
 
 
 def _for_their_time(found: list[Punctuation], names: Sequence[str], held: ClosedSet) -> list[Punctuation]:
-    """What was found, for as long as that holds which it was found from."""
+    """The completed punctuations, each with the lifespan of those that it follows from."""
     if not held.passes:
         return found
     schema = held.set.schema
@@ -76,16 +76,16 @@ def _for_their_time(found: list[Punctuation], names: Sequence[str], held: Closed
 
 
 def closed_so_far(state: OperatorState, input_: int = 0) -> ClosedSet:
-    """All that `completed` has found of an input and nobody has forgotten."""
+    """The punctuations that `completed` has returned for an input, less the forgotten ones."""
     return state.punctuations(f"closed-{input_}")
 
 
 def forget_completed(
     complete: Iterable[Punctuation], names: Sequence[str], state: OperatorState, input_: int = 0
 ) -> None:
-    """Forgets what `completed` has found, and what that was found from: it can do nothing more.
+    """Forgets punctuations that `completed` has returned, and those that they follow from: they have no further effect.
 
-    Only what is isolated is forgotten, and what it covers. An input never says it again.
+    Only isolated punctuations are forgotten, and all that they cover. An input never sends them again.
     """
     held, closed = state.punctuations(f"input-{input_}"), closed_so_far(state, input_)
     gone = isolated(complete)
@@ -99,18 +99,18 @@ def forget_completed(
 
 
 def without_null(attributes: Schema, given: Schema) -> list[Punctuation]:
-    """What holds of an input from the beginning, over attributes that it shares: null is closed where it has none."""
+    """The punctuations that hold from the beginning: null, for each attribute that is never null in an input."""
     pairs = enumerate(zip(attributes, given, strict=True))
     never = [i for i, (attribute, own) in pairs if attribute.domain.nullable and not own.domain.nullable]
     return [Punctuation.at(attributes, {i: NULL}) for i in never]
 
 
 def forget_closed(said: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]]) -> list[Punctuation]:
-    """Forgets the isolated punctuations that both inputs have said for ever, one of them anew; returns them.
+    """Forgets the isolated punctuations that both inputs have sent for ever, one of them just now; returns them.
 
     Args:
-        said: What each input has said, over the same attributes.
-        new: What of that is new.
+        said: The punctuations of each input, over the same attributes.
+        new: The new ones among them.
     """
     lasting = [[p for p in newly if p.lifespan is None] for newly in new]
     both = [p for i, newly in enumerate(lasting) if newly for p in isolated(said[1 - i].lasting.meets(newly))]
@@ -120,7 +120,7 @@ def forget_closed(said: Sequence[ClosedSet], new: Sequence[Sequence[Punctuation]
 
 
 def _bound(held: ClosedSet, new: Sequence[Punctuation], names: Sequence[str]) -> None:
-    """Of isolated punctuations that complete nothing, keeps the latest ones in mind, as many as a cover can be of."""
+    """Keeps only the latest isolated punctuations that complete nothing: as many as a cover can consist of."""
     places = frozenset(map(held.set.schema.index, names))
 
     def incomplete(ps: Iterable[Punctuation]) -> list[Punctuation]:
@@ -140,19 +140,19 @@ def _count(ps: Iterable[Punctuation]) -> int:
 
 
 def common_sets(streams: Sequence[str], attributes: Schema) -> dict[str, Schema]:
-    """The sets that `met` keeps, for its operator to declare: one for each stream, and what all have said."""
+    """The sets that `common_to_inputs` keeps; the operator declares them: one for each stream, and the common one."""
     return dict.fromkeys([*streams, "sent"], attributes)
 
 
 def common_to_inputs(
     streams: Sequence[str], said: Sequence[Iterable[Punctuation]], state: OperatorState
 ) -> list[Punctuation]:
-    """What newly holds for all streams, minimal: the meets of what each newly says with all that the others have said.
+    """The new punctuations that hold for all streams, minimal: the meets of new ones with all of the other streams.
 
     Args:
-        streams: The names of their sets in the state.
-        said: What each of them newly says, over the attributes of these sets.
-        state: The operator's, with the sets of `meeting_sets`.
+        streams: The names of the streams' sets in the state.
+        said: The new punctuations of each stream, over the attributes of these sets.
+        state: The operator's state, with the sets of `common_sets`.
     """
     every = [state.punctuations(name) for name in streams]
     new = [held.absorb(given) for held, given in zip(every, said, strict=True)]
@@ -170,6 +170,6 @@ def common_to_inputs(
     sent = state.punctuations("sent")
     out = sent.absorb(found)
     for held in (*every, sent):
-        # All streams have closed it, and it goes out: there is nothing left to meet it.
+        # All streams have closed it, and it is emitted: nothing is left that could meet it.
         held.forget(p for p in found if p.lifespan is None)
     return out

@@ -1,20 +1,19 @@
 """Expiring set: the punctuations of a set that have a lifespan, by when they end, beside those that hold for ever.
 
-What is asserted of a set as a whole is asserted of everything in it that holds now; algebra needs no more. How long
-something holds that follows from the set is the lifespan of the longest-living ones from which it follows: those that
-end later are tried before those that end sooner. So what is derived has the shortest lifespan of all it came from, and
-something is absorbed only by what ends no sooner.
+The algebra sees the set as a whole: all punctuations that hold now. A punctuation that follows from several has the
+shortest of their lifespans. If it follows from different ones, it gets the longest lifespan possible, since those that
+end later are tried first. A punctuation is absorbed only by one that ends no sooner.
 
-A session that is closed for an hour has an end of its own; of a thousand sessions there are a thousand ends. So what
-restricts attributes by constants alone is not stored by when it ends, as ranges are, but found by its constants, and
-for each of them by its longest lifespans (`ExpiringPoints`). Which ones have ended is checked once for each end.
+A session that is closed for an hour has its own end; a thousand sessions have a thousand ends. So punctuations that
+restrict attributes by constants alone are not stored by their ends, as ranges are. They are found by their constants,
+which have one or more longest lifespans each (`ExpiringPoints`). Each end is checked once.
 
-A lifespan ends as a slice begins, for a source and all operators at once, before anything of the slice is looked at:
-when its moment is not after the slice's recorded time, or its stream has closed its bound. From then on the key is
-new. What a punctuation has done in its time stays done. Tuples that it purged stay dead, because a log of tuples
-(`operators.state.tuple_log`) notes for each segment what has purged it, independently of all sets: a segment that comes
-later, with tuples of the key's next life, is not touched by it, and no earlier one comes back. Groups that it completed
-have left. What it promised the operators above has the same end there.
+A lifespan ends as a slice begins, for a source and all operators at once, before any of them processes the slice: when
+its moment is not after the slice's recorded time, or when its stream has closed its bound. From then on the key is new.
+The effects of a punctuation stay when it ends. Tuples that it purged stay purged, because a tuple log
+(`operators.state.tuple_log`) stores for each segment what has purged it, independently of all sets: the punctuation
+does not purge later segments, with tuples of the key's next life, and no purged tuple comes back. The groups that it
+completed are emitted. In the operators above, the punctuations that follow from it end at the same time.
 
 Source: Li et al. 2006, §5.1, lifespans.
 """
@@ -33,13 +32,13 @@ from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 
 Point = tuple[tuple[int, Value | None], ...]
-"""The places of attributes, in order, and the constants that a punctuation has there."""
+"""The places of the restricted attributes, in order, and the constants of a punctuation there."""
 
 _MOST = 100_000
 
 
 class ExpiringPoints:
-    """Points, each with the lifespans none of which lives as long as another."""
+    """Points, each with its longest lifespans: none is known to end before another."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -52,7 +51,7 @@ class ExpiringPoints:
 
     @property
     def lifespans(self) -> Iterable[Lifespan]:
-        """Those of any point."""
+        """The lifespans of all points, each once."""
         return self._points
 
     @property
@@ -61,11 +60,11 @@ class ExpiringPoints:
         return any(len(shape) > 1 for shape in self._shapes)
 
     def of(self, lifespan: Lifespan) -> list[Punctuation]:
-        """What holds for so long, minimal and without the lifespan."""
+        """The punctuations of one lifespan, minimal and without it."""
         return together(self._points.get(lifespan, ()), self._schema)
 
     def add(self, point: Point, lifespan: Lifespan) -> bool:
-        """Takes it in; False where it was there for as long."""
+        """Adds a point; False if it was covered for as long already."""
         known = self._lifespans.setdefault(point, [])
         if not known:
             shape = tuple(place for place, _ in point)
@@ -80,7 +79,7 @@ class ExpiringPoints:
         return True
 
     def covering(self, point: Point) -> list[Lifespan]:
-        """How long it is covered by a point: by itself, or by one of fewer attributes."""
+        """The lifespans for which a point is covered, by itself or by one that restricts fewer attributes."""
         if len(self._shapes) == 1 and len(point) == 1:
             return self._lifespans.get(point, [])
         given = dict(point)
@@ -91,14 +90,14 @@ class ExpiringPoints:
         return found
 
     def meeting(self, p: Punctuation) -> Iterator[tuple[Lifespan, list[Punctuation]]]:
-        """What of a punctuation is covered by points, by how long; all of them are looked through."""
+        """The parts of a punctuation that points cover, by lifespan; searches all points."""
         for lifespan, points in self._points.items():
             meets = (punctuation(point, self._schema).meet(p.lasting(None)) for point in points)
             if met := [each for each in meets if each is not None]:
                 yield lifespan, met
 
     def forget(self, gone: Sequence[Punctuation]) -> None:
-        """Takes out those that one of these punctuations covers, which are of constants and lists."""
+        """Removes the points that one of these punctuations covers; they consist of constants and lists."""
         for p in gone:
             points = points_of(p) or ()
             width = len(p.restricted)
@@ -110,7 +109,7 @@ class ExpiringPoints:
                 self._remove(point)
 
     def end(self, is_over: Callable[[Lifespan], bool]) -> list[Punctuation]:
-        """Takes out what has ended, and gives what does not hold any longer."""
+        """Removes the points whose lifespans have ended; returns those that hold no longer."""
         ended: list[Point] = []
         for lifespan in [lifespan for lifespan in self._points if is_over(lifespan)]:
             for point in self._points.pop(lifespan):
@@ -135,7 +134,7 @@ class ExpiringPoints:
 
 
 def points_of(p: Punctuation) -> list[Point] | None:
-    """The points that a punctuation is made of; None where it is not of constants and short lists alone."""
+    """The points of a punctuation; None unless it consists of constants and short lists alone."""
     restricted = p.restricted
     each = [listed(p.patterns[i]) for i in restricted]
     if not each or not 0 < prod(map(len, each)) <= _MOST:
@@ -149,20 +148,20 @@ def punctuation(point: Point, schema: Schema) -> Punctuation:
 
 
 def together(points: Iterable[Point], schema: Schema) -> list[Punctuation]:
-    """Points as few punctuations."""
+    """The points as few punctuations."""
     found = [punctuation(point, schema) for point in points]
     return found if len(found) < 2 else list(PunctuationSet(schema, found))
 
 
 IsOver = Callable[[Lifespan], bool]
-"""Whether a lifespan has ended."""
+"""Tells whether a lifespan has ended."""
 
 Entry = str | list[object]
-"""A punctuation as JSON has it: its notation; with a lifespan, that and what `Lifespan.record` gives."""
+"""A punctuation as JSON: its text; with a lifespan, the text and the result of `Lifespan.record`."""
 
 
 class ExpiringSet:
-    """The part of a set that passes; `lasting` is the other one."""
+    """The punctuations of a set that have a lifespan; `lasting` are the others."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -183,12 +182,12 @@ class ExpiringSet:
 
     @property
     def restricts_several(self) -> bool:
-        """Whether any punctuation, lasting or passing, restricts several attributes."""
+        """Whether any punctuation, with or without a lifespan, restricts several attributes."""
         entries = self.lasting.entries or any(closed.entries for closed in self._classes.values())
         return bool(entries) or self._points.restrict_several
 
     def absorb(self, punctuations: Sequence[Punctuation]) -> list[Punctuation]:
-        """Adds them, in place; returns, for each lifespan minimal, those that hold newly, or longer than before."""
+        """Adds punctuations; returns those that are new, or hold longer than before, minimal for each lifespan."""
         by_lifespan: dict[Lifespan | None, list[Punctuation]] = {}
         for p in punctuations:
             by_lifespan.setdefault(p.lifespan, []).append(p.lasting(None))
@@ -221,13 +220,13 @@ class ExpiringSet:
         return said
 
     def lifespan(self, p: Punctuation) -> Lifespan | None:
-        """How long it holds that nothing comes that p matches, which the set covers; None for ever."""
+        """How long the set covers `p`, which it does cover; None for ever."""
         if not self or self.lasting.covers(p):
             return None
         return shortest(part.lifespan for part in self._longest(p))
 
     def _longest(self, p: Punctuation) -> Iterator[Punctuation]:
-        """Parts of a punctuation, which are all of it, each with the longest lifespan for which it holds."""
+        """The punctuation in parts, each with the longest lifespan for which it holds."""
         points = points_of(p)
         for each in [p] if points is None else points:
             part = each if isinstance(each, Punctuation) else punctuation(each, self._schema)
@@ -241,7 +240,7 @@ class ExpiringSet:
                 yield part.lasting(self._by_several(part))
 
     def _by_several(self, p: Punctuation) -> Lifespan | None:
-        """How long it is covered by punctuations of several lifespans together, those that end last before others."""
+        """How long punctuations of several lifespans cover it together; those that end last are tried first."""
         near = PunctuationSet(self._schema, self.lasting.meets([p]))
         used: list[Lifespan] = []
         for lifespan, met in self._meeting(p):
@@ -252,7 +251,7 @@ class ExpiringSet:
         return shortest(used or [*self._points.lifespans, *self._classes])
 
     def _meeting(self, p: Punctuation) -> list[tuple[Lifespan, list[Punctuation]]]:
-        """What of a punctuation holds how long, those first that end last."""
+        """The parts of a punctuation that hold, by lifespan; those that end last come first."""
         of_points: dict[Lifespan, list[Punctuation]] = dict(self._points.meeting(p))
         found = []
         for lifespan in sorted({**of_points, **self._classes}, key=_end, reverse=True):
@@ -264,7 +263,7 @@ class ExpiringSet:
         return found
 
     def parted(self, p: Punctuation) -> list[Punctuation]:
-        """Parts of a punctuation that the set covers, each for as long as it holds; the first ones longest."""
+        """A punctuation that the set covers, in parts, each for as long as it holds; the longest first."""
         if p.is_empty or self.lasting.covers(p):
             return [p]
         points = points_of(p)
@@ -297,7 +296,7 @@ class ExpiringSet:
         return parts
 
     def forget(self, gone: Sequence[Punctuation]) -> None:
-        """Takes out isolated punctuations, and what they cover."""
+        """Removes isolated punctuations, and all that they cover."""
         self.lasting.forget(gone)
         self._points.forget(gone)
         for lifespan, closed in list(self._classes.items()):
@@ -306,14 +305,14 @@ class ExpiringSet:
                 del self._classes[lifespan]
 
     def end(self, is_over: IsOver) -> list[Punctuation]:
-        """Forgets what has ended, and gives it, but for what something else covers that does not end."""
+        """Forgets the ended punctuations; returns those that nothing else covers."""
         ended = self._points.end(is_over)
         for lifespan in [lifespan for lifespan in self._classes if is_over(lifespan)]:
             ended += self._classes.pop(lifespan)
         return ended
 
     def holds(self, p: Punctuation) -> bool:
-        """Whether one punctuation, or those of one lifespan, cover it."""
+        """Whether one punctuation, or those of one lifespan together, cover it."""
         points = points_of(p)
         return (
             self.lasting.covers(p)
@@ -322,7 +321,7 @@ class ExpiringSet:
         )
 
     def whole(self) -> PunctuationSet:
-        """All that holds now."""
+        """All punctuations that hold now."""
         whole = self.lasting.copy()
         whole.add_all(p.lasting(None) for p in self)
         return whole
@@ -335,12 +334,12 @@ class ExpiringSet:
 
 
 def recorded(p: Punctuation) -> Entry:
-    """A punctuation for a commit."""
+    """The punctuation as a commit records it."""
     return str(p) if p.lifespan is None else [str(p.lasting(None)), p.lifespan.record()]
 
 
 def restored(entry: Entry, schema: Schema) -> Punctuation:
-    """What `recorded` gave."""
+    """The punctuation that `recorded` turned into an entry."""
     if isinstance(entry, str):
         return Punctuation.parse(entry, schema)
     text, lifespan = entry
@@ -350,6 +349,6 @@ def restored(entry: Entry, schema: Schema) -> Punctuation:
 
 
 def _end(lifespan: Lifespan) -> tuple[bool, float, int]:
-    """An order in which what lives as long as another comes no sooner, as far as moments tell."""
+    """A sort key: a lifespan sorts behind those that end before it, as far as their moments determine."""
     until = lifespan.until
     return until is None, 0.0 if until is None else until.timestamp(), -len(lifespan.bounds)

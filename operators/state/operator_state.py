@@ -1,7 +1,7 @@
-"""The state of an operator, from slice to slice: sets of punctuations, and kept tuples in logs of segments, by name.
+"""The state of an operator, kept from slice to slice: sets of punctuations, and logs of kept tuples, by name.
 
-Everything that a slice changes is listed by `OperatorState.record` for the slice's commit and can be restored from
-there; nothing counts before that commit, and a slice that is run again after a crash overwrites what it left.
+`OperatorState.record` lists all changes of a slice for its commit, and a restart restores the state from there. Nothing
+counts before that commit: a slice that runs again after a crash overwrites what its first run left.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def nothing_closed(bound: Bound) -> bool:
 
 
 class OperatorState:
-    """The state of one operator of a running query; made anew, and restored, whenever the query starts.
+    """The state of one operator of a running query, restored whenever the query starts.
 
-    `inputs` are the schemas of the operator's inputs. `notes` are facts as JSON has them, few, since every commit
-    writes them whole. `time` is the one recorded with the slice; `read_until` is when all that had come was read, None
-    of a slice that does not tell it. Of its tuples, `set_aside` counts those that go no
-    further, and `letters` are those of them that are kept as dead letters; `overdue` counts kept rows that were there
-    for longer than `purge_after` allows, and `overdue_letters` gives them.
+    `inputs` are the schemas of the operator's inputs. `notes` are facts as JSON; they are few, since every commit
+    writes them whole. `time` is the slice's recorded time. `read_until` is the time up to which everything that had
+    arrived was read; None if that is not known. In this slice, `set_aside` counts the tuples that were not emitted, and
+    `letters` are the dead letters among them; `overdue` counts the kept rows that were older than `purge_after` allows,
+    and `overdue_letters` gives them.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class OperatorState:
         purge_after: PurgeAfter | None = None,
         lasting: Collection[int] = (),
     ) -> None:
-        """Make it, empty or as a commit recorded it.
+        """Makes an empty state, or restores it from a commit.
 
         Args:
-            store: Where its tuples lie.
+            store: The storage of its tuples.
             inputs: The schemas of the operator's inputs.
-            declared: What the operator keeps.
-            committed: The operator's record, if it has one.
-            purge_after: How long tuples are kept at the most.
-            lasting: The inputs whose tuples are kept however long: those that are read once and for all.
+            declared: The declaration of its logs, sets and notes.
+            committed: The operator's record in the commit, if there is one.
+            purge_after: The longest time that tuples are kept.
+            lasting: The numbers of the inputs whose tuples never become overdue, since they are read only once.
 
         Raises:
-            StateError: The record is not of what the operator keeps.
+            StateError: The record does not fit the declaration.
         """
         self.inputs = inputs
         self.time: datetime | None = None
@@ -100,12 +100,12 @@ class OperatorState:
         self._aged = [name for name, log in declared.logs.items() if log.of is not None and log.of not in lasting]
 
     def begin(self, time: datetime, slice_: int = 0, has_closed: Callable[[Bound], bool] = nothing_closed) -> None:
-        """A slice begins, at its recorded time; kept rows that are overdue are purged.
+        """Begins a slice at its recorded time, and purges overdue rows.
 
         Args:
-            time: The recorded time, which ends lifespans.
+            time: The recorded time, at which lifespans end.
             slice_: The slice's number.
-            has_closed: Whether a stream has closed a bound, which ends lifespans.
+            has_closed: Whether a stream has closed a bound, at which lifespans end.
         """
         self.time, self.set_aside, self.letters, self._scratch = time, 0, [], None
         self.read_until = None
@@ -121,7 +121,7 @@ class OperatorState:
         self.overdue = sum(segment.rows for segment in self._overdue)
 
     def end(self, has_closed: Callable[[Bound], bool] = nothing_closed) -> None:
-        """A part of the slice begins: the punctuations whose lifespans have ended before it are forgotten."""
+        """Forgets the punctuations whose lifespans end as a part of the slice begins."""
         assert self.time is not None
         time, self._scratch = self.time, None
         self.is_over = lambda lifespan: lifespan.is_over(time, has_closed)
@@ -129,7 +129,7 @@ class OperatorState:
             held.end(self.is_over)
 
     def overdue_letters(self) -> Iterator[dict[str, Any]]:
-        """The dead letters of the slice's overdue rows, without their source's name."""
+        """The dead letters of this slice's overdue rows, without the name of their source."""
         for segment in self._overdue:
             for batch in self._store.batches(segment):
                 assert self._purge_after is not None
@@ -137,7 +137,7 @@ class OperatorState:
                     yield overdue_letter(row, self._purge_after)
 
     def scratch(self, kind: type[Scratch]) -> Scratch:
-        """What the behaviours hand to each other within a slice: one object of this class, made anew for each slice."""
+        """The object of this class that the behaviours of one slice share; each slice gets a new one."""
         if self._scratch is None:
             self._scratch = kind()
         assert isinstance(self._scratch, kind)
@@ -148,11 +148,11 @@ class OperatorState:
         return self._sets[name]
 
     def heard(self, name: str) -> SourceClosedSet:
-        """The declared set of that name, of all that a source has said."""
+        """The declared set of that name, of all punctuations of a source."""
         return self._heard[name]
 
     def waiting(self, name: str) -> BlockedSet:
-        """The declared set of that name, of punctuations that wait."""
+        """The declared set of that name, of blocked punctuations."""
         return self._waiting[name]
 
     def log(self, name: str) -> TupleLog:
@@ -160,11 +160,11 @@ class OperatorState:
         return self._logs[name]
 
     def nothing(self, input_: int = 0) -> DataFrame:
-        """No tuples of an input."""
+        """An empty frame of an input's tuples."""
         return self._store.nothing(self.inputs[input_].ddl())
 
     def arrived(self, inputs: Sequence[Slice]) -> list[Tuples | None]:
-        """The new tuples of each input, computed once; None for none."""
+        """The new tuples of each input, computed once; None for an input without any."""
         found: list[Tuples | None] = []
         for slice_, schema in zip(inputs, self.inputs, strict=True):
             tuples = slice_.tuples
@@ -174,7 +174,7 @@ class OperatorState:
         return found
 
     def computed(self, tuples: Tuples) -> Tuples:
-        """The tuples, computed once, so that several may read them; they are gone after the slice."""
+        """The tuples, computed once, so that several may read them until the slice ends."""
         if tuples.computed:
             return tuples
         segment = self._store.write(tuples.frame, tuples.at_most)
@@ -182,26 +182,26 @@ class OperatorState:
 
     @property
     def rows(self) -> int:
-        """Kept rows, all together."""
+        """The number of kept rows."""
         return sum(log.rows for log in self._logs.values())
 
     @property
     def waiting_rows(self) -> int:
-        """Kept rows that a punctuation may purge: without those of static inputs, and what an operator notes."""
+        """The number of kept rows that a punctuation may purge: not those of static inputs or an operator's notes."""
         return sum(self._logs[name].rows for name in self._aged)
 
     @property
     def purged(self) -> int:
-        """Rows purged in this slice."""
+        """The number of rows purged in this slice."""
         return sum(log.purged for log in self._logs.values())
 
     @property
     def punctuations_held(self) -> int:
-        """What all sets hold: ranges, single values, and punctuations that restrict several attributes."""
+        """The number of ranges, single values, and punctuations on several attributes in all sets."""
         return sum(held.extent for held in self._all_sets().values())
 
     def _runs(self) -> dict[str, dict[str, Any]]:
-        """The records of what lies on disk of heard punctuations, by the names of the logs."""
+        """The records of the runs on disk of source sets, by the names of their logs."""
         recorded = {name: heard.logs() for name, heard in self._heard.items()}
         return {log: recorded[name][of] for name in recorded for of, log in self._declared.runs(name).items()}
 
@@ -209,18 +209,18 @@ class OperatorState:
         return {**self._sets, **self._waiting, **self._heard}
 
     def settle(self) -> None:
-        """Waits for what goes on beside the slices, when the query ends."""
+        """Waits, when the query ends, until background work ends."""
         for heard in self._heard.values():
             heard.settle()
 
     def record(self, whole: bool) -> dict[str, Any]:
-        """What the slice changed (`whole`: everything), for its commit.
+        """The changes of the slice, or with `whole` the whole state, for its commit.
 
         Raises:
-            RuntimeError: A note was not declared.
+            RuntimeError: A note is not declared.
         """
         if undeclared := self.notes.keys() - set(self._declared.notes):
-            raise RuntimeError(f"nothing declares the notes {', '.join(sorted(undeclared))}")
+            raise RuntimeError(f"the state schema does not declare the notes {', '.join(sorted(undeclared))}")
         return {
             "format": STATE_FORMAT,
             "sets": {name: held.record(whole) for name, held in self._all_sets().items()},

@@ -1,7 +1,7 @@
-"""Tuples of a slice in Spark: bag unions, null-safe semi- and anti-joins, joins on a condition, and what Spark counts.
+"""Tuples of a slice in Spark: bag unions, null-safe semi and anti joins, joins on a condition, and observed metrics.
 
-Spark reports an observation's result by an event, after the computation. Where the DataFrame was never computed, or the
-event is lost on a machine with too much to do, no event comes: the wait for it is long, but not for ever.
+Spark reports the result of an observation by an event, after the computation. If the DataFrame was never computed, or a
+busy machine lost the event, none comes: the wait for it is long, but ends.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 HASHED = 500_000
-"""Rows up to which one side of a join is broadcast to the other; beyond it both are shuffled."""
+"""The number of rows up to which one side of a join is broadcast; beyond it both sides are shuffled."""
 
 _MANY = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Tuples:
-    """Tuples of one slice: a lazy frame, one column per attribute, and how many there are at the most.
+    """Tuples of one slice: a lazy frame with one column for each attribute, and an upper bound of their number.
 
-    `exact` says that `at_most` is the number itself, `computed` that reading the frame twice computes nothing twice,
-    `of_each` how many there are for each tuple that the operator's inputs brought, where it makes as many of each.
+    With `exact`, `at_most` is the number itself; with `computed`, reading the frame twice computes nothing twice.
+    `of_each` is the number of output tuples for each input tuple, where it is the same for all.
     """
 
     frame: DataFrame
@@ -42,19 +42,19 @@ class Tuples:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One slice of a punctuated stream: the tuples first, then the punctuations that came with them."""
+    """One slice of a punctuated stream: its tuples, and the punctuations that came with them."""
 
     tuples: Tuples | None
     punctuations: tuple[Punctuation, ...] = ()
 
 
 def anti_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
-    """The rows that agree with none of the others, of which there are `at_most`, on these attributes."""
+    """The rows that agree with none of the at most `at_most` others on these attributes."""
     return _joined(rows, others, names, at_most, "left_anti")
 
 
 def semi_join(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: int) -> DataFrame:
-    """The rows that agree with one of the others, of which there are `at_most`, on these attributes."""
+    """The rows that agree with one of the at most `at_most` others on these attributes."""
     return _joined(rows, others, names, at_most, "left_semi")
 
 
@@ -80,16 +80,16 @@ def _joined(rows: DataFrame, others: DataFrame, names: Sequence[str], at_most: i
 
 
 PATIENCE_SECONDS = 120.0
-"""How long an event may take that usually takes milliseconds."""
+"""The longest wait for an event that usually takes milliseconds."""
 
 
 def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
-    """The metrics by their names; none where Spark saw that there would be no tuples.
+    """The metrics by name; none if Spark found while planning that there are no tuples.
 
     Raises:
-        XmlStreamError: Spark does not tell.
+        XmlStreamError: Spark does not report them in time.
     """
-    # The wait is Java's; this ends it from another thread, and costs nothing where it need not.
+    # Java waits; this timer ends the wait from another thread, and costs nothing if it is not needed.
     timer = threading.Timer(patience, _give_up, [observation])
     timer.daemon = True
     timer.start()
@@ -97,12 +97,12 @@ def metrics_of(observation: Observation, patience: float = PATIENCE_SECONDS) -> 
         return dict(observation.get)
     except Exception as error:
         if _GIVEN_UP not in str(error):
-            # A plan that Spark folds to no row has nothing observed in it, and a row without columns has no schema.
+            # If Spark folds a plan to no row, nothing is observed in it, and a row without columns has no schema.
             if observation._jo is not None and observation._jo.getRow().length() == 0:
                 return {}
             raise
         hint = "the machine may have too much to do; a run with the same checkpoint does the slice again"
-        raise XmlStreamError(f"Spark did not tell in {patience:.0f} s what it had counted", hint=hint) from None
+        raise XmlStreamError(f"Spark did not report its counts within {patience:.0f} s", hint=hint) from None
     finally:
         timer.cancel()
 
@@ -116,7 +116,7 @@ def _give_up(observation: Any) -> None:
 
 
 def bag_union(parts: Sequence[Tuples]) -> Tuples | None:
-    """The bag union of frames with equal columns; None for none."""
+    """The bag union of frames with equal columns; None for no frames."""
     if not parts:
         return None
     if len(parts) == 1:

@@ -1,12 +1,12 @@
-"""Splitting of blocked punctuations: parts of them to emit now, and parts that a kept tuple blocks.
+"""Splitting of blocked punctuations: the parts to emit now, and the parts that kept tuples block.
 
-A part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: of `[1,3]`, with a
-tuple of 2 kept, `{1,3}` goes out. Punctuations that restrict the same attributes are cut as one set, which changes
-nothing; those that restrict others, or end at another time, wait in sets of their own, so that none is held back by a
-wider one that absorbed it. What ends while it waits is forgotten: it was a promise of an earlier life. The wildcard
-alone is cut at the attributes that the operator names, or waits whole.
+A part of a punctuation is a punctuation. So the values of kept tuples are cut out of the patterns: if a tuple 2 is
+kept, `{1,3}` of `[1,3]` is emitted. Punctuations that restrict the same attributes are cut as one set, which changes
+nothing. Those that restrict other attributes, or end at another time, wait in sets of their own, so that none is
+blocked because a wider one absorbed it. A punctuation that ends while it waits is forgotten: it held for an earlier
+life of its values. The punctuation of wildcards alone is cut at the attributes that the operator names, or waits whole.
 
-Judged by what keep has left, and tried again each slice (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
+Each slice tries again, with the tuples that keep has left (Tucker et al. 2003, Table 3: setNomatchPs, for each part).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 MOST = 20_000
-"""Points of kept tuples up to which patterns are cut exactly; beyond it only what lies outside all of them goes out."""
+"""The number of kept points up to which patterns are cut exactly; beyond it, only parts outside all points go out."""
 
 Point = tuple[Value | None, ...]
 
 
 class Rows(Protocol):
-    """Kept tuples, as a log has them."""
+    """Kept tuples, such as those of a log."""
 
     def whole(self) -> Tuples | None:
-        """All of them; None for none."""
+        """All kept tuples; None if there are none."""
 
 
 def emittable(
@@ -53,16 +53,16 @@ def emittable(
     *,
     at_all: bool = False,
 ) -> list[Punctuation]:
-    """The parts of the new and of the waiting punctuations that no kept tuple matches; not minimal.
+    """The parts of the new and the blocked punctuations that no kept tuple matches; not minimal.
 
     Args:
-        name: What the set of those that wait is called in the state; one for each input.
-        given: The punctuations over `schema` that are new.
-        kept: The kept tuples, whose columns include the attributes of `schema`.
-        state: Where the rest waits.
-        schema: That of the input, or of what the operator keeps of it.
-        cut_at: The attributes at which the wildcard of all attributes is cut.
-        at_all: Every punctuation is cut at these attributes, which must be all that any restricts.
+        name: The name of the blocked set in the state; one for each input.
+        given: The new punctuations, over `schema`.
+        kept: The kept tuples; their columns include the attributes of `schema`.
+        state: The state with the blocked set.
+        schema: The schema of the input, or of the part that the operator keeps.
+        cut_at: The attributes at which the punctuation of wildcards alone is cut.
+        at_all: If given, the attributes at which every punctuation is cut; no punctuation restricts others.
     """
     waiting = state.waiting(name)
     cut = tuple(sorted(schema.index(attribute) for attribute in cut_at))
@@ -85,7 +85,7 @@ def emittable(
 def _by_places(
     ps: Iterable[Punctuation], cut: tuple[int, ...], *, at_all: bool
 ) -> dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]]:
-    """The punctuations by the places at which they are cut, and by how long they hold."""
+    """The punctuations by the places at which they are cut, and by lifespan."""
     found: dict[tuple[int, ...], dict[Lifespan | None, PunctuationSet]] = {}
     for p in ps:
         alike = found.setdefault((not at_all and p.restricted) or cut, {})
@@ -96,7 +96,7 @@ def _by_places(
 def _kept_points(
     said: Iterable[PunctuationSet], places: tuple[int, ...], frames: Sequence[DataFrame], schema: Schema
 ) -> list[Point] | DataFrame:
-    """The points of the kept tuples that any of these matches; the frame of them where they are too many."""
+    """The points of the kept tuples that any of these matches; their frame if there are too many."""
     every = [p for each in said for p in each]
     names = [schema[i].name for i in places]
     found = [matching(frame, every).select(*map(quoted, names)) for frame in frames]
@@ -112,7 +112,7 @@ def _kept_points(
 def _parted(
     said: PunctuationSet, places: tuple[int, ...], points: list[Point] | DataFrame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
-    """What goes out, and what waits."""
+    """The punctuations to emit, and the blocked ones."""
     if not isinstance(points, list):
         return _outside(said, places, points, schema)
     if not places:
@@ -129,7 +129,7 @@ def _parted(
 
 
 def _without(said: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Punctuation], list[Punctuation]]:
-    """What is said of one attribute without some values, and the rest of it."""
+    """The punctuations on one attribute without some values, and the rest of them."""
     domain = said.schema[place].domain
     spoken = ValueSet.everything(domain) if said.is_all else said.values(said.schema[place].name)
     parts = spoken.difference(kept), spoken.intersection(kept)
@@ -140,7 +140,7 @@ def _without(said: PunctuationSet, place: int, kept: ValueSet) -> tuple[list[Pun
 def _by_punctuation(
     said: PunctuationSet, places: Sequence[int], points: Sequence[Point]
 ) -> dict[Punctuation, list[Point]]:
-    """The points that each of the punctuations matches, where it speaks."""
+    """The points that each punctuation matches, at the places that it restricts."""
     found: dict[Punctuation, list[Point]] = {}
     wide = [Punctuation.at(said.schema, {i: p}) for i, single in said.singles.items() for p in single.patterns()]
     if said.is_all:
@@ -186,7 +186,7 @@ def _cut(box: Mapping[int, ValueSet], places: Sequence[int], points: Sequence[Po
 def _outside(
     said: PunctuationSet, places: tuple[int, ...], points: DataFrame, schema: Schema
 ) -> tuple[list[Punctuation], list[Punctuation]]:
-    """What goes out where points are too many to cut out each: what lies, at the last place, before and behind all."""
+    """The punctuations to emit if there are too many points: the parts before and behind all, at the last place."""
     from pyspark.sql import functions as F
 
     i, free, blocked = places[-1], list[Punctuation](), list[Punctuation]()

@@ -1,13 +1,14 @@
-"""Tuple log: kept rows as segments, less what was purged; small logs are rewritten, large ones are filtered when read.
+"""Tuple log: kept rows in segments, less the purged rows; small logs are rewritten, large ones are filtered when read.
 
-A slice appends, purges by punctuations (logically: they match the row) or removes given rows (logically: an anti-join
-with them), and what it did is listed by `record` for its commit. Each row has an age (`operators.state.ages`), which
-its operator never sees. A *part* of a log is a segment, less what was removed and purged since its rows came.
+A slice appends rows, purges the rows that punctuations match, or removes given rows; the last two are logical at first:
+a filter and an anti join. `record` lists the changes for the slice's commit. Each row has an age
+(`operators.state.ages`), which its operator never sees. A *part* of a log is a segment, less the rows removed and
+purged since they came.
 
-A *merging log* keeps rows of which new ones change what punctuations match, such as the ends of a session. No row may
-be purged before it is merged. Few rows are merged whole. Of many, most lie in a base that is not written again: those
-of them that new rows touch are taken out, and are merged with these and with what changed before, which is few rows.
-When that is no longer so, all become a new base.
+A *merging log* keeps rows for which new rows change the values that punctuations match, such as the ends of a session.
+No row may be purged before it is merged. A small log is merged whole. In a large one, most rows lie in a base that is
+not rewritten. The base rows that new rows touch are taken out and merged with them and with the rows that changed
+before, which are few. When they are no longer few, all rows become a new base.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A segment, the rows removed from it since, and from which on the log's purges are later than it."""
+    """A segment, the rows removed from it since, and the number of purges of the log that came before it."""
 
     segment: Segment
     removed: tuple[Segment, ...] = ()
     since: int = 0
 
     def left(self, store: SegmentStore, purging: Sequence[Punctuation]) -> DataFrame:
-        """The rows that are left, of a log that was purged by these punctuations."""
+        """The remaining rows, given all punctuations that have purged the log."""
         left = store.frame(self.segment)
         for removed in self.removed:
             others = store.frame(removed)
@@ -47,13 +48,13 @@ class Part:
         return not_matching(left, purging[self.since :])
 
     def record(self, store: SegmentStore) -> dict[str, Any]:
-        """What `restored` needs; its segments outlive the process."""
+        """The part for a commit; its segments outlive the process."""
         removed = [store.record(segment) for segment in self.removed]
         return {**store.record(self.segment), "removed": removed, "since": self.since}
 
     @staticmethod
     def restored(record: dict[str, Any], store: SegmentStore) -> Part:
-        """The part of an earlier process."""
+        """The part that `record` recorded."""
         removed = tuple(store.restore(segment) for segment in record["removed"])
         return Part(store.restore(record), removed, record.get("since", 0))
 
@@ -61,22 +62,22 @@ class Part:
 pc: Any = pyarrow.compute
 
 SMALL = 100_000
-"""Rows up to which kept tuples are rewritten when some are purged, rather than filtered when read."""
+"""The number of rows up to which a log is rewritten after a purge, rather than filtered when read."""
 
 MOST_SEGMENTS = 12
-"""Segments of one log, or removals from one, beyond which they are rewritten as one."""
+"""The number of segments of a log, or of removals from a segment, beyond which they are rewritten as one."""
 
 
 class TupleLog:
-    """Kept rows of an operator, in the order of its declared state; `rows` are there, `purged` left in this slice.
+    """The kept rows of an operator; `rows` counts them, `purged` those purged in this slice.
 
-    What may follow what: a log begins empty, or as a commit recorded it. Within a slice rows come in by `append`, which
-    computes them, or by one `add`, which leaves them uncomputed until the next `take` or `settle`; in between the log
-    can be read (`whole`, `at_most`), but neither added to, purged nor recorded. `take`, `purge`, `remove` and `settle`
-    may come in any order and number; rows that come in later are untouched by them. `record` ends the slice. All this
-    holds for an empty log, too, of which `whole` and `take` give None and `purge`, `remove` and `settle` change
-    nothing: rows are added with a bound of their number, and whether there are any is known once they are computed.
-    What breaks the order raises RuntimeError, and has done nothing.
+    Order of calls: a log begins empty, or as a commit recorded it. Within a slice, `append` adds rows and computes
+    them; one `add` adds rows and leaves them uncomputed until the next `take` or `settle`. In between, the log can be
+    read (`whole`, `at_most`), but neither added to, purged nor recorded. `take`, `purge`, `remove` and `settle` may be
+    called in any order and number; they do not affect rows added later. `record` ends the slice. All this also holds
+    for an empty log: `whole` and `take` return None, and `purge`, `remove` and `settle` change nothing. For added rows
+    only an upper bound of their number is known until they are computed. A call in the wrong order raises RuntimeError,
+    and changes nothing.
     """
 
     def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
@@ -90,13 +91,13 @@ class TupleLog:
         self.purged = 0
         self._now: Since | None = None
         self._ages: tuple[str, ...] = ()
-        # No row came before; of rows that bear nothing, or of which nothing was recorded, nobody knows.
+        # An empty log has no row before the first slice. If nothing was recorded, the oldest row's age is unknown.
         self._oldest = Since(*committed.get("oldest", (0, 0))) if self._parts else None
 
     def begin(self, now: Since, *, may_be_overdue: bool = False) -> None:
-        """A slice begins; from the first one on rows bear since when they are there.
+        """Begins a slice; from the first slice on, rows store their ages.
 
-        Where they may be overdue, those that bear nothing of it are there from now.
+        With `may_be_overdue`, rows without the age that this needs count from now on.
         """
         self._now = now
         ages = AGES if may_be_overdue else (FIRST,)
@@ -107,7 +108,7 @@ class TupleLog:
             self._rewrite()
 
     def overdue(self, limit: PurgeAfter) -> Segment | None:
-        """Purges the rows that are there for too long, as of the slice that has begun; they, None for none."""
+        """Purges the rows that are overdue in the slice that has begun, and returns them; None for none."""
         self._require_computed("purged")
         assert self._now is not None
         if self._oldest is None or not limit.is_due(self._oldest, self._now, self.rows):
@@ -123,30 +124,30 @@ class TupleLog:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is kept or added in this slice; what is added may yet be no rows when it is computed."""
+        """Whether nothing is kept or added in this slice; added rows count, even if they turn out to be none."""
         return not self._parts and self._fresh is None
 
     @property
     def at_most(self) -> int:
-        """An upper bound of the kept rows, those added in this slice included."""
+        """An upper bound of the number of kept rows, including those added in this slice."""
         return self.rows + (self._fresh.at_most if self._fresh else 0)
 
     @property
     def _rewritable(self) -> bool:
-        """Whether to compute all rows anew costs less than to look after what became of them."""
+        """Whether computing all rows anew costs less than tracking their changes."""
         fresh = self._fresh
         if self._combine is None or fresh is None:
             return self.at_most <= SMALL
-        # Partial aggregates are far fewer than the tuples that bound their number.
+        # There are far fewer partial aggregates than the tuples that bound their number.
         few = self._partial or self._store.collects(fresh.frame, fresh.at_most)
         return (self.rows if few else self.at_most) <= SMALL
 
     def whole(self) -> Tuples | None:
-        """All kept rows, not combined across segments; None for none."""
+        """All kept rows, not combined across segments; None for an empty log."""
         return None if self.is_empty else Tuples(_seen(self._frame()), self.at_most, exact=self._fresh is None)
 
     def _frame(self) -> DataFrame:
-        """All kept rows of a log that is not empty; what combines rows may put their columns in any order."""
+        """All kept rows of a non-empty log, with columns in one order, since combining may change it."""
         frames = [self._left_of(part) for part in self._parts]
         if self._fresh is not None:
             frames.append(self._aged(self._fresh.frame))
@@ -156,16 +157,16 @@ class TupleLog:
         return whole
 
     def add(self, tuples: Tuples, *, partial: bool = False) -> None:
-        """Adds rows that nobody else reads; they are computed once, with whatever `take` or `settle` does to them.
+        """Adds rows that nothing else reads; the next `take` or `settle` computes them, once.
 
-        Of `partial` ones few are left when they are combined: they are so before they are kept, or leave.
+        With `partial`, few rows are left after combining: they are combined before they are kept or returned.
         """
         self._require_computed("added to")
         self._fresh, self._partial = tuples, partial
         self._oldest = self._oldest or self._now
 
     def append(self, tuples: Tuples) -> Tuples:
-        """Adds rows and returns them computed, so that others may read them."""
+        """Adds rows, and returns them computed, so that others can read them."""
         self._require_computed("appended to")
         segment = self._store.write(self._aged(tuples.frame), tuples.at_most)
         if segment.rows:
@@ -209,11 +210,11 @@ class TupleLog:
             self._replace(self._store.write(not_matching(self._frame(), punctuations), before))
             self.purged += before - self.rows
         else:
-            # What stays is counted: many punctuations are looked up once for each row, not once for each table of them.
+            # Counting the rest looks many punctuations up once for each row, not once for each table of them.
             self._forget(punctuations, self.rows - not_matching(self._frame(), punctuations).count())
 
     def remove(self, tuples: Tuples, names: Sequence[str]) -> None:
-        """Removes the rows that agree with one of the tuples on these attributes, null with null."""
+        """Removes the rows that agree with one of the tuples on these attributes; null equals null."""
         self._require_computed("removed from")
         if self.is_empty or (tuples.exact and tuples.at_most == 0):
             return
@@ -235,13 +236,13 @@ class TupleLog:
         return left if borne == self._ages else self._bearing(left, borne)
 
     def _aged(self, frame: DataFrame) -> DataFrame:
-        """New rows, bearing that they are there from this slice on, if rows do."""
+        """New rows with this slice as their age, if rows store ages."""
         if self._now is None:
             return frame
         return frame.selectExpr("*", *map(self._now.column, self._ages))
 
     def _bearing(self, kept: DataFrame, borne: Sequence[str]) -> DataFrame:
-        """Rows that bore other ages than rows do now, or none."""
+        """Kept rows, whose ages have the columns `borne`, with the columns that rows have now."""
         columns = {FIRST: f"CAST(NULL AS BIGINT) AS {FIRST}"}
         if self._now is not None:
             columns[SINCE] = self._now.column(SINCE)
@@ -260,10 +261,10 @@ class TupleLog:
         return segment
 
     def _forget(self, punctuations: Sequence[Punctuation], gone: int) -> None:
-        """Purges logically: readers filter, until so much is purged that the rest is rewritten."""
+        """Purges logically: readers filter, until so many rows are purged that the rest is rewritten."""
         if not gone:
             return
-        # For good: what is dead stays dead, however long a punctuation lives.
+        # For ever: purged rows stay purged, even after the punctuation has ended.
         self._purging += (p.lasting(None) for p in punctuations)
         self._gone(gone)
 
@@ -280,7 +281,7 @@ class TupleLog:
             self._rewrite()
 
     def settle(self) -> None:
-        """Computes rows added in this slice; a log that is many segments, or small and to be combined, becomes one."""
+        """Computes added rows; rewrites many segments, or a small log that must be combined, as one segment."""
         if self._fresh is None:
             return
         if self._combine is not None and self._rewritable:
@@ -292,11 +293,11 @@ class TupleLog:
             self._add(segment)
 
     def _as_kept(self, fresh: Tuples) -> DataFrame:
-        """Rows that were added, combined with each other where they must be."""
+        """Added rows, combined with each other if they must be."""
         return self._aged(self._combine(fresh.frame, ()) if self._combine and self._partial else fresh.frame)
 
     def _combined(self) -> DataFrame:
-        """All kept rows of a log that is not empty, combined."""
+        """All kept rows of a non-empty log, combined."""
         if self._combine is not None and self._fresh is not None and not self._parts:
             return self._aged(self._combine(self._fresh.frame, ()))
         return self._merged(self._frame())
@@ -315,7 +316,7 @@ class TupleLog:
             self._oldest = None
 
     def record(self) -> dict[str, Any]:
-        """What this log is after the slice."""
+        """The log after the slice, for its commit."""
         self._require_computed("recorded")
         self.purged = 0
         return {
@@ -327,29 +328,29 @@ class TupleLog:
 
     def _require_computed(self, what: str) -> None:
         if self._fresh is not None:
-            raise RuntimeError(f"a tuple log is {what} while rows that were added to it await take or settle")
+            raise RuntimeError(f"a tuple log is {what} while added rows await take or settle")
 
 
 def _seen(frame: DataFrame) -> DataFrame:
-    """Rows as the operator sees them."""
+    """The rows as the operator sees them, without their ages."""
     return frame.drop(*AGES)
 
 
 def _first(batch: pa.RecordBatch) -> Since:
-    """Since when the oldest of some rows is there: slices, and their times, only grow."""
+    """The age of the oldest of some rows; slices and their times only grow."""
     ages: Any = batch[SINCE]
     return Since(*(pc.min(ages.field(name)).as_py() for name in Since._fields))
 
 
 LARGEST = 0.2
-"""The part of a base, in rows, up to which those that changed are merged with every slice."""
+"""Rows that changed are merged in every slice while they are at most this fraction of the base."""
 
 
 class MergingLog(TupleLog):
-    """A tuple log whose rows are always merged; what it may be asked to do, and when, is the same."""
+    """A tuple log whose rows are always merged; the order of calls is the same."""
 
     def __init__(self, store: SegmentStore, declared: LogSchema, committed: dict[str, Any] | None = None) -> None:
-        """Make it, empty or as a commit recorded it."""
+        """Makes an empty log, or restores it from a commit."""
         super().__init__(store, declared, committed)
         assert declared.touching is not None
         assert declared.combine is not None
@@ -357,7 +358,7 @@ class MergingLog(TupleLog):
         self._touching, self._names = declared.touching, [quoted(name) for name in declared.purging.names]
 
     def add(self, tuples: Tuples, *, partial: bool = False) -> None:
-        """Adds rows that nobody else reads; among many kept ones they are merged at once, else with `take`."""
+        """Adds rows that nothing else reads; a large log merges them at once, a small one with `take`."""
         if self.rows + tuples.at_most <= SMALL:
             super().add(tuples, partial=partial)
             return

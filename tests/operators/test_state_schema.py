@@ -64,7 +64,7 @@ def test_a_note_that_nothing_declares_is_refused() -> None:
         taken_up(record, operator, NUMBER)
     state = OperatorState(NO_STORE, (NUMBER,), operator.state_schema(NUMBER))
     state.notes["place"] = 7
-    with pytest.raises(RuntimeError, match="nothing declares the notes place"):
+    with pytest.raises(RuntimeError, match="does not declare the notes place"):
         state.record(whole=True)
 
 
