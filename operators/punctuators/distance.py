@@ -1,4 +1,4 @@
-"""Distances between values of an ordered attribute, in Spark SQL: so much before a value, so much after it.
+"""Distances between values of an ordered attribute, in Spark SQL: the value at a distance before or after another.
 
 A distance is a number for numbers, days (an int, or a timedelta of whole days) for dates, a timedelta for timestamps.
 """
@@ -23,10 +23,10 @@ Distance = int | float | Decimal | timedelta
 
 
 def require(distance: Distance | None, attribute: Attribute) -> None:
-    """Makes sure that values of the attribute can be so far apart.
+    """Checks that the distance can lie between two values of the attribute.
 
     Raises:
-        UsageError: the distance is below zero, or not in the attribute's units.
+        UsageError: The distance is below zero, or not in the attribute's units.
     """
     if distance is None:
         return
@@ -54,38 +54,38 @@ def require(distance: Distance | None, attribute: Attribute) -> None:
 
 
 def before(expression: str, distance: Distance | None, domain: Domain) -> str:
-    """Spark SQL of what lies so far before a value; null for null."""
+    """Spark SQL for the value at a distance before another; null for null."""
     return _moved(expression, "-", distance, domain)
 
 
 def after(expression: str, distance: Distance | None, domain: Domain) -> str:
-    """Spark SQL of what lies so far after a value; null for null."""
+    """Spark SQL for the value at a distance after another; null for null."""
     return _moved(expression, "+", distance, domain)
 
 
 def comparable(expression: str, domain: Domain) -> str:
-    """The value in Spark SQL, null where it says nothing of others: NaN is above them all."""
+    """Spark SQL for the value; null for NaN, which is above all values and so closes none."""
     if isinstance(domain.sql, FloatType):
         return f"NULLIF({expression}, CAST('NaN' AS {domain.type}))"
     return expression
 
 
 def told(expression: str, domain: Domain) -> str:
-    """Spark SQL that is the value as a text, for `value_told` and `below`, whatever the time zone."""
+    """Spark SQL for the value as text that no time zone changes, for `value_told` and `values_below`."""
     if domain.sql == TimestampType(zoned=True):
         return f"CAST(unix_micros({expression}) AS STRING)"
     return f"CAST({expression} AS STRING)"
 
 
 def value_told(text: str, domain: Domain) -> Value:
-    """The value that was told."""
+    """The value that a text of `told` stands for."""
     if domain.sql == TimestampType(zoned=True):
         return domain.sql.value(int(text))
     return domain.read(text)
 
 
 def values_below(text: str, domain: Domain) -> Pattern:
-    """The values below one that was told, which may be beyond the domain."""
+    """The pattern of the values below that of a text of `told`, which may be outside the domain."""
     if isinstance(domain.sql, StringType | TemporalType):
         try:
             return canonical(Range(None, value_told(text, domain)), domain)
@@ -95,7 +95,7 @@ def values_below(text: str, domain: Domain) -> Pattern:
 
 
 def between(earlier: str, later: str, domain: Domain) -> str:
-    """Spark SQL of how far apart two values are, for `as_option`; null where values have no distances."""
+    """Spark SQL for the distance between two values, for `as_option`; null for types without distances."""
     match domain.sql:
         case IntegerType():
             return f"(CAST({later} AS DECIMAL(20,0)) - {earlier})"
@@ -110,7 +110,7 @@ def between(earlier: str, later: str, domain: Domain) -> str:
 
 
 def as_option(found: Any, domain: Domain) -> str | None:
-    """A distance that was found, as a rule in SQL has it.
+    """A computed distance, written as in a rule in SQL.
 
     >>> as_option(4_500_000, Domain("TIMESTAMP"))
     '4.5s'

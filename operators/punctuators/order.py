@@ -1,28 +1,26 @@
 """Punctuation by order: an attribute ascends, by its values so far, by a roster of senders, or by the clock.
 
-*By order*: the attribute ascends, with some slack; what is behind the greatest value has passed. The punctuation is
-`(,v)`, open at v, since more tuples may have v itself; v is the greatest value so far, less the slack. Where each key
-has a time of its own, as sensors with clocks of their own do, the order holds for the tuples of one key, and the
-punctuation names it: `<S01, (,v)>`. What is slow then closes its own past late, and nobody else's. This is what sort
-knows, too (Tucker et al. 2003, §6.2): a stream that is sorted by an attribute, ascending, is punctuated by order
-without slack. Differs: Tucker et al. 2007, §8.1, has `[⊥,v]` after each tuple, which is unsound where two tuples have
-one value.
+*By order*: the attribute ascends, with some slack; the values below the greatest one have passed. The punctuation is
+`(,v)`, v the greatest value so far, less the slack; it leaves v open, since more tuples may have v. Where each key has
+its own time, like sensors with their own clocks, the order holds among the tuples of one key, and the punctuation names
+the key: `<S01, (,v)>`. A slow key then closes its own past late, and no other key's. A stream that sort has put in
+ascending order is punctuated by order without slack (Tucker et al. 2003, §6.2). Differs: Tucker et al. 2007, §8.1, has
+`[⊥,v]` after each tuple, which is unsound if two tuples have the same value.
 
 *By roster*: a list names all senders; a value has passed once each of them has sent a greater one. The punctuation is
-`(,v)`, v being the least of the members' greatest values. Source: Tucker et al. 2003, §6.2 (auxiliary information):
-with a list of the sensor units, punctuate knows when all reports for an hour have arrived, and the sensors need not. In
-the sequence of a slice, u has passed at the first position at which every member has exceeded u. A member's greatest
-value rises in steps, from an old value o at a position p; it exceeds u with the last of its steps that has o ≤ u, if it
-ever does. Steps of one member follow each other in both o and p, and so the position for u is simply the greatest p of
-all members' steps with o ≤ u, where each member's last value counts as a step that has not come yet: one window,
-ordered by value.
+`(,v)`, v the least of the members' greatest values. Source: Tucker et al. 2003, §6.2 (auxiliary information): with a
+list of the sensor units, punctuate finds out when all reports for an hour have arrived, without help from the sensors.
+Within a slice, u passes at the first position at which every member has exceeded u. A member's greatest value rises in
+steps, each from an old value o at a position p; the member exceeds u with the last of its steps with o ≤ u, if it ever
+does. For one member both o and p ascend from step to step. So the position for u is the greatest p of all members'
+steps with o ≤ u, where each member's last value counts as a step that is still to come: one window, ordered by value.
 
-*By clock*: time passes, while the source is silent, too, and with it what cannot come so much later. Source: Tucker et
-al. 2007, §8.3 (heartbeats). What had come at a moment was read with the slice: the clock closes up to that moment, less
-the delay. It is recorded with the slice, and no clock is read twice. While more is there than a slice reads, the clock
-closes nothing: it must not overtake a source that is read with a backlog. Differs: that section states that no tuple
-*greater* than the heartbeat will follow; meant is *not greater*. Here the heartbeat itself stays open, as all of
-`(,v)`.
+*By clock*: time passes even while the source is silent, and closes the moments whose tuples would come too late.
+Source: Tucker et al. 2007, §8.3 (heartbeats). A slice that has read everything that had arrived at a moment closes up
+to that moment, less the delay. The moment is recorded with the slice, so that no clock is read twice. While more has
+arrived than one slice reads, the clock closes nothing: it must not overtake a source with a backlog. Differs: that
+section states that no tuple *greater* than the heartbeat will follow; *not greater* is meant. Here the heartbeat itself
+stays open, as v does in every `(,v)`.
 """
 
 from __future__ import annotations
@@ -55,21 +53,21 @@ if TYPE_CHECKING:
 
 
 _FAR = own("far")
-"""BOOLEAN: a tuple too far ahead; else null."""
+"""BOOLEAN: true for a tuple that is too far ahead; else null."""
 
 _GREATEST, _BEFORE, _BOUND = map(own, ("greatest", "before", "bound"))
-"""Of a key: its greatest value, that before the slice, and the end of what has passed, as it is told."""
+"""For a key: its greatest value, that before the slice, and the end of the passed values, as text (`told`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByOrder:
     """The attribute ascends; a tuple may be up to `slack` behind the greatest value so far.
 
-    One that is more than `max_ahead` ahead of it, as where a clock is wrong, is set aside and moves nothing. Null and
-    NaN move nothing either, and are never late.
+    A tuple more than `max_ahead` ahead of that value, for example from a wrong clock, is set aside and closes nothing.
+    Null and NaN close nothing either, and are never late.
 
-    `per` names one attribute, or several, for each of whose values that holds by itself: `ByOrder("ts", per="sid")`.
-    Null is one of them. A value is then kept for each key that has come.
+    `per` names one or more attributes, the key: `ByOrder("ts", per="sid")`. The order then holds among the tuples of
+    each key, null included, and one value is kept for each key that has come.
     """
 
     attribute: str
@@ -82,39 +80,39 @@ class ByOrder:
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
         return " per ".join([f"order of {self.attribute}", *([", ".join(self.per)] if self.per else [])])
 
     def require(self, schema: Schema) -> None:
-        """The attribute is ordered, both distances are in its units, and keys are other attributes."""
+        """The attribute's type has an order, both distances are in its units, and the key is other attributes."""
         attribute = ordered_attribute(schema, self.attribute)
         distance.require(self.slack, attribute)
         distance.require(self.max_ahead, attribute)
         keys = self._keys(schema)
         for key in keys:
             if key.domain.opaque:
-                raise QueryError(f"no order holds per {key.name}: {key.domain.type} has no values that can be named")
+                raise QueryError(f"no order holds per {key.name}: {key.domain.type} has no constants")
         if attribute in keys or len(set(keys)) < len(keys):
             raise QueryError(
                 f"an order of {attribute.name} per {', '.join(k.name for k in keys)} names an attribute twice",
-                hint="each value of the key has an order of its own: the key is another attribute",
+                hint="the order holds for each value of the key: the key must be another attribute",
             )
 
     def promises(self) -> tuple[Scheme, ...]:
-        """Ranges from the start, for each key."""
+        """Prefixes of the attribute, for each key."""
         if not self.per:
             return prefix_of(self.attribute)
         return (Scheme((*map(Term, self.per), Term(self.attribute, "prefix"))),)
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """The greatest value, of each key."""
+        """The greatest value; with `per`, that of each key."""
         if not self.per:
             return StateSchema(notes=["greatest"])
         keys = Schema(self._keys(schema))
         return StateSchema({"greatest": LogSchema(keys, combine=lambda rows, _ages: self._combined(schema, rows))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Late is what is behind the greatest value before it by more than the slack."""
+        """Late is a tuple that is behind the greatest value before it by more than the slack."""
         schema = state.inputs[0]
         domain = schema.attribute(self.attribute).domain
         start = self._start(tuples, state)
@@ -128,7 +126,7 @@ class ByOrder:
         return (rows if self.per else rows.coalesce(1)).selectExpr("*", aside).drop(_FAR)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """The greatest value, and the slack before it."""
+        """The greatest value, and the value at the slack before it."""
         if self.per:
             return {}
         domain = schema.attribute(self.attribute).domain
@@ -137,7 +135,7 @@ class ByOrder:
         return {"greatest": distance.told(greatest, domain), "bound": distance.told(bound, domain)}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """All below the greatest value, less the slack, has passed."""
+        """The values below the greatest value, less the slack, have passed."""
         if self.per:
             return [] if flagged is None else self._new_punctuations_of_each(flagged, state)
         if facts.get("greatest") is None:
@@ -147,7 +145,7 @@ class ByOrder:
         return [self._of((), distance.values_below(facts["bound"], schema.attribute(self.attribute).domain), schema)]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """What the greatest value before it had closed, and with which slack nothing of the slice were late."""
+        """What the greatest value before the late tuple had closed; the slack with which no tuple were late."""
         domain = schema.attribute(self.attribute).domain
         greatest = f"max({self._unless_ahead(domain)}) {self._before_it(schema)} AS {_GREATEST}"
         late = flagged.selectExpr("*", greatest).where(f"{ASIDE} = '{UNGRAMMATICAL}'")
@@ -164,12 +162,12 @@ class ByOrder:
         return self._of(key, passed, schema), f"{came} came before it{mending}"
 
     def _before_it(self, schema: Schema) -> str:
-        """The rows of a tuple's key before it, as a window."""
+        """The window of the rows before a tuple that have its key."""
         apart = f"PARTITION BY {', '.join(self._quoted_keys(schema))}" if self.per else ""
         return f"OVER ({apart} ORDER BY {POSITION} NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 
     def _new_punctuations_of_each(self, flagged: DataFrame, state: OperatorState) -> list[Punctuation]:
-        """The bounds of the keys whose greatest value has risen."""
+        """One punctuation for each key whose greatest value has risen."""
         schema = state.inputs[0]
         domain, keys = schema.attribute(self.attribute).domain, self._quoted_keys(schema)
         before = f"max(IF({POSITION} IS NULL, {quoted(self.attribute)}, NULL)) AS {_BEFORE}"
@@ -191,9 +189,9 @@ class ByOrder:
         ]
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame | None:
-        """The greatest value before the slice, of each key, as rows; None for none.
+        """The greatest value before the slice, of each key, as rows; None if there is none.
 
-        Rows, not literals: they change from slice to slice, and generated code does not.
+        Rows, not literals, so that Spark generates the same code in every slice.
         """
         if self.per:
             kept = state.log("greatest").whole()
@@ -205,7 +203,7 @@ class ByOrder:
         return tuples.sparkSession.createDataFrame(pa.table({self.attribute: value}), self._ddl(domain))
 
     def _far(self, rows: DataFrame, schema: Schema) -> DataFrame:
-        """The rows with `_FAR`: one after the other, each compared with the greatest before it that was not too far."""
+        """The rows with the column `_FAR`: each is compared with the greatest value before it that was not too far."""
         from pyspark.sql import functions as F
 
         domain = schema.attribute(self.attribute).domain
@@ -232,7 +230,7 @@ class ByOrder:
         return distance.comparable(quoted(self.attribute), domain)
 
     def _greatest(self, domain: Domain) -> str:
-        """The greatest of the flagged rows that are not too far ahead."""
+        """The greatest value of the flagged rows that are not too far ahead."""
         return f"max({self._unless_ahead(domain)})"
 
     def _unless_ahead(self, domain: Domain) -> str:
@@ -254,14 +252,14 @@ class ByOrder:
 
 
 def _aggregated(rows: DataFrame, keys: Sequence[str], *aggregates: str) -> DataFrame:
-    """The aggregates of each group by these keys; of all rows without any."""
+    """The aggregates of each group by these keys; without keys, of all rows."""
     from pyspark.sql import functions as F
 
     return rows.groupBy(*keys).agg(*map(F.expr, aggregates))
 
 
 _BEFORE_STEP, _LAST, _LISTED, _STEP = map(own, ("before", "last", "listed", "step"))
-"""Of a row's member: the greatest value before it, that of the slice, whether it is waited for; and what follows."""
+"""For a row's member: its greatest value before the row, and in the slice; whether it is on the roster; its step."""
 
 _NEVER = "9223372036854775807"
 
@@ -270,7 +268,7 @@ _NEVER = "9223372036854775807"
 class ByRoster:
     """Each member of the roster, a value of the attribute `member`, sends ascending values of `attribute`.
 
-    Whoever is not on the roster is not waited for, but may come too late like the others. Null and NaN say nothing.
+    Other senders delay no punctuation, but their tuples may be late like any other. Null and NaN close nothing.
     """
 
     attribute: str
@@ -279,23 +277,23 @@ class ByRoster:
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
         return f"roster of {self.member}"
 
     def require(self, schema: Schema) -> None:
-        """Somebody is on the roster, and all can be."""
+        """The roster is not empty, and its members are values of the attribute."""
         ordered_attribute(schema, self.attribute)
         member = schema.attribute(self.member)
         if schema.index(self.attribute) == schema.index(self.member):
-            raise QueryError(f"{self.attribute} cannot say both who reports and what has passed")
+            raise QueryError(f"{self.attribute} cannot be both the sender and the value that ascends")
         if not self.roster:
-            raise UsageError("nobody is on the roster", hint=f"name values of {self.member}")
+            raise UsageError("the roster is empty", hint=f"list values of {self.member}")
         for value in self.roster:
             if not member.domain.contains(value):
                 raise UsageError(f"{value!r} on the roster is no value of {self.member} {member.domain.type}")
 
     def promises(self) -> tuple[Scheme, ...]:
-        """Ranges from the start."""
+        """Prefixes of the attribute."""
         return prefix_of(self.attribute)
 
     def state_schema(self, schema: Schema) -> StateSchema:
@@ -304,7 +302,7 @@ class ByRoster:
         return StateSchema({"latest": LogSchema(member, combine=lambda rows, _ages: self._latest(rows))})
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Late is what comes after the position at which its value had passed."""
+        """Late is a tuple behind the position at which its value had passed."""
         schema = state.inputs[0]
         place = distance.comparable(quoted(self.attribute), schema.attribute(self.attribute).domain)
         rows = tuples.unionByName(self._start(tuples, state), allowMissingColumns=True)
@@ -313,7 +311,7 @@ class ByRoster:
         told = rows.selectExpr(
             "*",
             f"max({place}) {earlier} AS {_BEFORE_STEP}",
-            # Nobody but a member has a row without a position before all others.
+            # Only a member has a row without a position, which sorts before all others.
             f"IF({place} IS NULL, NULL, bool_or({POSITION} IS NULL) {earlier}) AS {_LISTED}",
             f"max({place}) {mine}) AS {_LAST}",
         )
@@ -331,14 +329,14 @@ class ByRoster:
         return each.selectExpr("*", f"{_STEP}.own AS {POSITION}", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """The least of the members' greatest values; null while one has sent none."""
+        """The least of the members' greatest values; null while a member has sent none."""
         domain = schema.attribute(self.attribute).domain
         last = f"{_STEP}.at = {_NEVER}"
         least = distance.told(f"min(IF({last}, {_STEP}.value, NULL))", domain)
         return {"bound": f"IF(count_if({last} AND {_STEP}.value IS NULL) = 0, {least}, NULL)"}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """All below the least of the members' greatest values has passed."""
+        """The values below the least of the members' greatest values have passed."""
         if flagged is None:
             return []
         names = f"{quoted(self.member)}", f"{_STEP}.value AS {quoted(self.attribute)}"
@@ -353,12 +351,12 @@ class ByRoster:
         return [Punctuation.of(schema, {self.attribute: bound})]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """Its value had passed."""
+        """The punctuation that closed the value of the late tuple."""
         attribute = schema.attribute(self.attribute)
         return up_to(values[attribute.name], attribute, schema), ""
 
     def _start(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Each member's greatest value before the slice; null for none."""
+        """Each member's greatest value before the slice; null if it has none."""
         if (whole := state.log("latest").whole()) is not None:
             return whole.frame
         member, attribute = (state.inputs[0].attribute(name) for name in (self.member, self.attribute))
@@ -377,29 +375,29 @@ class ByRoster:
 
 @dataclass(frozen=True, slots=True)
 class ByClock:
-    """A tuple comes, if at all, no later than `delay` after the moment that its `attribute` names."""
+    """A tuple comes no later than `delay` after the moment in its `attribute`."""
 
     attribute: str
     delay: timedelta = timedelta()
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
         return f"clock of {self.attribute}"
 
     def require(self, schema: Schema) -> None:
-        """The attribute is a moment, and the delay a delay."""
+        """The attribute is a TIMESTAMP, and the delay is not below zero."""
         attribute = schema.attribute(self.attribute)
         if attribute.domain.sql != TimestampType(zoned=True):
             raise QueryError(
-                f"no clock tells {attribute.name}, which is {attribute.domain.type}",
-                hint="a clock tells a TIMESTAMP: it knows no other time zone",
+                f"no clock closes {attribute.name}, which is {attribute.domain.type}",
+                hint="a clock closes moments of type TIMESTAMP only",
             )
         if self.delay < timedelta():
             raise UsageError(f"the delay {self.delay} is below zero")
 
     def promises(self) -> tuple[Scheme, ...]:
-        """Ranges from the start."""
+        """Prefixes of the attribute."""
         return prefix_of(self.attribute)
 
     def state_schema(self, schema: Schema) -> StateSchema:
@@ -407,7 +405,7 @@ class ByClock:
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Late is what the clock has overtaken."""
+        """Late is a tuple whose moment the clock has closed."""
         return tuples.selectExpr("*", f"IF({condition(said(state).set)}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
@@ -415,12 +413,12 @@ class ByClock:
         return {}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """The moment up to which all was read, less the delay."""
+        """The moments before the one up to which everything was read, less the delay, have passed."""
         if state.read_until is None:
             return []
         return [Punctuation.of(state.inputs[0], {self.attribute: Range(None, state.read_until - self.delay)})]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """Its moment had passed."""
+        """The punctuation that closed the moment of the late tuple."""
         attribute = schema.attribute(self.attribute)
         return up_to(values[attribute.name], attribute, schema), ""

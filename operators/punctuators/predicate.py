@@ -1,12 +1,12 @@
-"""Punctuation by a condition on tuples: limits of a domain that always hold, and a predicate of the last of a group.
+"""Punctuation by a condition on tuples: limits of a domain that always hold, or a predicate for a group's last tuple.
 
-*By domain*: nothing lies outside the limits, and that is punctuated once, at the beginning. Source: Tucker et al. 2003,
-§6.2 (stream semantics): for sensors that measure from 20F to 95F punctuate closes what is above 95F and below 20F. The
-limits leave null open; NaN is above them.
+*By domain*: no value lies outside the limits; punctuations close the values outside, once, at the beginning. Source:
+Tucker et al. 2003, §6.2 (stream semantics): for sensors that measure from 20F to 95F punctuate closes the values above
+95F and below 20F. The limits leave null open; NaN is above them.
 
-*By predicate*: a tuple itself shows that its group has ended, as `status = 'closed'` does of an auction. After such a
-tuple the values of the named attributes have passed, together: one punctuation restricts them all, by constants, null
-among them. The tuple itself still goes on; one with the same values after it is late.
+*By predicate*: a tuple shows that its group has ended, for example an auction's by `status = 'closed'`. After such a
+tuple, one punctuation restricts all named attributes to its values, by constants, null among them. The tuple itself is
+still emitted; a later one with the same values is late.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ByDomain:
-    """No value lies outside the `limits`, written as domains are: `min 0..59, currtmp 20..95`."""
+    """No value lies outside the `limits`, which are written like domains: `min 0..59, currtmp 20..95`."""
 
     limits: str
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
         return f"domain {self.limits}"
 
     def require(self, schema: Schema) -> None:
-        """The limits leave something outside."""
+        """At least one value lies outside the limits; else QueryError."""
         if not self._outside(schema):
-            raise QueryError(f"the limits '{self.limits}' say nothing that the schema does not say")
+            raise QueryError(f"the limits '{self.limits}' exclude no value that the schema allows")
 
     def promises(self) -> tuple[Scheme, ...]:
-        """None: no more will be said."""
+        """None: no further punctuation will come."""
         return ()
 
     def state_schema(self, schema: Schema) -> StateSchema:
@@ -54,7 +54,7 @@ class ByDomain:
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Late is whatever lies outside, from the first tuple on."""
+        """Late is every tuple with a value outside the limits, from the first tuple on."""
         late = condition(self._outside(state.inputs[0]))
         return tuples.selectExpr("*", f"IF({late}, '{UNGRAMMATICAL}', NULL) AS {ASIDE}")
 
@@ -63,11 +63,11 @@ class ByDomain:
         return {}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """The same from the beginning; it goes out once."""
+        """The values outside the limits: the same in each slice, so they go out once."""
         return self._outside(state.inputs[0])
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """What was said of the first attribute whose value lies outside."""
+        """The punctuation that the first value outside its limits breaks."""
         normal = [None if values.get(a.name) is None else a.domain.normal(values[a.name]) for a in schema]
         return next(p for p in self._outside(schema) if p.matches(normal)), ""
 
@@ -81,30 +81,30 @@ class ByDomain:
 
 
 _SAID, _ENDS = own("said"), own("ends")
-"""BOOLEAN: whether an earlier slice ended the tuple's group, and whether the tuple does."""
+"""BOOLEAN: whether an earlier slice ended the tuple's group; whether the tuple ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByPredicate:
-    """A tuple for which `when` is true, Spark SQL over the input's attributes, ends the group of its `attributes`."""
+    """A tuple for which `when`, Spark SQL over the input's attributes, is true ends the group of its `attributes`."""
 
     when: str
     attributes: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
         return f"predicate {self.when}"
 
     def require(self, schema: Schema) -> None:
-        """The attributes are there, and their values can be named."""
+        """The input has the attributes, and their types have constants; else QueryError or UsageError."""
         if not self.attributes:
             raise UsageError("a predicate that ends nothing", hint="name the attributes whose values have passed")
         for name in self.attributes:
             ordered_attribute(schema, name)
 
     def promises(self) -> tuple[Scheme, ...]:
-        """Constants for each of the attributes."""
+        """Constants for all of the attributes together."""
         return (Scheme(tuple(Term(name) for name in self.attributes)),)
 
     def state_schema(self, schema: Schema) -> StateSchema:
@@ -112,7 +112,7 @@ class ByPredicate:
         return StateSchema()
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """Late is a tuple whose group an earlier one ended, of this slice or of one before."""
+        """Late is a tuple whose group an earlier tuple ended, in this slice or before."""
         group = ", ".join(map(quoted, self.attributes))
         ended = (
             f"max({_ENDS}) OVER (PARTITION BY {group}"
@@ -124,11 +124,11 @@ class ByPredicate:
         ).drop(_SAID)
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """How many tuples end a group."""
+        """The number of tuples that end a group."""
         return {"ending": f"count_if({_ENDS} AND {ASIDE} IS NULL)"}
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """The groups of the tuples that end theirs."""
+        """One punctuation for each group that a tuple of the slice ended."""
         if flagged is None or not facts["ending"]:
             return []
         schema = state.inputs[0]
@@ -137,7 +137,7 @@ class ByPredicate:
         return [self._of(values, schema) for values in zip(*(c.to_pylist() for c in columns), strict=True)]
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """Its group had ended."""
+        """The punctuation that closed the group of the late tuple."""
         return self._of(tuple(values[schema.attribute(name).name] for name in self.attributes), schema), ""
 
     def _of(self, values: tuple[object, ...], schema: Schema) -> Punctuation:
@@ -145,7 +145,7 @@ class ByPredicate:
         return Punctuation.of(schema, {a.name: Constant(None if v is None else a.domain.normal(v)) for a, v in pairs})
 
     def _told(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """The tuples with `_SAID`."""
+        """The tuples with the column `_SAID`."""
         ended = list(said(state).set)
         if is_inline(ended):
             return tuples.selectExpr("*", f"({condition(ended)}) AS {_SAID}")

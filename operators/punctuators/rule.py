@@ -1,7 +1,7 @@
-"""Rules of punctuate, each a kind of knowledge: which tuples break what was said, and what may be said now.
+"""Rules of punctuate, one for each kind of knowledge: which tuples are late, and which punctuations hold after a slice.
 
-A rule marks the tuples of a slice in the order of their positions, so that within a slice, too, a tuple is held against
-what those before it have closed. Rules that look back past the slice add rows of their own, without a position.
+A rule marks the tuples of a slice in the order of their positions: a tuple is late if an earlier tuple, of the same
+slice or of one before, has closed its value. A rule that remembers earlier slices adds rows without a position.
 """
 
 from __future__ import annotations
@@ -23,69 +23,69 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ASIDE = own("aside")
-"""STRING: why a tuple is set aside; null for one that goes on."""
+"""STRING: why a tuple is set aside; null for a tuple that is emitted."""
 
 UNGRAMMATICAL = "ungrammatical"
 """Set aside because an earlier punctuation matches the tuple."""
 
 AHEAD = "ahead"
-"""Set aside because the tuple is too far ahead of its fellows to be believed."""
+"""Set aside because the tuple is implausibly far ahead of those before it."""
 
 Facts = Mapping[str, Any]
 
 
 class Rule(Protocol):
-    """One kind of knowledge; `name` is what it is called in messages."""
+    """One kind of knowledge about a stream; messages show its `name`."""
 
     @property
     def name(self) -> str:
-        """By what is punctuated."""
+        """The rule in a few words."""
 
     def require(self, schema: Schema) -> None:
-        """Makes sure that it makes sense for the input; QueryError or UsageError where it does not."""
+        """Checks that the rule fits an input of this schema; QueryError or UsageError if it does not."""
 
     def promises(self) -> tuple[Scheme, ...]:
-        """The schemes of the punctuations that it adds."""
+        """The schemes of the punctuations that the rule adds."""
 
     def state_schema(self, schema: Schema) -> StateSchema:
-        """What the rule keeps of an input of this schema, beside what it has said."""
+        """What the rule keeps for an input of this schema, beside the punctuations that it has added."""
 
     def flagged(self, tuples: DataFrame, state: OperatorState) -> DataFrame:
-        """The tuples with `ASIDE`; rows without a position are the rule's own."""
+        """The tuples with the column `ASIDE`, and the rule's own rows, which have no position."""
 
     def aggregates(self, schema: Schema) -> dict[str, str]:
-        """Aggregates of the flagged rows, Spark SQL by name; `new_punctuations` gets their values."""
+        """Aggregates over the flagged rows, as Spark SQL by name; `new_punctuations` gets their values."""
 
     def new_punctuations(self, flagged: DataFrame | None, facts: Facts, state: OperatorState) -> list[Punctuation]:
-        """What holds after the slice, of which `flagged` are the rows, computed; None if no tuple came."""
+        """The punctuations that hold after the slice; `flagged` are its computed rows, None if no tuple came."""
 
     def broken(self, values: Facts, flagged: DataFrame, schema: Schema) -> tuple[Punctuation, str]:
-        """What the first late tuple breaks that was said within its own slice, or the part of it that matters here.
+        """The punctuation that the first late tuple of a slice breaks, if it was added within that slice; and a remark.
 
-        `flagged` are the rows of the slice, computed. With it goes what is to be said besides, such as by how much.
+        `flagged` are the computed rows of the slice. The remark is a text such as by how much the tuple is late.
         """
 
 
 def said(state: OperatorState) -> ClosedSet:
-    """What punctuate itself has said, and answers for."""
+    """The punctuations that punctuate has added, and is responsible for."""
     return state.punctuations("said")
 
 
 def ordered_attribute(schema: Schema, name: str) -> Attribute:
-    """The attribute of that name; QueryError if its values have no order."""
+    """The attribute of that name; QueryError if its type has no order."""
     attribute = schema.attribute(name)
     if attribute.domain.opaque:
-        raise QueryError(f"nothing ascends by {attribute.name}: {attribute.domain.type} is not ordered here")
+        raise QueryError(f"no punctuation can restrict {attribute.name}: {attribute.domain.type} has no order")
     return attribute
 
 
 def prefix_of(name: str) -> tuple[Scheme, ...]:
-    """The promise of ranges from the start."""
+    """The promise of ever longer prefixes of the attribute."""
     return (Scheme((Term(name, "prefix"),)),)
 
 
 def up_to(value: Any, attribute: Attribute, schema: Schema) -> Punctuation:
-    """Says that a value, and what is before it, has passed."""
+    """The punctuation that closes a value and all values below it."""
     domain = attribute.domain
     pattern: Pattern = canonical(Range(None, domain.normal(value), high_closed=True), domain)
     return Punctuation.of(schema, {attribute.name: pattern})

@@ -360,7 +360,7 @@ def test_the_rules_promise_what_they_will_say() -> None:
 @pytest.mark.parametrize(
     ("rule", "refusal"),
     [
-        (ByOrder("tags"), "nothing ascends by tags"),
+        (ByOrder("tags"), "no punctuation can restrict tags"),
         (ByOrder("n", slack=-1), "-1 is no distance of n INT"),
         (ByOrder("n", slack=0.5), "it is a whole number"),
         (ByOrder("n", max_ahead=timedelta(1)), "is no distance of n"),
@@ -372,13 +372,13 @@ def test_the_rules_promise_what_they_will_say() -> None:
         (ByOrder("n", per="N"), "an order of n per n names an attribute twice"),
         (ByOrder("n", per=("s", "S")), "an order of n per s, s names an attribute twice"),
         (ByOrder("n", per="tags"), "no order holds per tags"),
-        (ByRoster("n", "s", ()), "nobody is on the roster"),
+        (ByRoster("n", "s", ()), "the roster is empty"),
         (ByRoster("n", "s", (5,)), "5 on the roster is no value of s"),
-        (ByRoster("n", "N", (5,)), "both who reports and what has passed"),
-        (ByDomain("n .."), "say nothing"),
+        (ByRoster("n", "N", (5,)), "both the sender and the value"),
+        (ByDomain("n .."), "exclude no value"),
         (ByPredicate("n > 5", ()), "ends nothing"),
-        (ByPredicate("n > 5", ("tags",)), "nothing ascends by tags"),
-        (ByClock("d"), "no clock tells d, which is DATE"),
+        (ByPredicate("n > 5", ("tags",)), "no punctuation can restrict tags"),
+        (ByClock("d"), "no clock closes d, which is DATE"),
         (ByClock("ts", timedelta(-1)), "below zero"),
     ],
 )

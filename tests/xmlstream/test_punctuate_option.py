@@ -90,7 +90,7 @@ def test_a_table_that_says_too_little_is_punctuated_and_its_query_judged_by_it()
 def test_a_rule_that_makes_no_sense_is_refused_where_the_table_is_declared(tmp_path: Path) -> None:
     for text, more, refusal in (
         ("order of tz", "", "table report: no attribute tz"),
-        ("clock of sid", "", "table report: no clock tells sid"),
+        ("clock of sid", "", "table report: no clock closes sid"),
         ("order of ts", ", documents 'merge'", "table report: documents that are merged have no order to punctuate"),
     ):
         with pytest.raises(QueryError, match=refusal) as told:
