@@ -26,9 +26,9 @@ WORDS = r"told|of which|in hand|asks|asked|said|hears?|heard|so-manieth|lately"
 
 LIMITS = {
     "modules": 325,
-    "lines": 57_200,
+    "lines": 56_600,
     "contracts": 16,
-    "words of conversation": 545,
+    "words of conversation": 360,
 }
 """What `--check` holds the figures to, lowered whenever they fall: nothing that went comes back unseen."""
 
