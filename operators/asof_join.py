@@ -120,6 +120,12 @@ class AsofJoin(Operator):
             BoundedKey(1, right, left, (begin, end, *self.bounds[1])),
         )
 
+    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
+        left = self._keys[0]
+        said = on(inputs[0].names, p, inputs[0])
+        waiting = held.rows("undecided", left.determined_by, said, "waiting-0", left.beside)
+        return [without((0, said), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
+
     def state_schema(self, *inputs: Schema) -> StateSchema:
         left, right = self._keys
         kept = right.log("tuples of the right side", inputs)
@@ -142,12 +148,6 @@ class AsofJoin(Operator):
         _, asking = want = right.awaited(row, inputs, held)
         waiting = held.rows("undecided", left.determined_by, asking, "waiting-0", left.beside)
         return [without(want, waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
-
-    def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
-        left = self._keys[0]
-        said = on(inputs[0].names, p, inputs[0])
-        waiting = held.rows("undecided", left.determined_by, said, "waiting-0", left.beside)
-        return [without((0, said), waiting, lambda row: left.awaited(row, inputs, held), *inputs)]
 
     def _followed(self, frame: DataFrame, bears_since: bool = False, *, right: Schema) -> DataFrame:
         """Right tuples, each with where the next of its key stands; of equal ones the first."""

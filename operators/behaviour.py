@@ -12,20 +12,27 @@ has a default that is right for any operator: all attributes are required, no pr
 nothing is looked through. So an operator without properties of its own is never wrong, only never cheaper; other
 operators define theirs in their own modules, beside `schema` and `schemes`. All of it is pure: parameters and schemas
 in, names and Spark SQL out.
+
+What few operators have is a capability, a small protocol of its own: a residual condition (`HasResidual`), an inner
+join (`Combines`), partial aggregates (`MergesPartials`), panes (`CutsPanes`). A rule tests an operator for it.
+
+Every operator has its methods in one order: schema, schemes, enabled_by, the other logical properties, wanted,
+state_schema, and the behaviours in the order in which `advance` calls them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
 
-from operators.closing_conditions import ALWAYS, Benefits, Condition
+from operators.closing_conditions import ALWAYS, Condition, Promises
 from operators.required_punctuations import Held, Way, whole
 from operators.state.slice_tuples import Slice, Tuples, bag_union
 from operators.state.state_schema import StateSchema
 from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
+from punct_ns.scheme import Scheme, completed_by
 from punct_ns.slices import quoted
 
 if TYPE_CHECKING:
@@ -42,22 +49,13 @@ class LogicalProperties(Protocol):
 
     __slots__ = ()
 
-    def parameters(self, output: Schema) -> str:
-        """Its parameters in a line, as `explain` shows them: by default the attributes of its output."""
-        return ", ".join(output.names)
-
-    # Benefiting from punctuations.
-
     def enabled_by(self, *inputs: Schema) -> Condition:
         """When each of its output tuples goes out in the end: what enables it (Tucker et al. 2007, §4)."""
         return ALWAYS
 
-    def state_schema(self, *inputs: Schema) -> StateSchema:
-        """What it keeps from slice to slice, by name, and until when; by default nothing. Pure.
-
-        From it follow what cleanses the operator (Tucker et al. 2007, §5), and what each kept row waits for.
-        """
-        return StateSchema()
+    def parameters(self, output: Schema) -> str:
+        """Its parameters in a line, as `explain` shows them: by default the attributes of its output."""
+        return ", ".join(output.names)
 
     # Column pruning.
 
@@ -73,10 +71,6 @@ class LogicalProperties(Protocol):
     def exact_inputs(self) -> bool:
         """Whether inputs must have what is required and no more: it keeps whole tuples, or takes them by position."""
         return True
-
-    def is_identity(self, *inputs: Schema) -> bool:
-        """Whether over these inputs it changes nothing, neither tuples nor punctuations."""
-        return False
 
     # Pushing predicates down.
 
@@ -94,19 +88,6 @@ class LogicalProperties(Protocol):
         What looks at them alone may be an error, too: it is one of the output's tuples or of the input's alike.
         """
         return frozenset()
-
-    @property
-    def residual(self) -> str | None:
-        """A condition of its own over the attributes of all inputs, parts of which inputs may be asked instead."""
-        return None
-
-    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
-        """For each input the terms in which it can be asked what the residual condition asks."""
-        return [{} for _ in inputs]
-
-    def with_residual(self, residual: str | None) -> Self:
-        """The operator with another residual condition."""
-        return self
 
     # Eliminating distincts.
 
@@ -136,48 +117,20 @@ class LogicalProperties(Protocol):
         """Tuples that it never puts out, whatever comes, as punctuations over its output."""
         return ()
 
+    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
+        """The punctuations over its output that it emits by itself, from the beginning on."""
+        return ()
+
     def punctuating(self) -> Self:
-        """The operator that says so, too."""
+        """The operator that emits punctuations for what it excludes."""
         return self
 
-    # Joining at once, or one after the other.
-
-    @property
-    def combines(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
-        """The pairs of attributes that are equal, by their inputs' numbers and their names.
-
-        That, and `residual`, must be all: its output are the combinations of one tuple of each input of which these
-        are true, with the attributes of all inputs in their order. None if it is anything else.
-        """
-        return None
+    # Looking through.
 
     def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
         """What each attribute of the output is called in the input, if it puts out each tuple of that, and no other.
 
         It may leave out attributes, and have one several times. None if it does anything else.
-        """
-        return None
-
-    # Aggregating by panes.
-
-    @property
-    def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
-        """The keys and the aggregates of its groups, if it merges partial ones that its input has beside attributes."""
-        return None
-
-    def in_panes(
-        self, keys: Collection[str], operands: Collection[str], *inputs: Schema
-    ) -> tuple[Operator, Operator, str] | None:
-        """Two operators in its place: the first puts each tuple into one pane, the second multiplies panes.
-
-        Args:
-            keys: The output's attributes by which it is grouped above.
-            operands: Those from which something is aggregated there.
-            inputs: The schemas of the inputs.
-
-        Returns:
-            Both, and the attribute of the first that tells panes apart: tuples that agree on that, and on the keys that
-            the input has, agree on all keys however often they are multiplied. None where nothing is gained.
         """
         return None
 
@@ -187,6 +140,27 @@ class LogicalProperties(Protocol):
     def is_associative(self) -> bool:
         """Whether one over inputs and one of its kind over others is one over all of them."""
         return False
+
+    # Keeping.
+
+    def state_schema(self, *inputs: Schema) -> StateSchema:
+        """What it keeps from slice to slice, by name, and until when; by default nothing. Pure.
+
+        From it follow what cleanses the operator (Tucker et al. 2007, §5), and what each kept row waits for.
+        """
+        return StateSchema()
+
+
+def is_identity(operator: LogicalProperties, *inputs: Schema) -> bool:
+    """Whether over these inputs an operator changes nothing, neither tuples nor punctuations.
+
+    >>> from operators.project import Project
+    >>> here = Schema.of(a="INT", b="INT")
+    >>> [is_identity(Project.renaming(here, names), here) for names in ({"a": "a"}, {"a": "b", "b": "a"})]
+    [True, False]
+    """
+    renamed = operator.renames(*inputs)
+    return renamed is not None and list(renamed.items()) == [(name, name) for name in inputs[0].names]
 
 
 def among(names: Iterable[str], schema: Schema) -> frozenset[str]:
@@ -217,14 +191,19 @@ def by_position(output: Schema, *inputs: Schema) -> list[Terms]:
     return [{own.lower(): quoted(name) for own, name in zip(output.names, i.names, strict=True)} for i in inputs]
 
 
-class Operator(LogicalProperties, Benefits, Protocol):
+class Operator(LogicalProperties, Protocol):
     """The behaviours of one operator; `inputs` holds one slice per input, `state` what was kept from slice to slice.
 
-    What one behaviour finds for the next ones of its slice has a name in the scratch of the state. What the optimizer
-    knows of an operator are its logical properties, which have answers that are right for any operator.
+    What one behaviour finds for the next ones of its slice has a name in the scratch of the state.
     """
 
     __slots__ = ()
+
+    def schema(self, *inputs: Schema) -> Schema:
+        """The attributes of the output tuples. Pure."""
+
+    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """What the output promises when the inputs promise this. Pure."""
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """The ways in which a punctuation of the output comes; by default, that all inputs are closed."""
@@ -243,6 +222,69 @@ class Operator(LogicalProperties, Benefits, Protocol):
 
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         """The punctuations that hold for the output from here on."""
+
+
+@runtime_checkable
+class HasResidual(Protocol):
+    """An operator with a condition of its own over the attributes of all inputs, parts of which inputs may check."""
+
+    residual: str | None
+
+    def residual_terms(self, *inputs: Schema) -> Sequence[Terms]:
+        """For each input the terms in which it can check the residual condition."""
+
+    def with_residual(self, residual: str | None) -> Self:
+        """The operator with another residual condition."""
+
+
+@runtime_checkable
+class Combines(HasResidual, Protocol):
+    """An operator that may be an inner join: what is joined at once, or one after the other."""
+
+    @property
+    def equal(self) -> Sequence[tuple[tuple[int, str], tuple[int, str]]] | None:
+        """The pairs of attributes that are equal, by their inputs' numbers and their names; None if it is no such join.
+
+        That, and `residual`, is all of an inner join: its output are the combinations of one tuple of each input for
+        which these are true, with the attributes of all inputs in their order.
+        """
+
+
+@runtime_checkable
+class MergesPartials(Protocol):
+    """An operator that may merge partial aggregates which its input has beside attributes."""
+
+    @property
+    def merged(self) -> tuple[tuple[str, ...], tuple[Aggregate, ...]] | None:
+        """The keys and the aggregates of its groups; None where an aggregate has no partial ones."""
+
+
+@runtime_checkable
+class CutsPanes(Protocol):
+    """An operator that may put each tuple into one pane first, and multiply panes then."""
+
+    def in_panes(
+        self, keys: Collection[str], operands: Collection[str], *inputs: Schema
+    ) -> tuple[Operator, Operator, str] | None:
+        """Two operators in its place: the first puts each tuple into one pane, the second multiplies panes.
+
+        Args:
+            keys: The output's attributes by which it is grouped above.
+            operands: Those from which something is aggregated there.
+            inputs: The schemas of the inputs.
+
+        Returns:
+            Both, and the attribute of the first that tells panes apart: tuples that agree on that, and on the keys that
+            the input has, agree on all keys however often they are multiplied. None where nothing is gained.
+        """
+
+
+def promised(operator: Operator, inputs: Promises) -> tuple[Scheme, ...]:
+    """What the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
+    schemas = [schema for schema, _ in inputs]
+    schemes = operator.schemes(*(schemes for _, schemes in inputs))
+    said = operator.says(*schemas)
+    return completed_by(schemes, said, operator.schema(*schemas)) if said else schemes
 
 
 def advance(operator: Operator, inputs: Sequence[Slice], state: OperatorState) -> Slice:

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from punct_ns.domain import Domain
-from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Schema
-from punct_ns.scheme import Scheme, Term, completed_by, implies, is_compact, is_covered
+from punct_ns.scheme import Scheme, Term, implies, is_compact, is_covered
 from punct_ns.sql_type import BooleanType
 
 Promises: TypeAlias = Sequence[tuple[Schema, tuple[Scheme, ...]]]
@@ -196,27 +195,3 @@ class StateModel:
                 return None
             most *= size + domain.nullable
         return most
-
-
-class Benefits(Protocol):
-    """What an operator promises; `inputs` are the schemas of its inputs."""
-
-    __slots__ = ()
-
-    def schema(self, *inputs: Schema) -> Schema:
-        """The attributes of the output tuples. Pure."""
-
-    def schemes(self, *inputs: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
-        """What the output promises when the inputs promise this. Pure."""
-
-    def says(self, *inputs: Schema) -> Sequence[Punctuation]:
-        """What it says of its output by itself, from the beginning on."""
-        return ()
-
-
-def promised(operator: Benefits, inputs: Promises) -> tuple[Scheme, ...]:
-    """What the output of an operator promises (availablePSchemes of Tucker et al. 2007, Fig. 6)."""
-    schemas = [schema for schema, _ in inputs]
-    schemes = operator.schemes(*(schemes for _, schemes in inputs))
-    said = operator.says(*schemas)
-    return completed_by(schemes, said, operator.schema(*schemas)) if said else schemes

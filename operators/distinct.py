@@ -71,8 +71,8 @@ class Distinct(Operator):
             once = anti_join(once, whole.frame, attributes.names, whole.at_most)
         return kept.append(Tuples(once, new.at_most))
 
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        return inputs[0].punctuations
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("tuples").purge(inputs[0].punctuations)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        return inputs[0].punctuations

@@ -112,14 +112,14 @@ class GroupBy(Operator):
             return Tuples(self._aggregation.answers(taken.frame), at_most, exact=self._aggregation.merges is not None)
         return None if self.keys else Tuples(self._aggregation.answers(self._aggregation.kept_form(state.nothing())), 1)
 
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        state.log("groups").settle()
+        forget_completed(state.scratch(_InHand).complete, self.keys, state)
+
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         complete = state.scratch(_InHand).complete
         return [Punctuation(output, (*p.patterns, *(WILDCARD for _ in self.aggregates)), p.lifespan) for p in complete]
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        state.log("groups").settle()
-        forget_completed(state.scratch(_InHand).complete, self.keys, state)
 
     @property
     def _aggregation(self) -> Aggregation:

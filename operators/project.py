@@ -262,23 +262,6 @@ class Project(Operator):
         attributes = [(a.name, Attribute(renamed.get(a.name, a.name), a.domain)) for a in schema]
         return Project(tuple(Column(new, quoted(old), old) for old, new in attributes))
 
-    def is_identity(self, *inputs: Schema) -> bool:
-        """Whether each column is the input's attribute of its own place and name, and not computed; none is left out.
-
-        >>> here = Schema.of(a="INT", b="INT")
-        >>> Project.renaming(here, {"a": "a"}).is_identity(here)
-        True
-        >>> Project.renaming(here, {"a": "b", "b": "a"}).is_identity(here)
-        False
-        """
-        (schema,) = inputs
-        return len(self.columns) == len(schema) and all(
-            column.attribute == attribute
-            and column.copy_of is not None
-            and schema.attribute(column.copy_of) == attribute
-            for column, attribute in zip(self.columns, schema, strict=True)
-        )
-
     def schema(self, *inputs: Schema) -> Schema:
         return Schema(tuple(column.attribute for column in self.columns))
 
@@ -309,6 +292,17 @@ class Project(Operator):
     def predicate_terms(self, *inputs: Schema) -> Sequence[Terms]:
         return [{column.attribute.name.lower(): column.expression for column in self.columns}]
 
+    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
+        return frozenset(column.attribute.name.lower() for column in self.columns if column.copy_of is not None)
+
+    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
+        return takes_equals_alike((column.expression for column in self.pruned(needed).columns), inputs[0])
+
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        folded = {name.lower() for name in names}
+        seen = [c for view in self._views for c in view.columns if c.attribute.name.lower() in folded]
+        return [tuple(dict.fromkeys(inputs[0].attribute(c.source).name for c in seen if c.source))]
+
     def renames(self, *inputs: Schema) -> Mapping[str, str] | None:
         """The columns, where all are copies that are of the input's types."""
         found: dict[str, str] = {}
@@ -320,17 +314,6 @@ class Project(Operator):
                 return None
             found[column.attribute.name] = source.name
         return found
-
-    def passes_through(self, *inputs: Schema) -> AbstractSet[str]:
-        return frozenset(column.attribute.name.lower() for column in self.columns if column.copy_of is not None)
-
-    def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
-        return takes_equals_alike((column.expression for column in self.pruned(needed).columns), inputs[0])
-
-    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        folded = {name.lower() for name in names}
-        seen = [c for view in self._views for c in view.columns if c.attribute.name.lower() in folded]
-        return [tuple(dict.fromkeys(inputs[0].attribute(c.source).name for c in seen if c.source))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         if p.is_all:

@@ -255,17 +255,17 @@ class Session(Operator):
         exact = self._aggregation.merges is not None
         return Tuples(self._aggregation.answers(taken.frame), taken.at_most, exact=exact)
 
-    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
-        output = self.schema(*state.inputs)
-        wild = (WILDCARD,) * len(self.aggregates)
-        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_InHand).closed]
-
     def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
         state.log("sessions").settle()
         place = len(self.keys)
         whole = [p for p in closed_so_far(state).set if place not in p.restricted]
         forget_completed(whole, self._completed, state)
         state.punctuations("sent").forget(state.scratch(_InHand).closed)
+
+    def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
+        output = self.schema(*state.inputs)
+        wild = (WILDCARD,) * len(self.aggregates)
+        return [Punctuation(output, (*p.patterns, *wild), p.lifespan) for p in state.scratch(_InHand).closed]
 
     @property
     def _aggregation(self) -> Aggregation:

@@ -126,15 +126,15 @@ class TopN(Operator):
         ranked = self._ranked(taken.frame, state.inputs[0]).withColumnRenamed(_RANK, self.number.name)
         return Tuples(ranked, taken.at_most, taken.exact)
 
+    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
+        state.log("tuples").settle()
+        forget_completed(state.scratch(_InHand).complete, self.groups, state)
+
     def propagate(self, inputs: Sequence[Slice], state: OperatorState) -> Sequence[Punctuation]:
         output = self.schema(*state.inputs)
         places = [output.index(name) for name in self.groups]
         complete = state.scratch(_InHand).complete
         return [Punctuation.at(output, dict(zip(places, p.patterns, strict=True)), p.lifespan) for p in complete]
-
-    def keep(self, inputs: Sequence[Slice], state: OperatorState) -> None:
-        state.log("tuples").settle()
-        forget_completed(state.scratch(_InHand).complete, self.groups, state)
 
     def _first(self, tuples: DataFrame, schema: Schema) -> DataFrame:
         """Of each group the first tuples; those of several parts are among the first of each."""

@@ -104,6 +104,11 @@ class Window(Operator):
     def passes_duplicates(self, needed: AbstractSet[str], *inputs: Schema) -> bool:
         return True
 
+    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
+        own_names = {f"{self.name}{end}".lower() for end in (START, END)}
+        asked = {self.of if name.lower() in own_names else name for name in names}
+        return [tuple(among(asked, inputs[0]))]
+
     def in_panes(
         self, keys: Collection[str], operands: Collection[str], *inputs: Schema
     ) -> tuple[Window, Window, str] | None:
@@ -119,11 +124,6 @@ class Window(Operator):
         cut = Window(self.of, length, length, self.offset % length, name, self.of.lower() not in asked)
         pane = f"{name}{START}"
         return cut, replace(self, of=pane, replaces=True), pane
-
-    def lineage(self, names: Collection[str], *inputs: Schema) -> Sequence[Sequence[str]] | None:
-        own_names = {f"{self.name}{end}".lower() for end in (START, END)}
-        asked = {self.of if name.lower() in own_names else name for name in names}
-        return [tuple(among(asked, inputs[0]))]
 
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         given, moments = inputs[0], inputs[0].attribute(self.of).domain

@@ -8,6 +8,7 @@ What is kept, and what goes out when, is as before: a pane is closed when its mo
 
 from __future__ import annotations
 
+from operators.behaviour import CutsPanes, MergesPartials
 from operators.expressions.aggregates import attributes_of
 from operators.pre_aggregate import PreAggregate
 from xmlstream.optimizer.rewrite import bottom_up, over
@@ -21,7 +22,9 @@ def aggregate_panes(root: Node) -> Node:
 
 def _of_panes(above: Node, window: Node) -> Node:
     """The windows of a node as windows of panes, for what is above to merge; the node where that is not the same."""
-    if not window.inputs or (merged := above.operator.merged) is None:
+    if not (isinstance(above.operator, MergesPartials) and isinstance(window.operator, CutsPanes)):
+        return window
+    if (merged := above.operator.merged) is None:
         return window
     (keys, aggregates), below = merged, window.inputs[0]
     in_panes = window.operator.in_panes(keys, attributes_of(aggregates), *(node.schema for node in window.inputs))

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from operators.describe import Describe
 from xmlstream.optimizer.rewrite import bottom_up, over, readers, top_down
-from xmlstream.plan.nodes import Node, Results, Scan, Static
+from xmlstream.plan.nodes import Node
 
 NamesAsked: TypeAlias = Sequence[str] | None
 """The attributes whose punctuations are asked for; None where others help, too, or several ask."""
@@ -45,10 +45,8 @@ def lineage_of(node: Node, names: NamesAsked, uses: Counter[Node]) -> Sequence[S
 
 def _sole_groupings(node: Node) -> dict[int, Sequence[str]]:
     """By the numbers of its inputs, the groupings by which alone they help a node."""
-    operator, promises = node.operator, [(below.schema, ()) for below in node.inputs]
-    if isinstance(operator, Scan | Static | Results):
-        return {}
-    waited_for = operator.enabled_by(*(schema for schema, _ in promises)).groupings(promises)
+    promises = [(below.schema, ()) for below in node.inputs]
+    waited_for = node.operator.enabled_by(*(schema for schema, _ in promises)).groupings(promises)
     return {grouping.input: grouping.attributes for grouping in waited_for if grouping.sole}
 
 

@@ -23,6 +23,7 @@ from itertools import combinations, pairwise
 
 from sqlglot import exp
 
+from operators.behaviour import Combines
 from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, named, render
 from operators.expressions.throwable import throwable
 from operators.join import Join
@@ -75,7 +76,7 @@ class JoinRegion:
 def is_join(node: Node) -> bool:
     """Whether a node can be one of a region."""
     operator = node.operator
-    if operator.combines is None:
+    if not isinstance(operator, Combines) or operator.equal is None:
         return False
     both = Schema(tuple(attribute for below in node.inputs for attribute in below.schema))
     return operator.residual is None or not throwable(expression(operator.residual), both)
@@ -118,7 +119,8 @@ class _Walk:
         if not self.purge.asked and isinstance(node.operator, Join | MultiwayJoin):
             self.purge = node.operator.purge
         places = [self._of_input(below) for below in node.inputs]
-        for (i, one), (j, other) in node.operator.combines or ():
+        assert isinstance(node.operator, Combines)
+        for (i, one), (j, other) in node.operator.equal or ():
             mine, theirs = (node.inputs[k].schema.attribute(name).name for k, name in ((i, one), (j, other)))
             self.equalities.append((places[i][mine], places[j][theirs]))
         whole = {name: place for known in places for name, place in known.items()}
@@ -135,7 +137,7 @@ class _Walk:
     def _of_input(self, node: Node) -> dict[str, InputAttribute]:
         if node not in self._inner:
             return self._of_leaf(node)
-        if node.operator.combines is not None:
+        if isinstance(node.operator, Combines):
             return self.of_join(node)
         below = self._of_input(node.inputs[0])
         names = node.operator.renames(node.inputs[0].schema) or {}
@@ -193,9 +195,9 @@ def written(region: JoinRegion) -> JoinPlan:
     def plan(node: Node) -> JoinPlan:
         if (leaf := leaves.get(id(node))) is not None:
             return leaf
-        if node.operator.combines is None:  # it renames what is below
+        if not isinstance(node.operator, Combines):  # it renames what is below
             return replace(plan(node.inputs[0]), node=node)
-        return _judged(node, [plan(below) for below in node.inputs], node.operator.combines)
+        return _judged(node, [plan(below) for below in node.inputs], node.operator.equal or ())
 
     return plan(region.root)
 

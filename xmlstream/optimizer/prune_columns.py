@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from operator import or_
 
+from operators.behaviour import is_identity
 from xmlstream.optimizer.rewrite import bottom_up, over, top_down
 from xmlstream.plan.nodes import Node, narrowed
 
@@ -25,8 +26,9 @@ def prune_columns(root: Node) -> Node:
             # What keeps whole tuples must not keep a source's attributes that nobody reads.
             required = _required(node, needed[node])
             inputs = tuple(map(_narrowed, inputs, node.inputs, required))
-        is_identity = operator.is_identity(*(below.schema for below in inputs))
-        return inputs[0] if is_identity else over(node, inputs, operator)
+        if inputs and is_identity(operator, *(below.schema for below in inputs)):
+            return inputs[0]
+        return over(node, inputs, operator)
 
     return bottom_up(root, pruned)
 

@@ -22,7 +22,7 @@ from operator import add
 
 from sqlglot import exp
 
-from operators.behaviour import Terms
+from operators.behaviour import HasResidual, Terms
 from operators.expressions.dialect import attributes_in, conjoined, conjuncts, expression, render
 from operators.expressions.throwable import throwable
 from operators.select import Select
@@ -135,13 +135,15 @@ def _parted(node: Node, asked: list[exp.Expr]) -> _Parted:
     operator = node.operator
     if isinstance(operator, Select) and not operator.punctuates:
         return _Parted(None, [[*conjuncts(expression(operator.predicate)), *asked]])
-    own = conjuncts(expression(operator.residual)) if operator.residual else []
-    if not (own or asked):
-        return _Parted(operator, [[] for _ in node.inputs])
     schemas = [below.schema for below in node.inputs]
-    first, rest = divided(own, operator.residual_terms(*schemas), schemas)
+    first: Sequence[list[exp.Expr]] = [[] for _ in schemas]
+    if isinstance(operator, HasResidual) and operator.residual:
+        own = conjuncts(expression(operator.residual))
+        first, rest = divided(own, operator.residual_terms(*schemas), schemas)
+        operator = operator.with_residual(conjunction(rest)) if len(rest) < len(own) else operator
+    if not asked:
+        return _Parted(operator, first)
     then, above = divided(asked, operator.predicate_terms(*schemas), schemas, operator.passes_through(*schemas))
-    operator = operator.with_residual(conjunction(rest)) if len(rest) < len(own) else operator
     return _Parted(operator, list(map(add, first, then)), above)
 
 

@@ -18,8 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from operators.behaviour import LogicalProperties, Operator
-from operators.closing_conditions import promised
+from operators.behaviour import LogicalProperties, Operator, is_identity, promised
 from operators.expressions.output_columns import Column
 from operators.merge import Merge
 from operators.project import Project
@@ -292,7 +291,7 @@ def static_frame(name: str, frame: DataFrame) -> Node:
 def projected(node: Node, columns: Sequence[Column]) -> Node:
     """The columns of each tuple of the node; the node itself where they are its attributes, each in its place."""
     operator = Project(tuple(columns))
-    return node if operator.is_identity(node.schema) else Node(operator, (node,), "project")
+    return node if is_identity(operator, node.schema) else Node(operator, (node,), "project")
 
 
 def narrowed(node: Node, names: Sequence[str]) -> Node:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from operators.closing_conditions import promised
+from operators.behaviour import promised
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByClock
 from operators.state.operator_state import OperatorState

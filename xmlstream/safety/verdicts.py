@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from operators.behaviour import promised as promised_by
 from operators.closing_conditions import Condition, Grouping, Promises, StateModel
-from operators.closing_conditions import promised as promised_by
 from punct_ns.scheme import Scheme, strongest
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
 
