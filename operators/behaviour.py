@@ -134,6 +134,13 @@ class LogicalProperties(Protocol):
         """
         return None
 
+    # Counting by arrival.
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether its tuples come in the order in which those of its source came."""
+        return False
+
     # Flattening.
 
     @property

@@ -315,6 +315,10 @@ class Project(Operator):
             found[column.attribute.name] = source.name
         return found
 
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         if p.is_all:
             return [whole(*inputs)]

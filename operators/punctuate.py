@@ -83,6 +83,10 @@ class Punctuate(Operator):
     def parameters(self, output: Schema) -> str:
         return str(self.rule)
 
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [((0, p),)]
 

@@ -206,6 +206,10 @@ class RowWindow(OrderedRows):
         """The rows that its functions look at."""
         return RowFunctions(self.functions, self.keys, self.groups)
 
+    @property
+    def keeps_order(self) -> bool:
+        return not self.keys
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         """What it says of the input, in the order of arrival; else the prefixes of groups that end with it."""
         if not self.keys:

@@ -81,6 +81,10 @@ class Select(Operator):
     def punctuating(self) -> Select:
         return replace(self, punctuates=True)
 
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         return [tuple((0, left) for left in remainder(p, PunctuationSet(inputs[0], self.says(*inputs))))]
 

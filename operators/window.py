@@ -125,6 +125,10 @@ class Window(Operator):
         pane = f"{name}{START}"
         return cut, replace(self, of=pane, replaces=True), pane
 
+    @property
+    def keeps_order(self) -> bool:
+        return self.overlapping == 1
+
     def wanted(self, p: Punctuation, held: Held, *inputs: Schema) -> Sequence[Way]:
         given, moments = inputs[0], inputs[0].attribute(self.of).domain
         names = [name for name in p.schema.names[:-2] if name.lower() != self.of.lower()]

@@ -25,12 +25,8 @@ from operators.expressions.aggregates import Over
 from operators.expressions.dialect import expression, named, render
 from operators.expressions.type_rules import whole_number
 from operators.look_ahead import LookAhead
-from operators.project import Project
-from operators.punctuate import Punctuate
 from operators.row_window import RowWindow
-from operators.select import Select
 from operators.sort_order import SortKey
-from operators.window import Window
 from punct_ns.domain import Domain
 from punct_ns.errors import QueryError, UsageError
 from punct_ns.schema import Attribute
@@ -52,10 +48,7 @@ def require_positions(node: Node, what: str) -> None:
     """
     below = node
     while not isinstance(below.operator, Scan):
-        operator = below.operator
-        is_by_arrival = isinstance(operator, RowWindow) and not operator.keys
-        is_tumbling = isinstance(operator, Window) and operator.overlapping == 1
-        if not (is_by_arrival or is_tumbling or isinstance(operator, Select | Project | Punctuate)):
+        if not below.operator.keeps_order:
             raise QueryError(
                 f"{what} above {below.label}, where the order of tuples is lost",
                 hint="ask for it directly on a source, or through select, where and tumbling windows",
