@@ -77,8 +77,9 @@ class OperatorState:
         self.letters: list[dict[str, Any]] = []
         self._store, self._declared = store, declared
         self._scratch: Any = None
+        if committed is not None:
+            declared.require(committed)
         committed = committed or {"sets": {}, "kept": {}}
-        declared.require(committed)
         self.notes: dict[str, Any] = dict(committed.get("notes", {}))
         sets, logs = committed["sets"], committed["kept"]
         self._sets = {name: ClosedSet(schema, sets.get(name, ())) for name, schema in declared.sets.items()}

@@ -23,12 +23,8 @@ from punct_ns.sql_type import StringType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-STATE_FORMAT = 3
-"""Of an operator's record, and of the files that it names. It changes when what was recorded must be read otherwise.
-
-A record without a number is of before state was declared: it leaves out the logs and sets that had not been used. In
-format 2 the runs of closed strings (`operators.storage.constant_runs`) had no filter beside them.
-"""
+STATE_FORMAT = 4
+"""Of an operator's record, and of the files that it names. It changes when what was recorded must be read otherwise."""
 
 
 Combine = Callable[["DataFrame", Sequence[str]], "DataFrame"]
@@ -163,8 +159,7 @@ class StateSchema:
         Raises:
             StateError: It names what is not declared, or does not name all that is, or its format is another one.
         """
-        number = record.get("format")
-        if number not in (None, STATE_FORMAT):
+        if (number := record.get("format")) != STATE_FORMAT:
             raise _refused(
                 f"the recorded state has format {number}, and this version of xmlstream reads {STATE_FORMAT}"
             )
@@ -174,8 +169,7 @@ class StateSchema:
             ("notes", "notes", self.notes),
         ):
             found = record.get(key, {}).keys()
-            may_lack = number is None or key == "notes"
-            if found - set(names) or (set(names) - found and not may_lack):
+            if found - set(names) or (set(names) - found and key != "notes"):
                 before, now = (", ".join(sorted(which)) or "none" for which in (found, names))
                 raise _refused(
                     f"the recorded state has the {what} {before}; in this version of xmlstream they are {now}"

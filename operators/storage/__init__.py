@@ -1,1 +1,1 @@
-"""Storage below operators and sources: durable files, segments of rows, and runs of closed strings."""
+"""Storage, the floor on which operators and sources stand: stores of objects, segments of rows, closed strings."""

@@ -1,4 +1,9 @@
-"""Durable files: they survive a loss of power, and a checksum tells them from damaged ones."""
+"""Durable files: checksums, files and names that survive a loss of power, and files of lines that only grow.
+
+Checksums distinguish a damaged file from a sound one. An append-only file has one line for each fact. What stands
+behind its last whole line was cut short, as its process ended. A commit records how long the file is, and its checksum:
+what was appended after that commit does not count.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,8 @@ import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from punct_ns.errors import StateError
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
 
 RESTORE = "restore the checkpoint and its outputs from a copy of one moment, or begin anew with others"
 """What can be done about a checkpoint that is not as it was."""
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 def checksum(path: Path) -> str:
-    """The bytes and the CRC-32 of a file, or of the files together that Spark reads of a directory.
+    """The length and the CRC-32 of a file, or of all files together that Spark reads of a directory.
 
     Raises:
         OSError: It is not there, or cannot be read.
@@ -47,30 +47,21 @@ def checksum_text(length: int, crc: int) -> str:
     return f"{length}-{crc:08x}"
 
 
-def write_summed(path: Path, pieces: Iterable[ReadableBuffer]) -> str:
-    """Writes a file that is not synced yet; its checksum, for which it need not be read again."""
-    length = crc = 0
-    with path.open("wb") as file:
-        for piece in pieces:
-            length, crc = length + file.write(piece), zlib.crc32(piece, crc)
-    return checksum_text(length, crc)
-
-
 def damaged(path: Path) -> StateError:
-    """What is to be said of a part of a checkpoint that is not as it was written."""
+    """The error that a file of a checkpoint is not as it was written."""
     state = "not as it was written" if path.exists() else "gone"
     return StateError(f"the checkpoint is damaged: {path} is {state}", hint=RESTORE)
 
 
 def data_files(path: Path) -> list[Path]:
-    """The file itself, or of a directory what Spark reads, in order."""
+    """The file itself, or of a directory the files that Spark reads, in order."""
     if not path.is_dir():
         return [path]
     return sorted(part for part in path.iterdir() if not part.name.startswith((".", "_")))
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """When this returns, files and names in directories are on the disk, whatever happens to the power."""
+    """Returns once these files, and the names in these directories, are on the disk and survive a loss of power."""
     each = list(dict.fromkeys(paths))
     if len(each) == 1:
         _sync(each[0])
@@ -87,19 +78,8 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that it is there whole or not at all, whatever is killed, and survives a loss of power."""
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-    _sync(path.parent)
-
-
 def make_directory(path: Path) -> None:
-    """The directory, and those above it, made to stay."""
+    """Makes a directory, and those above it, durably."""
     made = []
     above = path
     while not above.is_dir():
@@ -107,3 +87,65 @@ def make_directory(path: Path) -> None:
         above = above.parent
     path.mkdir(parents=True, exist_ok=True)
     sync(directory.parent for directory in made)
+
+
+EMPTY_SEAL = checksum_text(0, 0)
+"""The seal of an append-only file before its first line."""
+
+
+class AppendOnlyFile:
+    """A file of lines that only grows; one process writes to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._length = self._crc = 0
+
+    def torn(self) -> bytes:
+        """The bytes behind the last whole line; none as a rule."""
+        return self._bytes().rpartition(b"\n")[2]
+
+    def lines(self) -> list[bytes]:
+        """The whole lines, without their ends; removes what stands behind the last of them."""
+        text = self._bytes()
+        whole, end, torn = text.rpartition(b"\n")
+        if torn:
+            os.truncate(self.path, len(whole + end))
+        return whole.split(b"\n") if end else []
+
+    def append(self, lines: Iterable[str], *, durable: bool = True) -> None:
+        """Adds lines; they survive a loss of power once this returns, if `durable` is set."""
+        if not (text := "".join(f"{line}\n" for line in lines).encode()):
+            return
+        is_new = not self.path.exists()
+        if is_new:
+            make_directory(self.path.parent)
+        with self.path.open("ab") as file:
+            file.write(text)
+        if durable:
+            sync([self.path, self.path.parent] if is_new else [self.path])
+
+    def seal(self) -> str:
+        """The length and the checksum of all whole lines; reads what was added since the last call."""
+        if self.path.exists() and self.path.stat().st_size > self._length:
+            with self.path.open("rb") as file:
+                file.seek(self._length)
+                lines, end, _ = file.read().rpartition(b"\n")
+            self._length, self._crc = self._length + len(lines + end), zlib.crc32(lines + end, self._crc)
+        return checksum_text(self._length, self._crc)
+
+    def restore(self, seal: str) -> list[bytes]:
+        """The lines up to a seal; removes what stands behind it.
+
+        Raises:
+            StateError: The file is gone or damaged.
+        """
+        length, text = int(seal.partition("-")[0]), self._bytes()
+        self._length, self._crc = length, zlib.crc32(text[:length])
+        if len(text) < length or checksum_text(length, self._crc) != seal:
+            raise damaged(self.path)
+        if len(text) > length:
+            os.truncate(self.path, length)
+        return text[:length].splitlines()
+
+    def _bytes(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""

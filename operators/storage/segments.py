@@ -10,7 +10,6 @@ directory that a user has chosen for the checkpoint. So Parquet files are read a
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from operators.storage.durable import checksum, damaged, data_files
+from operators.storage.durable import damaged
+from operators.storage.store import Place, store_at
 from punct_ns.slices import own
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ class Segment:
 
 
 class SegmentStore:
-    """The segments of one operator, in a directory that driver and executors share."""
+    """The segments of one operator, in a store of their own."""
 
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
+    def __init__(self, spark: SparkSession, place: Place) -> None:
         self._spark = spark
-        self._directory = directory
+        self._store = store_at(place)
         self._tables: dict[str, pa.Table] = {}
         self._frames: dict[str, DataFrame] = {}
         self._checksums: dict[str, str] = {}
@@ -104,13 +104,12 @@ class SegmentStore:
         if self.collects(frame, at_most):
             return self._hold(frame.toArrow(), frame)
         name = self._name()
-        path = self._directory / name
-        frame.write.mode("overwrite").options(**_WRITTEN).parquet(str(path))
-        rows = sum(pq.read_metadata(part).num_rows for part in path.glob("part-*.parquet"))
+        frame.write.mode("overwrite").options(**_WRITTEN).parquet(str(self._store.path(name)))
+        rows = sum(pq.read_metadata(part).num_rows for part in self._store.paths(name))
         return Segment(name, rows, frame.schema.json())
 
     def draft(self) -> str:
-        """A name for a run that another thread will `put`, at its leisure; nobody removes the file before that."""
+        """A name for a run that another thread will `put`, at its leisure; nobody removes it before it is recorded."""
         name = f"{self._prefix}-{uuid.uuid4().hex[:8]}.arrow"
         self._drafts.add(name)
         return name
@@ -118,21 +117,16 @@ class SegmentStore:
     def put(self, rows: pa.RecordBatch, draft: str | None = None) -> Segment:
         """Writes rows that are never read by Spark but `mapped`."""
         name = draft or self._name().removesuffix(".parquet") + ".arrow"
-        path = self._directory / name
-        if draft is None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        hidden = path.with_suffix(".tmp")
-        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        out = pa.BufferOutputStream()
+        with pa.ipc.new_file(out, rows.schema) as writer:
             writer.write_batch(rows)
-        hidden.rename(path)
-        # Read once, where there is time for it.
-        self._sums[name] = checksum(path)
+        self._sums[name] = self._store.write(name, [out.getvalue()])
         return Segment(name, len(rows), "")
 
     def mapped(self, segment: Segment) -> pa.RecordBatch:
         """What was `put`, mapped into memory rather than read."""
         if segment.name not in self._mapped:
-            with pa.ipc.open_file(pa.memory_map(str(self._directory / segment.name))) as file:
+            with pa.ipc.open_file(pa.memory_map(str(self._store.path(segment.name)))) as file:
                 self._mapped[segment.name] = file.get_batch(0)
         return self._mapped[segment.name]
 
@@ -176,7 +170,7 @@ class SegmentStore:
                 frame = self._spark.createDataFrame(self._tables[segment.name], struct)
             else:
                 self._persist(segment)
-                frame = parquet_files(self._spark, struct, str(self._directory / segment.name))
+                frame = parquet_files(self._spark, struct, str(self._store.path(segment.name)))
             self._frames[segment.name] = frame
         return self._frames[segment.name]
 
@@ -185,7 +179,7 @@ class SegmentStore:
         if (table := self._tables.get(segment.name)) is not None:
             yield from (table.select(columns) if columns is not None else table).to_batches()
             return
-        for part in data_files(self._directory / segment.name) if segment.rows else ():
+        for part in self._store.paths(segment.name) if segment.rows else ():
             with pq.ParquetFile(part) as file:
                 read = file.iter_batches(columns=None if columns is None else list(columns))
                 yield from (_leaving(batch) for batch in read) if segment.leaving else read
@@ -194,25 +188,22 @@ class SegmentStore:
         """Makes the segment outlive the process, once `unsynced` is synced; returns what `restore` needs."""
         if (known := self._checksums.get(segment.name)) is None:
             self._persist(segment)
-            known = self._sums.pop(segment.name, None) or checksum(self._directory / segment.name)
+            known = self._sums.pop(segment.name, None) or self._store.checksum(segment.name)
             self._checksums[segment.name] = known
             self._drafts.discard(segment.name)
             self._unsynced.append(segment.name)
         return {"name": segment.name, "rows": segment.rows, "struct": segment.struct, "checksum": known}
 
     def unsynced(self) -> list[Path]:
-        """What was recorded since this was asked last, and a loss of power would take away."""
+        """What `sync` must bring to the disk before a commit names what was recorded since the last call."""
         names, self._unsynced = self._unsynced, []
-        files = [part for name in names for path in [self._directory / name] for part in (*data_files(path), path)]
-        return [*files, self._directory] if files else []
+        return [path for name in names for path in self._store.unsynced(name)]
 
     def _persist(self, segment: Segment) -> None:
-        path = self._directory / segment.name
-        if segment.name in self._tables and not path.exists():
-            self._directory.mkdir(parents=True, exist_ok=True)
-            table, hidden = self._tables[segment.name], path.with_suffix(".tmp")
-            pq.write_table(table, hidden, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
-            hidden.rename(path)
+        if segment.name in self._tables and self._store.size(segment.name) is None:
+            table, out = self._tables[segment.name], pa.BufferOutputStream()
+            pq.write_table(table, out, compression="lz4", row_group_size=_ROW_GROUP, store_schema=False)
+            self._sums[segment.name] = self._store.write(segment.name, [out.getvalue()])
             if segment.rows > HELD:
                 del self._tables[segment.name]
 
@@ -228,9 +219,12 @@ class SegmentStore:
             StateError: One is gone or damaged.
         """
         for name, recorded in checksums.items():
-            path = self._directory / name
-            if not path.exists() or checksum(path) != recorded:
-                raise damaged(path)
+            try:
+                is_sound = self._store.checksum(name) == recorded
+            except FileNotFoundError:
+                is_sound = False
+            if not is_sound:
+                raise damaged(self._store.path(name))
 
     def retain(self, names: Iterable[str]) -> None:
         """Forgets and deletes every segment but these: the commit that no longer needs them is done."""
@@ -239,10 +233,10 @@ class SegmentStore:
         for kind in held:
             for name in [n for n in kind if n not in names]:
                 del kind[name]
-        drafts = {Path(name).stem for name in self._drafts}
-        for path in self._directory.glob("*"):
-            if path.name not in names and path.stem not in drafts:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        needed = names | self._drafts
+        for name in [n for n in list(self._sums) if n not in needed]:
+            del self._sums[name]
+        self._store.delete(*(name for name in self._store.names() if name.rstrip("/") not in needed))
 
 
 def _leaving(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -92,10 +92,9 @@ class Journal:
         self._database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         with self.transaction():
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
-            if version in {0, FORMAT}:  # an older journal of this format has no table of the namespace
+            if version == 0:
                 for statement in _TABLES.split(";"):
                     self._database.execute(statement)
-            if version == 0:
                 self._database.execute(f"PRAGMA user_version = {FORMAT}")
         return int(version)
 

@@ -5,7 +5,6 @@ A document only ever grows.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+from operators.storage.durable import sync
 from punct_ns.errors import StateError
 from sources.receivers.journal import Journal, Noted
-from sources.receivers.message import MAX_NAME
 
 
 class OpenDocument:
@@ -41,10 +40,7 @@ class OpenDocument:
     @staticmethod
     def path(directory: Path, noted: Noted) -> Path:
         """Where it is; names of an input are in the order of its documents."""
-        name = noted.input
-        if len(name) > MAX_NAME:  # in a journal of before such names were refused
-            name = f"{name[:180]}%x{hashlib.sha256(name.encode()).hexdigest()}"
-        return directory / name / f"{noted.number:012d}.xml"
+        return directory / noted.input / f"{noted.number:012d}.xml"
 
     def missing(self, text: bytes) -> bytes:
         """What it lacks of its bytes before the tail.
@@ -79,12 +75,7 @@ class OpenDocument:
 
     def sync(self) -> None:
         """See that what was written, and the document's name, are on disk."""
-        os.fsync(self._file.fileno())
-        descriptor = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync([self._path, self._path.parent])
 
     def discard(self) -> None:
         """Write nothing to it, and remove it where it is new."""

@@ -29,6 +29,7 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
+from operators.storage.durable import AppendOnlyFile
 from punct_ns.errors import MalformedInput, UsageError, XmlStreamError
 from punct_ns.xml_form import PUNCT_NS
 from sources.receivers.journal import Journal
@@ -44,19 +45,21 @@ class SetAside:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = AppendOnlyFile(path)
 
     def append(self, messages: Sequence[tuple[Message, MalformedInput]]) -> None:
         """Add messages, durably; one that comes again after a crash is there again."""
-        if not messages:
-            return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        with self.path.open("a", encoding="utf-8") as file:
-            for message, why in messages:
-                text = message.payload.decode("utf-8", "backslashreplace")
-                line = {"received": now, "origin": message.origin, "reason": why.what, "raw": text}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        lines = [
+            {
+                "received": now,
+                "origin": message.origin,
+                "reason": why.what,
+                "raw": message.payload.decode("utf-8", "backslashreplace"),
+            }
+            for message, why in messages
+        ]
+        self._file.append(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
 STATE = "_receiver"

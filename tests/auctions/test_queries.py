@@ -25,8 +25,8 @@ from sources.generators.auction_documents import write_auctions
 from sources.generators.auction_house import House
 from tests.auctions.answers import BY_THE_CLOCK, ONE_STREAM, SITE, TWO_STREAMS, Answer
 from tests.auctions.ledger import COLUMNS, ledger, load, require_written, rows_of
+from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import set_clock
-from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from operators.storage.durable import checksum
+from operators.storage.locks import DirectoryLocks
 from punct_ns.errors import StateError
 from tests.harness.file_damage import DAMAGES
 from xmlstream.runtime import checkpoint
 from xmlstream.runtime.checkpoint import Checkpoint, CommitLog
-from xmlstream.runtime.recovery import DirectoryLocks, PublishedOutput
+from xmlstream.runtime.recovery import PublishedOutput
 from xmlstream.sink.sink import Draft
 
 
@@ -157,7 +158,7 @@ def test_what_a_run_uses_is_refused_to_others_until_it_ends_or_dies(tmp_path: Pa
     with pytest.raises(StateError, match="in use by another query of this process"):
         second.take(tmp_path / "link")
     tried = (
-        "import sys, pathlib; from xmlstream.runtime.recovery import DirectoryLocks;"
+        "import sys, pathlib; from operators.storage.locks import DirectoryLocks;"
         "DirectoryLocks().take(pathlib.Path(sys.argv[1]))"
     )
     refused = subprocess.run([sys.executable, "-c", tried, tmp_path], check=False, capture_output=True, text=True)

@@ -15,9 +15,9 @@ from lxml import etree
 import xmlstream as xs
 from punct_ns.errors import QueryError
 from tests.harness.nights import AT_NIGHT
+from tests.harness.sealed_files import unseal
 from tests.harness.set_clock import BEGIN, set_clock
 from tests.xmlstream.killed_run import AROUND_THE_COMMIT, POINTS, crash
-from xmlstream.runtime.sealed_files import unseal
 from xmlstream.sql.script import read
 
 if TYPE_CHECKING:

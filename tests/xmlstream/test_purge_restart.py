@@ -10,9 +10,9 @@ import pytest
 import xmlstream as xs
 from operators.multiway_join import MultiwayJoin
 from punct_ns.xml_form import PUNCT_NS
+from tests.harness.sealed_files import unseal
 from xmlstream.plan.nodes import topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
-from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import xmlstream as xs
 from punct_ns.errors import StateError, UsageError
 from punct_ns.xml_form import PUNCT_NS
-from xmlstream.runtime.sealed_files import seal, unseal
+from tests.harness.sealed_files import seal, unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +86,7 @@ def test_a_checkpoint_says_what_is_otherwise_and_goes_on_with_what_was_moved(
     assert len(answered(tmp_path / "elsewhere-out")) == 2
 
     record = checkpoint / "query.json"
-    record.write_text(json.dumps({"fingerprint": "0", "timeZone": "UTC"}))
+    seal(record, {**unseal(record), "format": 1})
     assert "has format 1, and this version of xmlstream reads format 2" in refusal(moved)
 
 

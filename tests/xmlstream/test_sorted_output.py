@@ -18,9 +18,9 @@ from operators.punctuators.order import ByRoster
 from operators.select import Select
 from operators.sort import Sort
 from operators.sort_order import SortKey
+from tests.harness.sealed_files import unseal
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.runner import run
-from xmlstream.runtime.sealed_files import unseal
 from xmlstream.runtime.settings import Settings
 from xmlstream.sink.target import Target
 from xmlstream.sql.tables.declaration import scan

@@ -152,7 +152,7 @@ def test_parts_that_tasks_have_written_are_loaded_in_one_transaction(place: str,
     for hours in ([1, 2], [3]):
         batch = _slice(0, *((hour, 0.0) for hour in hours)).parts[0][0]
         assert batch is not None
-        (report,) = type(writer)(writer.form, writer.directory, 0, Exactness.EXACT, few=0)(batch.to_batches())
+        (report,) = type(writer)(writer.form, writer.store, 0, Exactness.EXACT, few=0)(batch.to_batches())
         (row,) = report.to_pylist()
         parts.append(WrittenPart(row["name"], row["checksum"]))
     draft = sink.draft(replace(_slice(0, (4, 0.0), said="<4, *>"), before=parts))

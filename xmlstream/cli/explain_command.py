@@ -166,10 +166,11 @@ class _BySpark:
 
     def _spark(self) -> Any:
         if self._session is None:
-            from xmlstream.runtime.sealed_files import unseal
+            from operators.storage.store import store_at, unseal
+            from xmlstream.runtime.same_query import QUERY
             from xmlstream.session.spark_session import open_session
 
             self._session = open_session("local[1]")
-            zone = unseal(self._checkpoint / "query.json")["timeZone"]
+            zone = unseal(store_at(self._checkpoint), QUERY)["timeZone"]
             self._session.conf.set("spark.sql.session.timeZone", zone)
         return self._session

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from operators.punctuate import Punctuate
 from operators.state.ages import Since
+from operators.storage.store import store_at, unseal
 from punct_ns.errors import NotationError, StateError, UsageError
 from punct_ns.notation import format_pattern
 from punct_ns.pattern import Constant, values
@@ -28,7 +29,7 @@ from xmlstream.diagnosis.report import Asked, Example, Need, WaitingReport, Wait
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog, made_whole
-from xmlstream.runtime.sealed_files import unseal
+from xmlstream.runtime.same_query import is_begun
 
 SHOWN = 3
 """Examples of what waits in a log."""
@@ -59,7 +60,7 @@ def inspect(
         StateError: There is no checkpoint, nothing was committed, or it is damaged or of another version.
         UsageError: No result has an attribute of the question, or a pattern cannot be read.
     """
-    if not (checkpoint / "commits").is_dir():
+    if not is_begun(checkpoint):
         raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
     for left in range(_TRIES, -1, -1):
         try:
@@ -82,7 +83,7 @@ class _Inspection:
                 f"the checkpoint {checkpoint} does not say which plan it is of",
                 hint="run the query once more with this version of xmlstream",
             )
-        self._root = decoded(unseal(checkpoint / PLAN_FILE))
+        self._root = decoded(unseal(store_at(checkpoint), PLAN_FILE))
         self._names = names(self._root)
         self._records = CommitLog(checkpoint / "commits").records()
         last = made_whole(self._records)

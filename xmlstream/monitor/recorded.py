@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from operators.storage.store import store_at, unseal
 from punct_ns.errors import StateError, UsageError
 from xmlstream.monitor.run_view import RunView
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog
-from xmlstream.runtime.sealed_files import unseal
+from xmlstream.runtime.same_query import QUERY, is_begun
 from xmlstream.runtime.watching import Watched
 
 LOOK_EVERY_SECONDS = 0.5
@@ -30,7 +31,7 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
         StateError: There is no checkpoint, or none that says its plan, or it is damaged.
         UsageError: The metrics file cannot be read.
     """
-    if not (checkpoint / "commits").is_dir():
+    if not is_begun(checkpoint):
         raise StateError(f"there is no checkpoint in {checkpoint}", hint="name the directory that --checkpoint named")
     if not (checkpoint / PLAN_FILE).exists():
         raise StateError(
@@ -40,7 +41,7 @@ def recorded(checkpoint: Path, metrics: Path | None = None) -> RunView:
     records = CommitLog(checkpoint / "commits").records()
     is_closed = bool(records and records[-1]["report"]["closed"])
     view = RunView()
-    root = decoded(unseal(checkpoint / PLAN_FILE))
+    root = decoded(unseal(store_at(checkpoint), PLAN_FILE))
     view.begun(Watched(root, not is_closed, checkpoint, _dead_letters(checkpoint), checkpoint.resolve().name))
     first = records[0]["slice"] if records else 0
     for report in _reports(metrics) if metrics is not None else ():
@@ -76,6 +77,6 @@ def _reports(metrics: Path) -> list[dict[str, Any]]:
 
 def _dead_letters(checkpoint: Path) -> Path:
     """Beside the first result that is a directory, as a run puts them."""
-    outputs = [output["output"] for output in unseal(checkpoint / "query.json")["outputs"]]
+    outputs = [output["output"] for output in unseal(store_at(checkpoint), QUERY)["outputs"]]
     home = next((Path(output) for output in outputs if output != "-"), checkpoint)
     return home / "_dead_letters"

@@ -12,7 +12,7 @@
     clock             how often clocks tick, while anything waits for them (`xmlstream.runtime.query_clocks`)
 
 A slice counts, with all that it wrote, from the moment its record is in the commit log, and not before. A record is one
-sealed JSON file, put in place by an atomic rename. It names all files that count, with their checksums. Sets of
+sealed JSON object, which is created whole. It names all files that count, with their checksums. Sets of
 punctuations and published documents are recorded as what the slice added; at intervals a record holds everything
 (`whole`), and those before it are removed. A start compares, reports what is damaged, and removes what is not named:
 the remains of a slice that was not committed.
@@ -29,7 +29,6 @@ beside the names that the operator declares (`operators.state.state_schema`). An
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
@@ -37,29 +36,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from operators.storage.durable import RESTORE, damaged, make_directory, sync
+from operators.storage.durable import EMPTY_SEAL, RESTORE, AppendOnlyFile, damaged, make_directory, sync
+from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
-from xmlstream.runtime.sealed_files import EMPTY_SEAL, AppendOnlyFile, seal, unseal
 from xmlstream.sink.sink import Draft
 
 _DONE = 'v1\n{"nextBatchWatermarkMs":0}'
 """What Spark logs of a slice that it has done with."""
 
 
-class SparkLog:
-    """The directory that Spark takes for its checkpoint."""
+SPARK = "spark"
+"""The folder of a checkpoint that Spark takes for its own."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+
+class SparkLog:
+    """What Spark has in a checkpoint."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     @property
     def last_done(self) -> int | None:
         """The last slice that Spark has done with."""
-        return _last(self.directory / "commits")
+        return self._last("commits")
 
     def offset(self, number: int) -> str:
         """What Spark has logged of a slice: how far it reads."""
-        return (self.directory / "offsets" / str(number)).read_text(encoding="utf-8")
+        return self._store.read(f"{SPARK}/offsets/{number}").decode()
 
     def agree(self, committed: int | None, offsets: Sequence[str]) -> None:
         """Makes it say that all is done up to the committed slice, and nothing more; `offsets` are of the last slices.
@@ -68,40 +71,37 @@ class SparkLog:
             StateError: It knows of later slices: commits of ours are lost.
         """
         known = -1 if committed is None else committed
-        done, begun = self.last_done, _last(self.directory / "offsets")
+        done, begun = self.last_done, self._last("offsets")
         if (done is not None and done > known) or (begun is not None and begun > known + 1):
             later = max(number for number in (done, begun) if number is not None)
             what = "no slice is committed" if committed is None else f"the last commit is that of slice {committed}"
             raise StateError(
-                f"the checkpoint {self.directory.parent} has lost commits: {what}, and Spark has come to slice {later}",
+                f"the checkpoint {self._store.path()} has lost commits: {what}, and Spark has come to slice {later}",
                 hint=RESTORE,
             )
         name = self._name()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._store.delete(f"{SPARK}/")
         if committed is None:
             return
-        for log in ("offsets", "commits"):
-            (self.directory / log).mkdir(parents=True)
-        (self.directory / "metadata").write_text(json.dumps({"id": name}), encoding="utf-8")
+        self._write("metadata", json.dumps({"id": name}))
         # Spark looks at the slice before the last, too; how far that read is of no consequence where the last is done.
         for number in range(max(committed - 1, 0), committed + 1):
-            text = offsets[max(number - committed - 1, -len(offsets))]
-            (self.directory / "offsets" / str(number)).write_text(text, encoding="utf-8")
-        (self.directory / "commits" / str(committed)).write_text(_DONE, encoding="utf-8")
+            self._write(f"offsets/{number}", offsets[max(number - committed - 1, -len(offsets))])
+        self._write(f"commits/{committed}", _DONE)
+
+    def _write(self, name: str, text: str) -> None:
+        self._store.write(f"{SPARK}/{name}", [text.encode()])
+
+    def _last(self, folder: str) -> int | None:
+        """The highest number that is the name of an object."""
+        return max(map(int, filter(str.isdecimal, self._store.names(f"{SPARK}/{folder}"))), default=None)
 
     def _name(self) -> str:
         """What Spark calls the query, or a new name."""
         try:
-            return str(uuid.UUID(json.loads((self.directory / "metadata").read_text(encoding="utf-8"))["id"]))
+            return str(uuid.UUID(json.loads(self._store.read(f"{SPARK}/metadata"))["id"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return str(uuid.uuid4())
-
-
-def _last(directory: Path) -> int | None:
-    """The highest number that is the name of a file."""
-    if not directory.is_dir():
-        return None
-    return max((int(path.name) for path in directory.iterdir() if path.name.isdecimal()), default=None)
 
 
 WHOLE_EVERY = 50
@@ -109,14 +109,14 @@ WHOLE_EVERY = 50
 
 
 class CommitLog:
-    """The records of one query's slices, in a directory of its checkpoint."""
+    """The records of one query's slices, in a store of their own."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        make_directory(directory)
+    def __init__(self, place: Place) -> None:
+        self._store = store_at(place)
 
     def _numbers(self) -> list[int]:
-        return sorted(int(path.stem) for path in self._directory.glob("*.json") if path.stem.isdecimal())
+        stems = (name.removesuffix(".json") for name in self._store.names() if name.endswith(".json"))
+        return sorted(map(int, filter(str.isdecimal, stems)))
 
     def records(self) -> list[dict[str, Any]]:
         """The records from the last whole one on, as they were written.
@@ -127,9 +127,9 @@ class CommitLog:
         records: list[dict[str, Any]] = []
         numbers = self._numbers()
         for number in range(numbers[-1], -1, -1) if numbers else ():
-            records.append(unseal(self._path(number)))
+            records.append(unseal(self._store, _key(number)))
             if records[-1]["slice"] != number:
-                raise damaged(self._path(number))
+                raise damaged(self._store.path(_key(number)))
             if records[-1]["whole"]:
                 break
         return records[::-1]
@@ -147,15 +147,21 @@ class CommitLog:
         return number % WHOLE_EVERY == 0 or not self._numbers()
 
     def commit(self, number: int, record: dict[str, Any]) -> None:
-        """Puts the record in place, durably: from here on the slice counts."""
-        seal(self._path(number), record)
-        if record["whole"]:
-            for earlier in self._numbers():
-                if earlier < number:
-                    self._path(earlier).unlink()
+        """Creates the record, durably: from here on the slice counts.
 
-    def _path(self, number: int) -> Path:
-        return self._directory / f"{number:09d}.json"
+        Raises:
+            StateError: Another run has committed that slice.
+        """
+        try:
+            self._store.create(_key(number), sealed(record))
+        except FileExistsError:
+            raise StateError(f"slice {number} was committed to {self._store.path()} by another run") from None
+        if record["whole"]:
+            self._store.delete(*(_key(earlier) for earlier in self._numbers() if earlier < number))
+
+
+def _key(number: int) -> str:
+    return f"{number:09d}.json"
 
 
 def made_whole(records: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -181,13 +187,20 @@ class Document:
     draft: Draft
 
 
+DOCUMENTS = "documents"
+"""The folder of a checkpoint with the logs of the sources' documents, by the names of the sources."""
+
+_STAGE = "staged"
+
+
 class Checkpoint:
     """A query's checkpoint, taken up by the run that goes on from it.
 
-    `latest` is the record of the last commit, None before the first; `documents` are those of all commits.
+    `store` is where it is, `stage` the directory for the tuples of the current slice. `latest` is the record of the
+    last commit, None before the first; `documents` are those of all commits.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, place: Place) -> None:
         """Take it up.
 
         Raises:
@@ -195,12 +208,12 @@ class Checkpoint:
         """
         self._has_ended = False
         self._committing = threading.Lock()
-        self.directory = directory
-        self.stage = directory / "staged"
-        self._commits = CommitLog(directory / "commits")
-        self._published = AppendOnlyFile(directory / "published.jsonl")
+        self.store = store_at(place)
+        self.stage = self.store.path(_STAGE)
+        self._commits = CommitLog(self.store.below("commits"))
+        self._published = self.store.log("published.jsonl")
         self._logs: dict[str, AppendOnlyFile] = {}
-        self._spark = SparkLog(directory / "spark")
+        self._spark = SparkLog(self.store)
         records = self._commits.records()
         self.latest = made_whole(records)
         last = self.latest or {"slice": None, "published": EMPTY_SEAL, "documents": {}}
@@ -209,14 +222,15 @@ class Checkpoint:
         self._unlisted = [listing for record in records for listing in _listings(record["outputs"])]
         self.documents = tuple(Document(result, Draft(*draft)) for result, *draft in [*listed, *self._unlisted])
         self._restore_logs(last["documents"])
-        shutil.rmtree(self.stage, ignore_errors=True)
+        self.store.delete(f"{_STAGE}/")
         make_directory(self.stage)
 
     @staticmethod
-    def has_commits(directory: Path) -> bool:
+    def has_commits(place: Place) -> bool:
         """Whether a slice was committed there, as far as anything tells; before that, it belongs to no query."""
-        is_done = SparkLog(directory / "spark").last_done is not None
-        return is_done or any((directory / "commits").glob("*.json"))
+        store = store_at(place)
+        is_done = SparkLog(store).last_done is not None
+        return is_done or any(name.endswith(".json") for name in store.names("commits"))
 
     def commit(self, record: dict[str, Any], unsynced: Iterable[Path]) -> None:
         """From here on the slice counts; first what it wrote is synced.
@@ -227,7 +241,7 @@ class Checkpoint:
         """
         with self._committing:
             if self._has_ended:
-                raise StateError(f"the run of the checkpoint {self.directory} has ended")
+                raise StateError(f"the run of the checkpoint {self.store.path()} has ended")
             self._commit(record, unsynced)
 
     def end(self) -> None:
@@ -239,16 +253,16 @@ class Checkpoint:
         number = record["slice"]
         whole = self.is_whole(number)
         paths = list(unsynced)
-        for log in sorted((self.directory / "documents").glob("*/*.jsonl")):
-            if (name := f"{log.parent.name}/{log.name}") not in self._logs:
-                self._logs[name] = AppendOnlyFile(log)
-                paths += [log, log.parent, log.parent.parent, self.directory]
+        for name in self._document_files():
+            if name.endswith(".jsonl") and name not in self._logs:
+                self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
+                paths += self.store.unsynced(f"{DOCUMENTS}/{name}")
         sync(paths)
-        listings = self._unlisted if whole else []
+        self._published.append(map(json.dumps, self._unlisted if whole else ()))
         made = {
             **record,
             "offset": self.offset(number),
-            "published": self._published.append([json.dumps(listing) for listing in listings]),
+            "published": self._published.seal(),
             "documents": {name: log.seal() for name, log in self._logs.items()},
         }
         self._commits.commit(number, made)
@@ -264,18 +278,18 @@ class Checkpoint:
 
     def clear_stage(self) -> None:
         """The slice in hand is done with."""
-        for staged in self.stage.iterdir():
-            staged.unlink(missing_ok=True)
+        self.store.delete(*(f"{_STAGE}/{name}" for name in self.store.names(_STAGE)))
 
     def _restore_logs(self, seals: dict[str, str]) -> None:
         """What was found for a slice that was not committed will be found again."""
-        directory = self.directory / "documents"
-        for name, sealed in seals.items():
-            self._logs[name] = AppendOnlyFile(directory / name)
-            self._logs[name].restore(sealed)
-        for log in directory.glob("*/*"):
-            if f"{log.parent.name}/{log.name}" not in seals:
-                log.unlink()
+        for name, seal in seals.items():
+            self._logs[name] = self.store.log(f"{DOCUMENTS}/{name}")
+            self._logs[name].restore(seal)
+        self.store.delete(*(f"{DOCUMENTS}/{name}" for name in self._document_files() if name not in seals))
+
+    def _document_files(self) -> list[str]:
+        folders = [name for name in self.store.names(DOCUMENTS) if name.endswith("/")]
+        return [f"{folder}{name}" for folder in folders for name in self.store.names(f"{DOCUMENTS}/{folder}")]
 
 
 def _listings(outputs: Sequence[dict[str, Any] | None]) -> list[list[Any]]:

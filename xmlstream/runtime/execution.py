@@ -35,7 +35,7 @@ from sources.xml.spark.error_transport import original_error
 from sources.xml.spark.stage_writer import with_elements
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Results, Scan, Static, copies, names, results, topological
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, Checkpoint
 from xmlstream.runtime.likely_mistakes import OVERDUE, Noticed
 from xmlstream.runtime.metrics import OperatorReport, SliceReport, lately
 from xmlstream.runtime.plan_state import PlanState
@@ -207,15 +207,15 @@ class Execution:
         self.committed: int | None = latest["slice"] if latest else None
         self.closed: bool = bool(latest and latest["report"]["closed"])
         self._time = datetime.fromisoformat(latest["time"]) if latest and "time" in latest else None
-        self.noticed = Noticed.of(root, checkpoint.directory / "documents", (latest or {}).get("noticed", {}), patience)
+        documents = checkpoint.store.below(DOCUMENTS)
+        self.noticed = Noticed.of(root, documents, (latest or {}).get("noticed", {}), patience)
         self._lately: dict[str, Any] = (latest or {}).get("lately", {})
         operators = latest["operators"] if latest else {}
         self._memory = MemoryGauge(spark)
-        self._states = PlanState(spark, root, checkpoint.directory, operators, purge_after)
+        self._states = PlanState(spark, root, checkpoint.store, operators, purge_after)
         self._below = [{self._names[node] for node in topological(result)} for result in self._results]
         consumers = Counter(below for node in topological(root) for below in node.inputs)
         self._shared = {node for node, count in consumers.items() if count > 1 and node.inputs}
-        documents = checkpoint.directory / "documents"
         self._inputs = SourceInputs(spark, self._states.items(), self._names, documents, dead_letters)
         self._copies = [copies(result, self._names) for result in self._results]
         self._clocks: Clocks | None = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from operators.punctuate import Punctuate
+from operators.storage.store import Place, store_at
 from punct_ns.scheme import Scheme, Term
 from sources.xml.options.leaf_paths import local_tag
 from sources.xml.options.source import SourceOptions
@@ -72,14 +72,14 @@ class Noticed:
 
     sources: Mapping[str, SourceOptions]
     diverts: Mapping[str, bool]
-    logs: Path
+    logs: Place
     found: Mapping[str, Findings] = field(default_factory=dict)
     silences: Mapping[str, Mapping[str, Silence]] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
     kept: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(root: Node, logs: Path, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
+    def of(root: Node, logs: Place, record: Mapping[str, Any], patience: Patience | None = None) -> Noticed:
         """What a commit recorded of this plan."""
         called = names(root)
         sources = {name: node.operator.options for node, name in called.items() if isinstance(node.operator, Scan)}
@@ -140,7 +140,9 @@ class Noticed:
         for name, options in self.sources.items():
             silent = _silent(self.silences.get(name, {}), self.kept.get(name, 0))
             told = {one.about for one in silent}
-            found = of_source(name, self.found.get(name, Findings()), options, waiting_note(self.logs / name))
+            found = of_source(
+                name, self.found.get(name, Findings()), options, waiting_note(store_at(self.logs).below(name))
+            )
             told |= {one.about for one in found if self.patience.follow}
             said += (one for one in found if one.kind != "broken promise" or one.about not in told)
             said += (Finding(name, one.kind, one.what, one.about) for one in silent)

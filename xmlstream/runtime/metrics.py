@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from operators.storage.durable import AppendOnlyFile
 from punct_ns.errors import UsageError
 
 
@@ -88,40 +89,21 @@ class MetricsFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        _mend(self._path)
+        self._file = AppendOnlyFile(path.absolute())
+        if (torn := self._file.torn()) and not torn.startswith(b"{"):
+            what = f"the metrics file {path} ends in something else"
+            raise UsageError(what, hint="name a file of its own for them")
+        # A run that ended in the middle of a line has left the rest of it out.
+        self._file.lines()
 
     def append(self, report: dict[str, Any]) -> None:
         """Adds the slice's line."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(_line(report))
+        self._file.append([json.dumps(report)], durable=False)
 
     def restore(self, report: dict[str, Any]) -> None:
         """Adds the line of the last slice of an earlier run, unless that run came to it."""
-        line = _line(report)
-        if self._path.exists():
-            with self._path.open(encoding="utf-8", errors="replace") as file:
-                if any(found == line for found in file):
-                    return
-        self.append(report)
-
-
-def _line(report: dict[str, Any]) -> str:
-    return json.dumps(report) + "\n"
-
-
-def _mend(path: Path) -> None:
-    """Cuts off a line that a run ended in the middle of, so that the next begins a line."""
-    if not path.exists():
-        return
-    with path.open("r+b") as file:
-        whole, _, broken = file.read().rpartition(b"\n")
-        if not broken:
-            return
-        if not broken.startswith(b"{"):
-            raise UsageError(f"the metrics file {path} ends in something else", hint="name a file of its own for them")
-        file.truncate(len(whole) + bool(whole))
+        if json.dumps(report).encode() not in self._file.lines():
+            self.append(report)
 
 
 def counted(number: int, word: str) -> str:

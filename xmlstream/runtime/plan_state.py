@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from operators.state.ages import PurgeAfter
 from operators.state.operator_state import OperatorState
 from operators.storage.segments import SegmentStore
+from operators.storage.store import Store
 from punct_ns.errors import StateError
 from punct_ns.lifespan import Bound
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
@@ -31,7 +32,7 @@ class PlanState(dict[Node, OperatorState]):
         self,
         spark: SparkSession,
         root: Node,
-        checkpoint: Path,
+        checkpoint: Store,
         committed: Mapping[str, Any],
         purge_after: PurgeAfter | None = None,
     ) -> None:
@@ -44,12 +45,14 @@ class PlanState(dict[Node, OperatorState]):
                 continue
             name = self._names[node]
             recorded = committed.get(name)
-            store = self._stores[node] = SegmentStore(spark, checkpoint / "state" / name)
+            store = self._stores[node] = SegmentStore(spark, checkpoint.below(f"state/{name}"))
             store.require_sound(_segments(recorded))
             try:
                 self[node] = _state(node, store, recorded, purge_after)
             except StateError as error:
-                raise StateError(f"in the checkpoint {checkpoint}, of {name}, {error.what}", hint=error.hint) from None
+                raise StateError(
+                    f"in the checkpoint {checkpoint.path()}, of {name}, {error.what}", hint=error.hint
+                ) from None
             store.retain(_segments(recorded))
 
     def begin(self, slice_id: int, time: datetime, has_closed: Callable[[Bound], bool]) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from operators.behaviour import promised
 from operators.punctuate import Punctuate
 from operators.punctuators.order import ByClock
 from operators.state.operator_state import OperatorState
+from operators.storage.store import Place, store_at
 from punct_ns.scheme import Scheme
 from sources.xml.options.source import SourceOptions
 from xmlstream.plan.nodes import Node, Results, Scan, Static, names, topological
@@ -33,13 +33,13 @@ def clocks_of(root: Node) -> list[Node]:
 class Clocks:
     """The clocks of a running query."""
 
-    def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: Path, tick: float) -> None:
+    def __init__(self, root: Node, readers: Sequence[SourceOptions], checkpoint: Place, tick: float) -> None:
         """Find out what waits for them.
 
         Args:
             root: The plan.
             readers: What its sources are read by (`shared_scans`).
-            checkpoint: The directory of the checkpoint.
+            checkpoint: Where the checkpoint is.
             tick: After how many seconds a slice of the clocks alone follows.
         """
         called = names(root)
@@ -49,8 +49,8 @@ class Clocks:
             for clock in clocks_of(root)
         }
         self._waiting = [*_closed_by_clocks(root)]
-        self._file, self._tick = checkpoint / CLOCK, tick
-        self._file.unlink(missing_ok=True)
+        self._checkpoint, self._tick = store_at(checkpoint), tick
+        self._checkpoint.delete(CLOCK)
 
     def begin(self, states: Mapping[Node, OperatorState], offset: str) -> None:
         """A slice begins that reads up to an offset, as Spark has logged it: tells the clocks their moments."""
@@ -64,11 +64,9 @@ class Clocks:
     def wait(self, states: Mapping[Node, OperatorState]) -> None:
         """Has the clocks tick while anything waits for them."""
         if not any(states[node].waiting_rows for node in self._waiting):
-            self._file.unlink(missing_ok=True)
-        elif not self._file.exists():
-            draft = self._file.with_suffix(".tmp")
-            draft.write_text(str(self._tick), encoding="utf-8")
-            draft.rename(self._file)
+            self._checkpoint.delete(CLOCK)
+        elif self._checkpoint.size(CLOCK) is None:
+            self._checkpoint.replace(CLOCK, [str(self._tick).encode()], durable=False)
 
 
 def _closed_by_clocks(root: Node) -> Iterator[Node]:

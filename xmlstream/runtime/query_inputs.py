@@ -14,12 +14,12 @@ from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
 from operators.storage.segments import COLLECTED, LITERAL
+from operators.storage.store import Place, Store
 from punct_ns.domain import Cut
 from punct_ns.errors import InputError
 from punct_ns.lifespan import Bound
 from punct_ns.punctuation import Punctuation
 from sources.local_paths import absolute
-from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.parser.source_findings import Findings
 from sources.xml.spark.staged_rows import StagedRange
 from xmlstream.plan.nodes import Node, Scan, Static
@@ -95,8 +95,8 @@ class SourceInputs:
         spark: SparkSession,
         states: Iterable[tuple[Node, OperatorState]],
         names: Mapping[Node, str],
-        documents: Path,
-        dead_letters: Path,
+        documents: Store,
+        dead_letters: Place,
     ) -> None:
         """Take up what the states say.
 
@@ -104,8 +104,8 @@ class SourceInputs:
             spark: The session.
             states: The nodes of the plan, with what was kept of each.
             names: What they are called.
-            documents: The directory of what is recorded of each source's documents.
-            dead_letters: The directory for what is set aside.
+            documents: What is recorded of the documents of all sources.
+            dead_letters: Where set-aside items go.
         """
         self._streams: dict[Node, SourceInput] = {}
         self._static: dict[Node, StaticInput] = {}
@@ -114,8 +114,7 @@ class SourceInputs:
         for node, state in states:
             if isinstance(scan := node.operator, Scan):
                 name = names[node]
-                restricted = documents / name / RESTRICTED_FILE
-                self._streams[node] = SourceInput(spark, scan, state, dead_letters, name, restricted)
+                self._streams[node] = SourceInput(spark, scan, state, dead_letters, name, documents.below(name))
                 if scan.options.partition_of:
                     self._partitions.setdefault(scan.options.partition_of, []).append(node)
             elif isinstance(node.operator, Static):

@@ -1,87 +1,26 @@
 """Recovery of a checkpoint and its outputs: one run locks them, and they must be as the last run left them.
 
-A checkpoint or an output belongs to one run at a time; a second run is refused. The lock is one of the operating
-system's on the directory itself: it ends with its process and leaves nothing behind. Published documents are compared
-with what the checkpoint records of them.
+A checkpoint or an output belongs to one run at a time. Published documents are compared with what the checkpoint
+records of them.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from operators.storage.durable import checksum, make_directory
+from operators.storage.durable import make_directory
+from operators.storage.locks import DirectoryLocks
+from operators.storage.store import Place, hidden, shown, store_at
 from punct_ns.errors import StateError
 from xmlstream.plan.nodes import Node
 from xmlstream.runtime.checkpoint import Checkpoint
 from xmlstream.runtime.same_query import SameQuery
 from xmlstream.runtime.source_input import forget_letters
-from xmlstream.sink.document_names import documents_in, hidden, shown, slice_of
+from xmlstream.sink.document_names import documents_in, slice_of
 from xmlstream.sink.sink_kind import SinkHome
 from xmlstream.sink.target import Target, require_fresh
-
-_WAIT = "wait for its end, or end it; a process that dies lets go of what it used"
-
-_guard = threading.RLock()
-
-_held: dict[str, DirectoryLocks] = {}
-"""Who in this process uses what: not every file system tells its runs from each other."""
-
-
-class DirectoryLocks:
-    """Directories that a run uses, until `release`.
-
-    `is_over` says whether the run has ended, though nobody has released them yet; it then does.
-    """
-
-    def __init__(self) -> None:
-        self.is_over: Callable[[], bool] = lambda: False
-        self._descriptors: list[int] = []
-        self._paths: list[str] = []
-
-    def take(self, directory: Path) -> None:
-        """Uses a directory, from now on; one that it uses already stays so.
-
-        Raises:
-            StateError: Another run uses it, here or in another process.
-        """
-        path = os.path.realpath(directory)
-        with _guard:
-            if path in self._paths:
-                return
-            if path in _held and not _held[path].is_over():
-                raise StateError(f"{directory} is in use by another query of this process", hint=_WAIT)
-            _held[path] = self
-            self._paths.append(path)
-        if not self._lock(path, os.O_RDONLY):
-            # This file system locks no directories: NFS asks for a file that is open for writing.
-            self._lock(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT)  # noqa: PTH118 - a path of the system's
-
-    def _lock(self, path: str, flags: int) -> bool:
-        descriptor = os.open(path, flags, 0o666)
-        self._descriptors.append(descriptor)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.release()
-            raise StateError(f"{path} is in use by another process", hint=_WAIT) from None
-        except OSError:
-            return False
-        return True
-
-    def release(self) -> None:
-        """Lets others have them."""
-        with _guard:
-            while self._descriptors:
-                os.close(self._descriptors.pop())
-            while self._paths:
-                if _held.get(path := self._paths.pop()) is self:
-                    del _held[path]
-
 
 READ = 256 << 20
 """Bytes of the last documents that are read to compare their checksums; of those before them the size must do."""
@@ -95,15 +34,16 @@ class PublishedOutput:
     Documents of slices before `since` may be gone: they were missing once, and that was accepted.
     """
 
-    def __init__(self, directory: Path, documents: Mapping[str, str], since: int = 0) -> None:
-        self._directory, self._documents = directory, documents
+    def __init__(self, place: Place, documents: Mapping[str, str], since: int = 0) -> None:
+        self._store, self._documents = store_at(place), documents
+        self._where = str(self._store.path())
         self._wanted = {name: sum_ for name, sum_ in documents.items() if (slice_of(name) or 0) >= since}
-        self._there = {name: (directory / name).stat().st_size for name in documents_in(directory)}
+        self._there = {name: self._store.size(name) or 0 for name in documents_in(self._store)}
 
     @property
     def missing(self) -> list[str]:
         """What was published, or committed to be, and is not there."""
-        return [name for name in self._wanted if not {name, _draft(name)} & self._there.keys()]
+        return [name for name in self._wanted if not {name, hidden(name)} & self._there.keys()]
 
     @property
     def strange(self) -> list[str]:
@@ -119,7 +59,7 @@ class PublishedOutput:
         if missing := self.missing:
             raise StateError(
                 f"{len(missing)} of the documents that this query has published are gone, the first is {missing[0]}",
-                where=str(self._directory),
+                where=self._where,
                 hint=f"put them back, or {_GO_ON} them",
             )
         if strange := self.strange:
@@ -127,17 +67,17 @@ class PublishedOutput:
                 f"{len(strange)} {'document is' if len(strange) == 1 else 'documents are'} not from this query, "
                 "or not from this checkpoint, "
                 f"the first is {strange[0]}",
-                where=str(self._directory),
+                where=self._where,
                 hint="move them away; if they are this query's, its checkpoint is older than they are: restore both",
             )
         left = READ
         for name, sum_ in reversed(self._wanted.items()):
-            here = name if name in self._there else _draft(name)
-            path, size = self._directory / here, self._there[here]
-            if not sum_.startswith(f"{size}-") or (left > 0 and checksum(path) != sum_):
+            here = name if name in self._there else hidden(name)
+            size = self._there[here]
+            if not sum_.startswith(f"{size}-") or (left > 0 and self._store.checksum(here) != sum_):
                 raise StateError(
                     f"{name} is not as it was published",
-                    where=str(self._directory),
+                    where=self._where,
                     hint=f"restore it from a copy, or remove it: {_GO_ON} it",
                 )
             left -= size
@@ -146,20 +86,14 @@ class PublishedOutput:
         """Publishes what is committed, and removes what a slice wrote that was not."""
         for name in self._there:
             if _is_draft(name):
-                path = self._directory / name
                 if shown(name) in self._documents and shown(name) not in self._there:
-                    path.rename(self._directory / shown(name))
+                    self._store.publish(name, shown(name))
                 else:
-                    path.unlink(missing_ok=True)
+                    self._store.delete(name)
 
     def remove_strange(self) -> None:
         """Removes the documents that are not this query's."""
-        for name in self.strange:
-            (self._directory / name).unlink()
-
-
-def _draft(name: str) -> str:
-    return str(hidden(Path(), name))
+        self._store.delete(*self.strange)
 
 
 def _is_draft(name: str) -> bool:
@@ -177,7 +111,7 @@ class Recovered:
 
     def home(self, result: int, *, overwrite: bool) -> SinkHome:
         """What the sink of a result is told of the run."""
-        drafts = self.checkpoint.directory / "drafts" / str(result)
+        drafts = self.checkpoint.store.path(f"drafts/{result}")
         return SinkHome(drafts, self.query, self.checkpoint.latest is not None, overwrite)
 
     def end(self) -> None:
@@ -211,7 +145,7 @@ def recover(
         for place in places:
             if place is not None and place.is_dir():
                 used.take(place)
-        same = SameQuery(directory / "query.json", root, time_zone, targets)
+        same = SameQuery(directory, root, time_zone, targets)
         before = same.outputs_before()
         if not Checkpoint.has_commits(directory):
             # Whoever began here has left drafts at the most.

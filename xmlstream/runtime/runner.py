@@ -7,7 +7,6 @@ between two slices; its failure is raised as the cause, not as Spark's report of
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from operators.state.ages import PurgeAfter
+from operators.storage.store import sealed, store_at
 from punct_ns.errors import StateError, XmlStreamError
 from sources.local_paths import absolute
 from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
@@ -32,7 +32,7 @@ from sources.xml.spark.multi_source_reader import (
 )
 from xmlstream.plan.nodes import Node, Scan, Static, names, results, topological
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
-from xmlstream.runtime.checkpoint import Checkpoint
+from xmlstream.runtime.checkpoint import DOCUMENTS, SPARK, Checkpoint
 from xmlstream.runtime.execution import Execution
 from xmlstream.runtime.likely_mistakes import Finding
 from xmlstream.runtime.merged_documents import spread
@@ -40,7 +40,7 @@ from xmlstream.runtime.metrics import MetricsFile, counted
 from xmlstream.runtime.preflight import require_disjoint, require_documents, require_stream
 from xmlstream.runtime.query_clocks import CLOCK, Clocks, clocks_of
 from xmlstream.runtime.recovery import Recovered, recover
-from xmlstream.runtime.sealed_files import seal
+from xmlstream.runtime.same_query import QUERY
 from xmlstream.runtime.settings import Settings
 from xmlstream.runtime.silent_schemes import Patience
 from xmlstream.runtime.tally import Progress, Summary, Tally
@@ -241,7 +241,7 @@ def _launch(spark: SparkSession, root: Node, settings: Settings) -> Launched:
     pace, limit, patience = settings.pace, settings.limit, settings.patience
     require_disjoint(_paths(root), settings.outputs, settings.checkpoint, settings.metrics)
     directory = settings.make_checkpoint()
-    if not settings.follow and not (directory / "query.json").exists():
+    if not settings.follow and store_at(directory).size(QUERY) is None:
         require_documents(node.operator.options for node in topological(root) if isinstance(node.operator, Scan))
     recovered = recover(
         directory,
@@ -267,8 +267,9 @@ def _launched(
     recovered: Recovered,
 ) -> Launched:
     checkpoint = recovered.checkpoint
-    root = spread(root, checkpoint.directory / "documents", follow=settings.follow)
-    seal(checkpoint.directory / PLAN_FILE, encoded(root))
+    directory = checkpoint.store.path()
+    root = spread(root, directory / DOCUMENTS, follow=settings.follow)
+    checkpoint.store.replace(PLAN_FILE, sealed(encoded(root)))
     draw = None if settings.picture is None else partial(settings.picture, root)
     tally = Tally(MetricsFile(Path(settings.metrics)) if settings.metrics else None, settings.on_slice, draw)
     sinks = [
@@ -276,7 +277,7 @@ def _launched(
         for number, (target, node) in enumerate(zip(settings.targets, results(root), strict=True))
     ]
     watcher = settings.watcher or Nobody()
-    watcher.begun(Watched(root, settings.follow, checkpoint.directory, recovered.dead_letters, settings.name, spark))
+    watcher.begun(Watched(root, settings.follow, directory, recovered.dead_letters, settings.name, spark))
 
     def committed(record: dict[str, Any]) -> None:
         tally.slice(record["report"])
@@ -286,7 +287,7 @@ def _launched(
     readers = shared_scans(list(_sources(root, checkpoint, settings)))
     execution = Execution(spark, root, checkpoint, sinks, committed, recovered.dead_letters, *bounds)
     if clocks_of(root):
-        execution.punctuate_by(Clocks(root, readers, checkpoint.directory, settings.tick))
+        execution.punctuate_by(Clocks(root, readers, checkpoint.store, settings.tick))
     tally.begin()
 
     def process(batch: DataFrame, batch_id: int) -> None:
@@ -304,7 +305,7 @@ def _launched(
             recovered.end()
             watcher.ended(execution.failure)
             if settings.checkpoint is None:
-                shutil.rmtree(checkpoint.directory, ignore_errors=True)
+                store_at(directory.parent).delete(f"{directory.name}/")
 
     once = _once(end)
     if execution.closed:
@@ -314,8 +315,8 @@ def _launched(
     java: Any = spark._jvm
     read = multi_source_options(readers, java.java.lang.Runtime.getRuntime().maxMemory() // 2)
     staged = spark.readStream.format(MultiSourceXml.name()).options(**read).load()
-    log = str(checkpoint.directory / "spark")
-    writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", log)
+    log = checkpoint.store.path(SPARK)
+    writer = staged.writeStream.foreachBatch(process).option("checkpointLocation", str(log))
     writer = writer.trigger(**pace) if pace else writer
     writer = writer.queryName(settings.name) if settings.name else writer
     launched = Launched(execution, writer.start, tally, once)
@@ -344,12 +345,12 @@ def _sources(root: Node, checkpoint: Checkpoint, settings: Settings) -> Iterator
     for node, name in names(root).items():
         if not isinstance(node.operator, Scan):
             continue
-        known = checkpoint.directory / "documents" / name
+        known = checkpoint.store.path(f"{DOCUMENTS}/{name}")
         options = node.operator.options
         # A process that plans or reads was started elsewhere than this one may be now.
         named = {"path": absolute(options.path), "stage": str(checkpoint.stage), "source": name}
         named |= {"documentLog": str(known), "restricted": str(known / RESTRICTED_FILE)}
-        clock = str(checkpoint.directory / CLOCK) if node in clocked else None
+        clock = str(checkpoint.store.path(CLOCK)) if node in clocked else None
         yield options.replace(**named, **settings.source_options, clock=clock)
 
 

@@ -7,33 +7,39 @@ change from run to run; and with `moved` where inputs and outputs lie.
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from operators.storage.durable import make_directory
+from operators.storage.store import Place, Store, sealed, store_at, unseal
 from punct_ns.errors import StateError
 from sources.local_paths import local_path
 from xmlstream.plan.nodes import Node, Results, Scan, Static, plain, topological
 from xmlstream.plan.written_plan import described
-from xmlstream.runtime.sealed_files import seal, unseal
 from xmlstream.sink.target import Target
 
 CHECKPOINT_FORMAT = 2
 """Of checkpoints. It changes when one version of xmlstream cannot go on from what another wrote."""
 
+QUERY = "query.json"
+"""The record in a checkpoint of the query that it belongs to."""
+
 _SHOWN = 3
 """Differences that are named."""
+
+
+def is_begun(place: Place) -> bool:
+    """Whether a query has begun with the checkpoint at a place."""
+    store = store_at(place)
+    return store.size(QUERY) is not None or bool(store.names("commits"))
 
 
 class SameQuery:
     """The record of a checkpoint that says which query it belongs to."""
 
-    def __init__(self, path: Path, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
-        self._path = path
+    def __init__(self, place: Place, root: Node, time_zone: str, targets: Sequence[Target]) -> None:
+        self._store = store_at(place)
         self._mine: dict[str, Any] = {
             "format": CHECKPOINT_FORMAT,
             "id": uuid.uuid4().hex,
@@ -52,14 +58,13 @@ class SameQuery:
     def outputs_before(self) -> list[str]:
         """Where the results went of whoever began with the checkpoint; nowhere if nothing tells."""
         try:
-            return [output["output"] for output in _read(self._path)["outputs"]]
+            return [output["output"] for output in _read(self._store)["outputs"]]
         except StateError:
             return []
 
     def begin(self) -> None:
         """Makes the checkpoint this query's."""
-        make_directory(self._path.parent)
-        seal(self._path, self._mine)
+        self._write()
 
     def require(self, *, moved: bool) -> None:
         """Makes sure that the checkpoint is this query's.
@@ -68,8 +73,8 @@ class SameQuery:
             StateError: It is another query's, or of another version, or damaged; or inputs or outputs lie elsewhere and
                 were not `moved`.
         """
-        found = _read(self._path)
-        checkpoint = self._path.parent
+        found = _read(self._store)
+        checkpoint = self._store.path()
         if others := list(_differences(found, self._mine)):
             rest = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
             raise StateError(
@@ -85,7 +90,7 @@ class SameQuery:
         for output, before in zip(self._mine["outputs"], found["outputs"], strict=True):
             output["since"] = before["since"]
         if elsewhere:
-            seal(self._path, self._mine)
+            self._write()
 
     def since(self, result: int) -> int:
         """The slice from which on the documents of a result must be there."""
@@ -94,7 +99,10 @@ class SameQuery:
     def forget(self, result: int, before: int) -> None:
         """Documents of a result from before a slice may be gone from now on."""
         self._mine["outputs"][result]["since"] = before
-        seal(self._path, self._mine)
+        self._write()
+
+    def _write(self) -> None:
+        self._store.replace(QUERY, sealed(self._mine))
 
 
 def _part(part: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -124,37 +132,20 @@ def _canonical(path: str) -> str:
     return path if path == "-" or "://" in path else os.path.realpath(local_path(path))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """What the checkpoint remembers.
+def _read(store: Store) -> dict[str, Any]:
+    """The record of the query that a checkpoint belongs to.
 
     Raises:
         StateError: It is damaged, or of another version.
     """
-    try:
-        found = unseal(path)
-    except StateError:
-        if _is_first_format(path):
-            raise _of_format(1, path) from None
-        raise
-    if found.get("format") != CHECKPOINT_FORMAT:
-        raise _of_format(found.get("format"), path)
+    found = unseal(store, QUERY)
+    if (number := found.get("format")) != CHECKPOINT_FORMAT:
+        raise StateError(
+            f"the checkpoint {store.path()} has format {number}, "
+            f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
+            hint="finish it with the version that wrote it, or begin anew with another checkpoint and output",
+        )
     return found
-
-
-def _is_first_format(path: Path) -> bool:
-    """Whether it is as it was before records were sealed."""
-    try:
-        return set(json.loads(path.read_bytes())) == {"fingerprint", "timeZone"}
-    except (OSError, ValueError, TypeError):
-        return False
-
-
-def _of_format(number: Any, path: Path) -> StateError:
-    return StateError(
-        f"the checkpoint {path.parent} has format {number}, "
-        f"and this version of xmlstream reads format {CHECKPOINT_FORMAT}",
-        hint="finish it with the version that wrote it, or begin anew with another checkpoint and output",
-    )
 
 
 def _differences(found: Mapping[str, Any], mine: Mapping[str, Any]) -> Iterator[str]:

@@ -11,9 +11,11 @@ is then cut into pieces. Items that are set aside go to the dead letters, a file
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +27,9 @@ import pyarrow.parquet as pq
 from operators.state.operator_state import OperatorState
 from operators.state.slice_tuples import Slice, Tuples
 from operators.state.state_schema import StateSchema
-from operators.storage.durable import make_directory, sync, write_atomically
+from operators.storage.durable import sync
 from operators.storage.segments import parquet_files
+from operators.storage.store import Place, store_at
 from punct_ns.domain import NAN, Cut, Domain
 from punct_ns.errors import MalformedInput, UngrammaticalStream, place
 from punct_ns.grammar import MEND
@@ -37,7 +40,7 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.slices import POSITION, quoted
-from sources.xml.grammar.grammar_filter import also_restricted
+from sources.xml.grammar.grammar_filter import RESTRICTED_FILE, also_restricted
 from sources.xml.grammar.late_tuples import (
     LateTuple,
     closed_string_tuples,
@@ -67,23 +70,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def write_letters(directory: Path, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
-    """Writes the dead letters of a slice of a source, or of an operator, to stay."""
-    path = directory / f"{name}-{slice_id:09d}.jsonl"
-    lines = (json.dumps(row, default=str) + "\n" for row in letters)
+def write_letters(place: Place, name: str, slice_id: int, letters: Iterable[dict[str, Any]]) -> None:
+    """Writes the dead letters of a slice of a source, or of an operator, durably."""
+    lines = (json.dumps(row, default=str).encode() + b"\n" for row in letters)
     if (first := next(lines, None)) is not None:
-        make_directory(path.parent)
-        with path.open("w", encoding="utf-8") as file:
-            file.write(first)
-            file.writelines(lines)
-        sync([path, path.parent])
+        store, key = store_at(place), f"{name}-{slice_id:09d}.jsonl"
+        store.write(key, chain([first], lines))
+        sync(store.unsynced(key))
 
 
-def forget_letters(directory: Path, committed: int) -> None:
+def forget_letters(place: Place, committed: int) -> None:
     """Removes the dead letters of slices that were not committed."""
-    for path in directory.glob("*-" + "[0-9]" * 9 + ".jsonl"):
-        if int(path.stem[-9:]) > committed:
-            path.unlink()
+    store = store_at(place)
+    found = [(name, re.search(r"-(\d{9})\.jsonl$", name)) for name in store.names()]
+    store.delete(*(name for name, number in found if number is not None and int(number[1]) > committed))
 
 
 MOST_PUNCTUATIONS = 256
@@ -208,9 +208,9 @@ class SourceInput:
         spark: SparkSession,
         scan: Scan,
         state: OperatorState,
-        dead_letters: Path,
+        dead_letters: Place,
         called: str,
-        restricted: Path | None = None,
+        documents: Place | None = None,
     ) -> None:
         """Take up what the state says.
 
@@ -218,9 +218,9 @@ class SourceInput:
             spark: The session.
             scan: The source.
             state: What was kept of it.
-            dead_letters: The directory for what is set aside.
+            dead_letters: Where set-aside items go.
             called: Its name in the plan, after which the files of its dead letters are called.
-            restricted: The file in which the tasks find what its punctuations restrict.
+            documents: Where the tasks find what its punctuations restrict.
         """
         self.items = self.punctuations = self.set_aside = 0
         self.findings = Findings()
@@ -232,7 +232,7 @@ class SourceInput:
         self._letters: list[dict[str, Any]] = []
         self._of_partitions: Mapping[str, int] = {}
         self._dead_letters, self._called = dead_letters, called
-        self._restricted, self._file = frozenset[str](), restricted
+        self._restricted, self._documents = frozenset[str](), None if documents is None else store_at(documents)
         said = {self._schema[i].name for p in self._said.set for i in p.restricted}
         self._note_restricted(said | {self._schema[i].name for i in self._said.on_disk})
         columns = [a for a in self._schema if a.name in scan.options.columns]
@@ -412,7 +412,6 @@ class SourceInput:
     def _note_restricted(self, names: Collection[str]) -> None:
         """The tasks of later slices will read these, which punctuations restrict, whatever the query reads."""
         known = self._restricted.union(names)
-        if known != self._restricted and self._file is not None:
-            make_directory(self._file.parent)
-            write_atomically(self._file, json.dumps(sorted(known)))
+        if known != self._restricted and self._documents is not None:
+            self._documents.replace(RESTRICTED_FILE, [json.dumps(sorted(known)).encode()])
         self._restricted = known

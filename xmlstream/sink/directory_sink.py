@@ -1,4 +1,4 @@
-"""A directory of documents, one per slice, drafted under hidden names and published by renames.
+"""A directory of documents, one per slice, drafted under hidden names and published after the commit.
 
 A restart publishes what the commit of the last slice names. So a reader of the directory sees committed slices only,
 and each document whole.
@@ -21,10 +21,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from operators.storage.durable import sync, write_summed
+from operators.storage.durable import sync
+from operators.storage.store import Place, Store, hidden, store_at
 from punct_ns.slices import POSITION
 from sources.xml.spark.error_transport import transported
-from xmlstream.sink.document_names import hidden, names_of
+from xmlstream.sink.document_names import names_of
 from xmlstream.sink.sink import AT_ONCE, Bytes, ComputedSlice, Draft, Exactness, Form, Sink
 
 REPORT = "name STRING, rows BIGINT, checksum STRING, first BIGINT, tuples BINARY"
@@ -44,7 +45,7 @@ class PartWriter:
 
     Attributes:
         form: How documents are spelt.
-        directory: Where they go, on a file system that tasks and driver see.
+        store: Where they go, which tasks and driver see.
         slice_id: Of which slice.
         exactness: What is known of the result before the slice.
         few: Tuples of a task up to which they are sent along.
@@ -52,7 +53,7 @@ class PartWriter:
     """
 
     form: Form
-    directory: Path
+    store: Store
     slice_id: int
     exactness: Exactness
     few: int = FEW
@@ -73,9 +74,8 @@ class PartWriter:
 
     def _written(self, table: pa.Table) -> pa.RecordBatch:
         name = f".slice-{self.slice_id:09d}-{uuid.uuid4().hex}.part"
-        path = self.directory / name
-        checksum = write_summed(path, self.form.document([(table, ())], self.exactness, AT_ONCE))
-        sync([path])
+        checksum = self.store.write(name, self.form.document([(table, ())], self.exactness, AT_ONCE))
+        sync([self.store.path(name)])
         return _report(name, table, checksum, None)
 
 
@@ -118,38 +118,34 @@ def reported(reports: pa.Table) -> tuple[list[WrittenPart], pa.Table | None, int
 class DocumentSink(Sink):
     """What sinks of documents have in common; each drafts documents of its own, in the order in which they appear."""
 
-    def __init__(self, directory: Path, form: Form) -> None:
-        self._directory, self._form = directory, form
-        directory.mkdir(parents=True, exist_ok=True)
+    def __init__(self, place: Place, form: Form) -> None:
+        self._store, self._form = store_at(place), form
 
     def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
         """A document, hidden: its name and its checksum."""
-        return name, write_summed(hidden(self._directory, name), pieces)
+        return name, self._store.write(hidden(name), pieces)
 
     def unsynced(self, draft: Draft) -> Sequence[Path]:
         """The drafts, their names, and those of the directories between."""
-        paths = [hidden(self._directory, name) for name in names_of(draft)]
-        around = {parent for path in paths for parent in path.parents if parent.is_relative_to(self._directory)}
-        return [*paths, *around]
+        return [path for name in names_of(draft) for path in self._store.unsynced(hidden(name))]
 
     def publish(self, draft: Draft | None) -> None:
-        """Renames the drafts, one after the other, unless that was done before."""
+        """Shows the drafts, one after the other, unless that was done before."""
         for name in names_of(draft) if draft is not None else ():
-            if (path := hidden(self._directory, name)).exists():
-                path.rename(self._directory / name)
+            self._store.publish(hidden(name), name)
 
 
 class DirectorySink(DocumentSink):
     """One document per slice, `slice-000000007.xml`, in a directory; of a large one its parts before it."""
 
-    def __init__(self, directory: Path, form: Form) -> None:
-        super().__init__(directory, form)
+    def __init__(self, place: Place, form: Form) -> None:
+        super().__init__(place, form)
         self._remove_leavings()
 
     def part_writer(self, slice_id: int, exactness: Exactness) -> PartWriter | None:
         """Tasks write documents of the form, beside where they will be."""
         bounds = FEW, MANY
-        return PartWriter(self._form, self._directory, slice_id, exactness, *bounds)
+        return PartWriter(self._form, self._store, slice_id, exactness, *bounds)
 
     def draft(self, slice_: ComputedSlice) -> Draft | None:
         """Writes `.slice-…`, if the form has anything to say of the slice, and has its parts hidden before it."""
@@ -159,7 +155,7 @@ class DirectorySink(DocumentSink):
         if named and not document:
             named[-1] = named[-1][0], f"{name}{suffix}"
         for part, called in named:
-            (self._directory / part.name).rename(self._directory / f".{called}")
+            self._store.publish(part.name, hidden(called))
         if slice_.before:
             self._remove_leavings()
         drafts = [(called, part.checksum) for part, called in named]
@@ -169,5 +165,5 @@ class DirectorySink(DocumentSink):
 
     def _remove_leavings(self) -> None:
         """Removes what tasks have written that nobody names: they failed, or came too late."""
-        for path in self._directory.glob(".slice-*.part"):
-            path.unlink(missing_ok=True)
+        names = self._store.names()
+        self._store.delete(*(name for name in names if name.startswith(".slice-") and name.endswith(".part")))

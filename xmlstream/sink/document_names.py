@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from urllib.parse import unquote
 
+from operators.storage.store import Place, Store, shown, store_at
 from punct_ns.domain import Value
 from punct_ns.errors import QueryError
 from punct_ns.schema import Attribute, Schema
@@ -99,36 +99,15 @@ def slice_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def hidden(directory: Path, name: str) -> Path:
-    """Where a document of that name is drafted.
-
-    >>> str(hidden(Path("out"), "hour=3/_SUCCESS"))
-    'out/hour=3/._SUCCESS'
-    """
-    path = directory / name
-    return path.with_name(f".{path.name}")
-
-
-def shown(name: str) -> str:
-    """The name that a draft is to have.
-
-    >>> shown("hour=3/.slice-000000007.csv")
-    'hour=3/slice-000000007.csv'
-    """
-    directory, slash, last = name.rpartition("/")
-    return f"{directory}{slash}{last.removeprefix('.')}"
-
-
 def is_document(name: str) -> bool:
     """Whether a document of a query may be so called, or its draft: of a slice, or the mark of a partition."""
     directory, _, last = shown(name).rpartition("/")
     return slice_of(shown(name)) is not None or (bool(directory) and last == SUCCESS)
 
 
-def documents_in(directory: Path) -> Iterator[str]:
+def documents_in(place: Place) -> list[str]:
     """The documents and drafts of an output, in the order of their names; marks come behind what they mark."""
-    if directory.is_dir():
-        yield from sorted(_below(directory, ""), key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
+    return sorted(_below(store_at(place), ""), key=lambda name: (shown(name).endswith(f"/{SUCCESS}"), name))
 
 
 def names_of(draft: Draft) -> list[str]:
@@ -136,9 +115,9 @@ def names_of(draft: Draft) -> list[str]:
     return [*(name for name, _ in draft.parts), draft.name]
 
 
-def _below(directory: Path, path: str) -> Iterator[str]:
-    for entry in directory.iterdir():
-        if (is_partition(entry.name) or (entry.name == CLOSED and not path)) and entry.is_dir():
-            yield from _below(entry, f"{path}{entry.name}/")
-        elif is_document(f"{path}{entry.name}"):
-            yield f"{path}{entry.name}"
+def _below(store: Store, folder: str) -> Iterator[str]:
+    for name in store.names(folder):
+        if name.endswith("/") and (is_partition(name[:-1]) or (name[:-1] == CLOSED and not folder)):
+            yield from _below(store, f"{folder}{name}")
+        elif is_document(f"{folder}{name}"):
+            yield f"{folder}{name}"

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
+from operators.storage.store import Place, hidden, shown
 from punct_ns.domain import Value
 from punct_ns.pattern import matches
 from punct_ns.punctuation import Punctuation
@@ -26,9 +26,9 @@ from punct_ns.sql_type import StringType
 from sources.parquet_table import CLOSED, CLOSED_SUFFIX
 from xmlstream.sink.arrow_columns import plain
 from xmlstream.sink.directory_sink import DocumentSink
-from xmlstream.sink.document_names import SUCCESS, directory_of, documents_in, hidden, shown, values_of
+from xmlstream.sink.document_names import SUCCESS, directory_of, documents_in, values_of
 from xmlstream.sink.result_tables import ParquetForm
-from xmlstream.sink.sink import Bytes, ComputedSlice, Draft, Exactness, Form, together
+from xmlstream.sink.sink import ComputedSlice, Draft, Exactness, Form, together
 
 Partition = tuple[Value | None, ...]
 
@@ -41,11 +41,11 @@ class PartitionedSink(DocumentSink):
     """
 
     def __init__(
-        self, directory: Path, form: Form, schema: Schema, by: Sequence[Attribute], closings: ParquetForm | None = None
+        self, place: Place, form: Form, schema: Schema, by: Sequence[Attribute], closings: ParquetForm | None = None
     ) -> None:
-        super().__init__(directory, form)
+        super().__init__(place, form)
         self._closings = closings
-        self._is_told = any(name.startswith(f"{CLOSED}/") for name in documents_in(directory) if name == shown(name))
+        self._is_told = any(name.startswith(f"{CLOSED}/") for name in documents_in(place) if name == shown(name))
         self._schema, self._by = schema, tuple(by)
         self._open: set[Partition] | None = None
 
@@ -74,18 +74,14 @@ class PartitionedSink(DocumentSink):
             drafts.append(self._written(f"{directory_of(self._by, values)}/{SUCCESS}", [mark]))
         return Draft(*drafts[-1], drafts[:-1]) if drafts else None
 
-    def _written(self, name: str, pieces: Sequence[Bytes]) -> tuple[str, str]:
-        hidden(self._directory, name).parent.mkdir(parents=True, exist_ok=True)
-        return super()._written(name, pieces)
-
     def _is_marked(self, directory: str) -> bool:
         """Whether it was complete once: a mark stays as it is, whatever tuple comes overdue."""
         mark = f"{directory}/{SUCCESS}"
-        return (self._directory / mark).exists() or hidden(self._directory, mark).exists()
+        return any(self._store.size(key) is not None for key in (mark, hidden(mark)))
 
     def _found(self) -> set[Partition]:
         """The partitions that have documents and no mark."""
-        published = [path.rpartition("/") for path in documents_in(self._directory) if path == shown(path)]
+        published = [path.rpartition("/") for path in documents_in(self._store) if path == shown(path)]
         marked = {directory for directory, _, name in published if name == SUCCESS}
         found = (values_of(directory, self._by) for directory in {each for each, _, _ in published} - marked)
         return {values for values in found if values is not None}

@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.storage.store import Place, hidden
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
 from sources.parquet_table import EXACT
@@ -72,8 +73,8 @@ class Loader(Protocol):
 class StagedSink(DirectorySink):
     """Slices drafted as Parquet in a directory of the checkpoint, and loaded when they are published."""
 
-    def __init__(self, directory: Path, schema: Schema, schemes: Sequence[Scheme], loader: Loader) -> None:
-        super().__init__(directory, ParquetForm(schema, schemes))
+    def __init__(self, place: Place, schema: Schema, schemes: Sequence[Scheme], loader: Loader) -> None:
+        super().__init__(place, ParquetForm(schema, schemes))
         self._schema, self._loader = schema, loader
         try:
             loader.prepare()
@@ -85,14 +86,15 @@ class StagedSink(DirectorySink):
         """Loads the slice; its files, if there are any left, are not needed any more then."""
         if draft is None:
             return
-        paths = [self._directory / f".{name}" for name in names_of(draft)]
-        if paths[-1].exists():
+        drafts = [hidden(name) for name in names_of(draft)]
+        if self._store.size(drafts[-1]) is not None:
+            paths = [self._store.path(key) for key in drafts]
             number = slice_of(draft.name) or 0
             exact = EXACT not in (pq.read_schema(paths[-1]).metadata or {})
             self._loader.load(StagedSlice(number, tuple(paths), closed_in(paths[-1], number, self._schema), exact))
             # The last one goes first: without it, nothing is left to be loaded.
-            for path in [*reversed(paths), *self._directory.glob(".slice-*")]:
-                path.unlink(missing_ok=True)
+            others = (name for name in self._store.names() if name.startswith(".slice-"))
+            self._store.delete(*reversed(drafts), *others)
 
     def close(self) -> None:
         """Lets go of the table."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from operators.storage.store import store_at
 from punct_ns.errors import StateError, UsageError
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme
@@ -161,15 +162,13 @@ def require_fresh(output: str, *, overwrite: bool) -> None:
     Raises:
         StateError: there are some, and they may not be removed.
     """
-    if not (directory := Path(output)).exists():
-        return
-    if not directory.is_dir():
+    directory = Path(output)
+    if directory.exists() and not directory.is_dir():
         raise UsageError(f"the output {output} is a file", hint="name a directory: it gets one document per slice")
-    found = [directory / name for name in documents_in(directory)]
+    found = documents_in(directory)
     if found and not overwrite:
         raise StateError(
             f"the output {output} holds {len(found)} document{'' if len(found) == 1 else 's'} of an earlier query",
             hint="name another directory, give the checkpoint that it goes on from, or --overwrite",
         )
-    for path in found:
-        path.unlink()
+    store_at(directory).delete(*found)

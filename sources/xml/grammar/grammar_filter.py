@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from operators.storage.store import store_of
 from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.slices import LIFESPAN, POSITION
@@ -51,7 +51,8 @@ def known_restricted(options: SourceOptions) -> frozenset[str]:
     if options.restricted is None:
         return frozenset()
     try:
-        names = json.loads(Path(options.restricted).read_text(encoding="utf-8"))
+        store, key = store_of(options.restricted)
+        names = json.loads(store.read(key))
     except (OSError, ValueError):
         return frozenset()
     return frozenset(names).intersection(options.schema.names) if isinstance(names, list) else frozenset()

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from operators.storage.store import store_at
 from punct_ns.domain import Cut, Domain
 from punct_ns.grammar import sentence
 from punct_ns.pattern import WILDCARD, Constant, Pattern, values
@@ -424,7 +425,7 @@ def file_without(path: Path, positions: Sequence[int]) -> Path | None:
     stays = ~np.isin(table[POSITION].to_numpy(), np.array(positions, np.int64))
     if not stays.any():
         return None
-    left = path.with_name(f"tuples-{uuid.uuid4().hex}.parquet")
+    left = store_at(path.parent).path_to_write(f"tuples-{uuid.uuid4().hex}.parquet")
     pq.write_table(table.filter(pa.array(stays)), left, compression="none", store_schema=False)
     return left
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from operators.storage.store import store_at
 from punct_ns.domain import Cut
 from punct_ns.lifespan import Bound, Lifespan
 from punct_ns.punctuation import Punctuation
@@ -177,10 +178,10 @@ def parted_file(path: Path, position: int) -> tuple[Path | None, Path]:
     """The file's tuples before a position, None without any, and those from there on; two other files."""
     table = pq.read_table(path, partitioning=None)
     behind = table[POSITION].to_numpy() >= position
-    made = []
+    made, stage = [], store_at(path.parent)
     for mask in (~behind, behind):
         part = table.filter(pa.array(mask))
-        made.append(path.with_name(f"tuples-{uuid.uuid4().hex}.parquet") if len(part) else None)
+        made.append(stage.path_to_write(f"tuples-{uuid.uuid4().hex}.parquet") if len(part) else None)
         if made[-1] is not None:
             pq.write_table(part, made[-1], compression="none", store_schema=False)
     first, second = made

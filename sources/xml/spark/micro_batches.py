@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from pyspark.sql.datasource import InputPartition
 
+from operators.storage.store import store_of
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
@@ -124,7 +124,8 @@ class MicroBatches:
         if self._options.clock is None or not self._options.follow or start.closed:
             return False
         try:
-            pause = timedelta(seconds=float(Path(self._options.clock).read_text(encoding="utf-8")))
+            store, key = store_of(self._options.clock)
+            pause = timedelta(seconds=float(store.read(key)))
         except FileNotFoundError:
             return False
         return start.clock is None or self._looked - datetime.fromisoformat(start.clock) >= pause

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from operators.storage.store import store_at, store_of
 from punct_ns.errors import InputError
 from punct_ns.slices import POSITION, POSITION_SHOWN
 from sources.xml.grammar.grammar_filter import GrammarFilter, also_restricted, known_restricted
@@ -54,13 +55,12 @@ def stage(ranges: Iterable[ByteRange], options: SourceOptions) -> list[dict[str,
 def staged_again(range_: StagedRange, names: Collection[str]) -> Path:
     """The file of a range that was staged before, now with these attributes, too."""
     rows = stage(range_.part.ranges, range_.part.with_columns(names).options)
-    paths = [None if row["path"] is None else Path(row["path"]) for row in rows]
-    path = paths.pop(range_.part.stream)
-    for other in filter(None, paths):
-        other.unlink()
+    path = rows.pop(range_.part.stream)["path"]
+    for store, key in (store_of(row["path"]) for row in rows if row["path"] is not None):
+        store.delete(key)
     if path is None:
         raise InputError(f"{range_.part.ranges[0].path} has changed while it was read")
-    return path
+    return Path(path)
 
 
 def _parsed(part: Part, streams: Sequence[_Stream]) -> Part | None:
@@ -143,9 +143,9 @@ class _TupleFile:
 
     def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
         assert options.stage is not None
-        self._directory, self._schema = Path(options.stage), schema
+        self._store, self._schema = store_at(options.stage), schema
         self._writer: pq.ParquetWriter | None = None
-        self._hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        self._draft = f".{uuid.uuid4().hex}.parquet"
         self.tuples = 0
         self.bounds: list[int] = []
 
@@ -156,10 +156,10 @@ class _TupleFile:
         at = tuples[POSITION]
         self.bounds = [self.bounds[0] if self.bounds else at[0].as_py(), at[-1].as_py()]
         if self._writer is None:
-            self._directory.mkdir(parents=True, exist_ok=True)
             strings: Any = [field.name for field in self._schema if pa.types.is_string(field.type)]
+            path = self._store.path_to_write(self._draft)
             self._writer = pq.ParquetWriter(
-                self._hidden, self._schema, compression="none", use_dictionary=strings, store_schema=False
+                path, self._schema, compression="none", use_dictionary=strings, store_schema=False
             )
         self._writer.write_table(tuples, row_group_size=len(tuples))
         self.tuples += tuples.num_rows
@@ -168,7 +168,7 @@ class _TupleFile:
         """There is none."""
         if self._writer is not None:
             self._writer.close()
-            self._hidden.unlink()
+            self._store.delete(self._draft)
 
     def close(self) -> str | None:
         """Make the file visible under its name, and say which."""
@@ -176,9 +176,9 @@ class _TupleFile:
             return None
         self._writer.close()
         # The source's name is the user's: Spark leaves out files that are called _bid or .bid, without a word.
-        path = self._directory / f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
-        self._hidden.replace(path)
-        return str(path)
+        key = f"tuples-{self.bounds[0]:019d}-{uuid.uuid4().hex}.parquet"
+        self._store.publish(self._draft, key)
+        return str(self._store.path(key))
 
 
 def with_elements(dead_letters: Sequence[dict[str, Any]], ranges: Sequence[StagedRange]) -> list[dict[str, Any]]:

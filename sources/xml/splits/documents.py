@@ -27,7 +27,7 @@ from sources.local_paths import glob_of, local_path, split_glob
 from sources.parquet_table import in_order_of_slices, partitioned_documents
 from sources.xml.options.source import SourceOptions, structure_of_many
 from sources.xml.splits.prolog import FlawError
-from sources.xml.splits.read_documents import READ_LOG, ReadDocuments, append, logged, no_log
+from sources.xml.splits.read_documents import READ_LOG, DocumentLog, ReadDocuments
 
 WHOLE = 1 << 40
 """Where a compressed document ends, to whoever counts: how long it is shows only when all of it was read."""
@@ -151,7 +151,8 @@ class Documents:
             raise UsageError(f"the documents of {options.path} are many streams", hint="a query merges them")
         if options.structural and not self.single:
             raise structure_of_many()
-        self._log: Path | None = None
+        self._log: DocumentLog | None = None
+        read: DocumentLog | None = None
         self.paths: list[str] = [self._path] if self.single else []
         if log and not self.single:
             if options.document_log is None:
@@ -159,11 +160,11 @@ class Documents:
                     f"a stream over {options.path} needs the option documentLog",
                     hint="a directory that keeps in which order its documents were found",
                 )
-            self._log = Path(local_path(options.document_log)) / DOCUMENT_LOG
+            self._log, read = (DocumentLog(options.document_log, name) for name in (DOCUMENT_LOG, READ_LOG))
             self._root = split_glob(self._path)[0]
             # By names below it, since it may be called otherwise the next time, or be moved.
             self.paths = [str(self._root / name) for name in _recorded(self._log)]
-        self._read = ReadDocuments(self._log and self._log.with_name(READ_LOG), self.paths)
+        self._read = ReadDocuments(read, self.paths)
 
     def find(self) -> list[str]:
         """Look for new documents, and return all in order. Hidden files and those that end in `.tmp` are none yet.
@@ -181,14 +182,14 @@ class Documents:
             last = self._order(found[-1])
             found = [path for path in self._new() if self._order(path) <= last]
         if found and self._log is not None:
-            _record(self._log, [os.path.relpath(path, self._root) for path in found])
+            self._log.add({"path": os.path.relpath(path, self._root)} for path in found)
         self.paths += found
         return self.paths
 
     def read_anew(self, path: str) -> None:
         """Another document has taken the place of one that was read: it comes behind all others."""
         if self._log is not None:
-            _record(self._log, [os.path.relpath(path, self._root)])
+            self._log.add([{"path": os.path.relpath(path, self._root)}])
         self._read.forget(path)
         self.paths.append(path)
 
@@ -255,12 +256,8 @@ def _is_meant(path: Path) -> bool:
     return not path.name.startswith((".", "_")) and path.suffix != ".tmp"
 
 
-def _recorded(log: Path) -> list[str]:
+def _recorded(log: DocumentLog) -> list[str]:
     try:
-        return [line["path"] for line in logged(log)]
+        return [line["path"] for line in log.read()]
     except KeyError:
-        raise no_log(log) from None
-
-
-def _record(log: Path, paths: Iterable[str]) -> None:
-    append(log, ({"path": path} for path in paths))
+        raise log.damaged() from None

@@ -19,44 +19,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from operators.storage.store import store_at
 from punct_ns.errors import InputError, StateError
+from sources.local_paths import local_path
 
 
-def logged(log: Path) -> list[Mapping[str, Any]]:
-    """The lines of a log; none where there is no log. A line that was cut short is removed.
+class DocumentLog:
+    """A log of documents, in the directory that a source has in the checkpoint; each line is an object of JSON."""
 
-    Raises:
-        StateError: A line is no object of JSON.
-    """
-    if not log.exists():
-        return []
-    text = log.read_bytes()
-    whole, _, broken = text.rpartition(b"\n")
-    if broken:
-        # The process ended while it wrote; that line does not count yet.
-        with log.open("r+b") as file:
-            file.truncate(len(text) - len(broken))
-    try:
-        lines = [json.loads(line) for line in whole.splitlines()]
-    except ValueError:
-        raise no_log(log) from None
-    if not all(isinstance(line, dict) for line in lines):
-        raise no_log(log)
-    return cast("list[Mapping[str, Any]]", lines)
+    def __init__(self, directory: str, name: str) -> None:
+        self._log = store_at(local_path(directory)).log(name)
 
+    def read(self) -> list[Mapping[str, Any]]:
+        """Its lines.
 
-def append(log: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Adds lines, to stay."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
-        file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-        file.flush()
-        os.fsync(file.fileno())
+        Raises:
+            StateError: A line is no object of JSON.
+        """
+        try:
+            lines = [json.loads(line) for line in self._log.lines()]
+        except ValueError:
+            raise self.damaged() from None
+        if not all(isinstance(line, dict) for line in lines):
+            raise self.damaged()
+        return cast("list[Mapping[str, Any]]", lines)
 
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Adds lines, durably."""
+        self._log.append(map(json.dumps, lines))
 
-def no_log(log: Path) -> StateError:
-    """That a log has other lines than it should."""
-    return StateError(f"{log} is no log of documents", hint="restore it, or begin with a new checkpoint")
+    def damaged(self) -> StateError:
+        """The error that a line is not one of such a log."""
+        return StateError(f"{self._log.path} is no log of documents", hint="restore it, or begin with a new checkpoint")
 
 
 _BYTES = 1 << 10
@@ -154,18 +148,18 @@ class ReadDocuments:
             place of what was read: what counts is the last.
     """
 
-    def __init__(self, log: Path | None, paths: Sequence[str]) -> None:
+    def __init__(self, log: DocumentLog | None, paths: Sequence[str]) -> None:
         self._log = log
         self._read: dict[str, _AsRead] = {}
         self._changed: dict[str, os.stat_result] = {}
         last = {path: number for number, path in enumerate(paths)}
-        for line in [] if log is None else logged(log):
+        for line in [] if log is None else log.read():
             try:
                 as_read = _AsRead(line["document"], line["size"], line["written"], line["print"])
                 path = paths[as_read.number] if as_read.number < len(paths) else None
             except (KeyError, TypeError):
                 assert log is not None
-                raise no_log(log) from None
+                raise log.damaged() from None
             if path is not None and last[path] == as_read.number:
                 self._read[path] = as_read
 
@@ -207,12 +201,9 @@ class ReadDocuments:
             return
         added = {path: as_read for number, path in documents if (as_read := _as_read(number, path)) is not None}
         if added:
-            append(
-                self._log,
-                (
-                    {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
-                    for one in added.values()
-                ),
+            self._log.add(
+                {"document": one.number, "size": one.size, "written": one.written, "print": one.print}
+                for one in added.values()
             )
             self._read |= added
 

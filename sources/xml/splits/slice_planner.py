@@ -8,14 +8,15 @@ passed over is recorded for good, before anything behind it is read, so that a s
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from operators.storage.store import Place, store_at
 from punct_ns.errors import InputError
+from sources.local_paths import local_path
 from sources.xml.options.source import SourceOptions
 from sources.xml.splits.byte_ranges import ByteRange
 from sources.xml.splits.documents import Documents
@@ -42,10 +43,10 @@ class WaitingNote:
     passed: tuple[str, ...] = ()
 
 
-def waiting_note(directory: Path) -> WaitingNote | None:
-    """The note in the directory of a source's document log; None if there is none, or none that can be read."""
+def waiting_note(place: Place) -> WaitingNote | None:
+    """The note beside a source's document log; None if there is none, or none that can be read."""
     try:
-        said = json.loads((directory / _NOTE).read_text(encoding="utf-8"))
+        said = json.loads(store_at(place).read(_NOTE))
         return WaitingNote(said["documents"], said["unfinished"], said["behind"], tuple(said["passed"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -56,9 +57,10 @@ class Unfinished:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._directory = Path(options.document_log) if options.document_log is not None else None
-        self._told = waiting_note(self._directory) if self._directory else None
-        self._passed = _passed(self._directory / _PASSED) if self._directory else {}
+        self._store = None if options.document_log is None else store_at(local_path(options.document_log))
+        self._told = waiting_note(self._store) if self._store else None
+        passed = map(json.loads, self._store.log(_PASSED).lines()) if self._store else ()
+        self._passed: dict[str, int] = {line["path"]: line["byte"] for line in passed}
 
     def end(self, path: str) -> int | None:
         """Up to which byte a document is read that is passed over; None of any other."""
@@ -80,32 +82,17 @@ class Unfinished:
 
     def pass_over(self, path: str, byte: int) -> None:
         """Read a document no further than to a byte, now and ever."""
-        if self._directory is not None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with (self._directory / _PASSED).open("ab") as file:
-                file.write(json.dumps({"path": path, "byte": byte}).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+        if self._store is not None:
+            self._store.log(_PASSED).append([json.dumps({"path": path, "byte": byte})])
         self._passed[path] = byte
 
     def tell(self, documents: int, unfinished: str | None, behind: int) -> None:
         """Leave a note of how things are, if they have changed."""
         now = WaitingNote(documents, unfinished, behind, tuple(self._passed))
-        if self._directory is None or now == self._told:
+        if self._store is None or now == self._told:
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        draft = self._directory / f".{_NOTE}.tmp"
-        draft.write_text(json.dumps(asdict(now)), encoding="utf-8")
-        draft.replace(self._directory / _NOTE)
+        self._store.replace(_NOTE, [json.dumps(asdict(now)).encode()], durable=False)
         self._told = now
-
-
-def _passed(log: Path) -> dict[str, int]:
-    try:
-        lines = log.read_bytes().rpartition(b"\n")[0].splitlines()
-    except OSError:
-        return {}
-    return {line["path"]: line["byte"] for line in map(json.loads, lines)}
 
 
 GONE = -1
@@ -124,8 +111,7 @@ class Offset:
         closed: Whether the source has ended for good.
         namespaces: Those of the tuples that were read (`TupleNamespaces`).
         print: Fingerprint of what was read of that document (`fingerprint`); empty of one that has
-            taken another's place and was not read yet. None before any, and of checkpoints that
-            were written without: such a document is read on as it is, and has one from the next slice on.
+            taken another's place and was not read yet. None before any.
         clock: The moment at which nothing was there that had not been read, as a text; None where nobody asks for it.
     """
 

@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from punct_ns.errors import StateError, UsageError
+from tests.harness.sealed_files import seal
 from tests.xmlstream.monitor.test_monitor import ROOT, record
 from xmlstream.cli.commands import app
 from xmlstream.monitor.recorded import keep_reading, recorded
 from xmlstream.plan.written_plan import PLAN_FILE, encoded
 from xmlstream.runtime.checkpoint import CommitLog
-from xmlstream.runtime.sealed_files import seal
 
 
 def commit(directory: Path, number: int, *, closed: bool = False, **sets: str) -> None:

@@ -17,12 +17,12 @@ from punct_ns.errors import StateError, UsageError
 from punct_ns.image import Function
 from punct_ns.schema import Attribute
 from punct_ns.xml_form import PUNCT_NS
+from tests.harness.sealed_files import unseal
 from xmlstream.diagnosis.inspection import inspect
 from xmlstream.diagnosis.report import WaitingReport, in_words
 from xmlstream.monitor.run_view import closed_map
 from xmlstream.plan.written_plan import PLAN_FILE, decoded
 from xmlstream.runtime.checkpoint import CommitLog
-from xmlstream.runtime.sealed_files import unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,6 +199,6 @@ def test_windows_and_sessions_wait_for_the_moments_that_are_in_them(spark: Spark
 def test_there_is_a_word_for_what_is_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no checkpoint in"):
         inspect(tmp_path)
-    (tmp_path / "commits").mkdir()
+    (tmp_path / "query.json").write_text("")
     with pytest.raises(StateError, match="does not say which plan it is of"):
         inspect(tmp_path)

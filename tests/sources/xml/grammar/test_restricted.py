@@ -14,9 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.state.operator_state import OperatorState
+from operators.state.state_schema import STATE_FORMAT
 from punct_ns.punctuation import Punctuation
 from punct_ns.slices import POSITION
 from punct_ns.xml_form import PUNCT_NS
+from sources.xml.grammar.grammar_filter import RESTRICTED_FILE
 from sources.xml.options.source import SourceOptions
 from sources.xml.spark.micro_batches import ReadTask
 from sources.xml.spark.multi_source_reader import shared_scans
@@ -71,7 +73,7 @@ class Running:
             each.replace(
                 source=each.row_tag,
                 stage=str(directory / "stage"),
-                restricted=str(directory / "restricted" / f"{each.row_tag}.json"),
+                restricted=str(directory / each.row_tag / RESTRICTED_FILE),
             )
             for each in sources
         ]
@@ -82,15 +84,12 @@ class Running:
         self.begin()
 
     def begin(self) -> None:
-        self.states = {
-            name: OperatorState(
-                None,  # type: ignore[arg-type]
-                (each.schema,),
-                SourceInput.state_schema(Scan(name, each)),
-                {"sets": {"said": self.committed[name]}, "kept": {}},
-            )
-            for name, each in self.sources.items()
-        }
+        self.states: dict[str, OperatorState] = {}
+        for name, each in self.sources.items():
+            declared = SourceInput.state_schema(Scan(name, each))
+            kept = {log: {"rows": 0, "segments": [], "purging": []} for log in declared.runs("said").values()}
+            record = {"format": STATE_FORMAT, "sets": {"said": self.committed[name]}, "kept": kept}
+            self.states[name] = OperatorState(None, (each.schema,), declared, record)  # type: ignore[arg-type]
         self.inputs = {
             name: SourceInput(
                 None,  # type: ignore[arg-type]
@@ -98,7 +97,7 @@ class Running:
                 self.states[name],
                 self.directory / "letters",
                 name,
-                Path(each.restricted or ""),
+                Path(each.restricted or "").parent,
             )
             for name, each in self.sources.items()
         }
