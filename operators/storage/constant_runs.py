@@ -1,93 +1,22 @@
 """Constant runs: the closed strings of one attribute, as sorted files of Arrow that are mapped into memory.
 
-A run is a sorted array without duplicates; to the bytes of each string it adds an index of eight, its place. What comes
-is written as a new run, and no run is ever rewritten in place. Runs of a size are merged to one (as in a log-structured
-merge tree, O'Neil et al. 1996) by a thread beside the slices, up to `LARGEST`, so that no merge is larger than that.
-A value is looked up in the runs that may hold it, by the Bloom filter beside each of them, so that what is new costs
-the same however many runs there are; there by binary search, many values at once, and compared as it is: exact.
-
-A Bloom filter has two bytes for each string of its run. It never misses a string of the run, and takes one in four
-hundred others for one (Bloom 1970, with 16 bits and 4 probes a string). It lies in files: the hashes that it is made of
-are the same in every process and on every machine.
+A run is a sorted array without duplicates. New strings are written as a new run, and no run is ever rewritten in place.
+Runs of about one size are merged to one (as in a log-structured merge tree, O'Neil et al. 1996) by a thread beside the
+slices, as many as come to `LARGEST` together, so that no merge is larger than that. Values are looked up in each run by
+binary search, many at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from operators.storage.segments import Segment, SegmentStore
-
-Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
-Cells: TypeAlias = "np.ndarray[Any, np.dtype[np.uint16]]"
-
-_BITS, _PROBES = 16, 4
-_TOGETHER = 4096
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_MIX = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
-
-def hashes(strings: pa.Array[Any]) -> Hashes:
-    """Of each of the strings, none of which is null, 64 bits.
-
-    >>> first, second, again = hashes(pa.array(["ab", "ba", "ab"]))
-    >>> bool(first == again), bool(first == second)
-    (True, False)
-    """
-    parts = [_hashes(strings[begin : begin + _TOGETHER]) for begin in range(0, len(strings), _TOGETHER)]
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
-
-
-def bloom_filter(hashed: Hashes) -> Cells:
-    """The filter of the strings with these hashes, a cell for each of them.
-
-    >>> held = bloom_filter(hashes(pa.array(["u1", "u2"])))
-    >>> candidates(held, hashes(pa.array(["u3", "u2"]))).tolist()
-    [1]
-    """
-    bits = np.zeros(_BITS * len(hashed), np.uint8)
-    for probe in range(_PROBES):
-        bits[_places(hashed, probe, len(hashed))] = 1
-    return np.packbits(bits, bitorder="little").view("<u2")
-
-
-def candidates(cells: Cells, hashed: Hashes) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """The places of the hashes whose strings may be among those, at least one, that the filter was made of."""
-    found = np.arange(len(hashed))
-    for probe in range(_PROBES):
-        places = _places(hashed[found], probe, len(cells))
-        is_set = (cells[places // _BITS] >> (places % _BITS).astype(np.uint16)) & 1
-        found = found[is_set == 1]
-    return found
-
-
-def _places(hashed: Hashes, probe: int, cells: int) -> Hashes:
-    """Where a bit of each string lies, of several (Kirsch and Mitzenmacher 2006)."""
-    step = (hashed >> np.uint64(32)) | np.uint64(1)
-    return (hashed + np.uint64(probe) * step) % np.uint64(_BITS * cells)
-
-
-def _hashes(strings: pa.Array[Any]) -> Hashes:
-    """The polynomials of which their bytes are the coefficients, and the lengths, mixed."""
-    buffers: list[Any] = pa.concat_arrays([strings.cast(pa.large_binary())]).buffers()
-    _, ends, data = buffers
-    bounds = np.frombuffer(ends, np.int64)[: len(strings) + 1] if ends is not None else np.zeros(1, np.int64)
-    lengths = np.diff(bounds)
-    found = lengths.astype(np.uint64)
-    if data is not None and bounds[-1] > bounds[0] and (filled := lengths > 0).any():
-        digits = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]].astype(np.uint64) + np.uint64(1)
-        place = np.arange(len(digits)) - np.repeat(bounds[:-1] - bounds[0], lengths)
-        powers = np.multiply.accumulate(np.full(int(lengths.max()), _FACTOR))
-        found[filled] += np.add.reduceat(digits * powers[place], (bounds[:-1] - bounds[0])[filled])
-    for shift, factor in zip((30, 27), _MIX, strict=True):
-        found = (found ^ (found >> np.uint64(shift))) * factor
-    return found ^ (found >> np.uint64(31))
-
 
 pc: Any = pyarrow.compute  # its stubs do not know search_sorted
 
@@ -122,16 +51,13 @@ class ConstantRuns:
         # In order, what is near lies near.
         order = pc.sort_indices(wanted)
         ordered, places = wanted.take(order), order.to_numpy()
-        hashed = hashes(ordered)
         for run in self._runs:
-            rows = self._store.mapped(run)
-            if len(near := candidates(rows["filter"].to_numpy(), hashed)):
-                found[places[near]] |= _among(rows["value"], ordered.take(pa.array(near)))
+            found[places] |= among(self._values(run), ordered)
         return found
 
     def add(self, values: Sequence[str]) -> None:
         """Adds strings, at least one, that are not among the constants, as a run of their own."""
-        self._runs.append(self._store.put(_run(pa.array(values, pa.string()).sort())))
+        self._runs.append(self._store.put(_run(pa.array(values, pa.string()))))
 
     def record(self) -> dict[str, Any]:
         """What there is after the slice, for its commit; what was merged meanwhile takes its place."""
@@ -153,15 +79,21 @@ class ConstantRuns:
         for run in self._runs:
             sizes.setdefault((run.rows.bit_length() - 1) // (TOGETHER.bit_length() - 1), []).append(run)
         for _, runs in sorted(sizes.items()):
-            together = runs[:TOGETHER]
-            rows, size = sum(run.rows for run in together), sum(self._store.mapped(run).nbytes for run in together)
-            if len(together) == TOGETHER and rows <= LARGEST and size <= LARGEST_BYTES:
+            together = sorted(runs, key=lambda run: run.rows)[:TOGETHER] if len(runs) >= TOGETHER else []
+            while sum(run.rows for run in together) > LARGEST or sum(map(self._bytes, together)) > LARGEST_BYTES:
+                together.pop()
+            if len(together) > 1:
                 return together
         return []
 
     def _merged(self, together: Sequence[Segment], draft: str) -> Segment:
-        values = pa.concat_arrays([self._store.mapped(run)["value"] for run in together])
-        return self._store.put(_run(values.take(pc.sort_indices(values))), draft)
+        return self._store.put(_run(pa.concat_arrays([self._values(run) for run in together])), draft)
+
+    def _bytes(self, run: Segment) -> int:
+        return self._store.mapped(run).nbytes
+
+    def _values(self, run: Segment) -> pa.Array[Any]:
+        return self._store.mapped(run)["value"]
 
     def _take_merged(self) -> None:
         assert self._merging is not None
@@ -173,12 +105,12 @@ class ConstantRuns:
 
 
 def _run(values: pa.Array[Any]) -> pa.RecordBatch:
-    """What is written of sorted strings."""
-    return pa.RecordBatch.from_arrays([values, pa.array(bloom_filter(hashes(values)))], ["value", "filter"])
+    """The content of a run of these strings."""
+    return pa.RecordBatch.from_arrays([values.take(pc.sort_indices(values))], ["value"])
 
 
-def _among(values: pa.Array[Any], wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each of the wanted, whether it is one of the sorted values."""
+def among(values: pa.Array[Any], wanted: pa.Array[Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """For each wanted string, whether it is one of the sorted values, of which there is at least one."""
     at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
     found: np.ndarray[Any, np.dtype[np.bool_]] = pc.equal(values.take(at), wanted).to_numpy(zero_copy_only=False)
     return found

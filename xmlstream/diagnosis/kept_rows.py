@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from operators.required_punctuations import Row
 from operators.state.ages import FIRST, Since
 from operators.state.state_schema import LogSchema
+from operators.storage.constant_runs import among
 from operators.storage.durable import data_files
 from punct_ns.domain import Value
 from punct_ns.pattern import List, matches
@@ -73,8 +74,7 @@ class ClosedOnDisk:
         found = set[str]()
         for path in paths:
             values = _values(path)
-            at = pc.min_element_wise(pc.search_sorted(values, wanted), pa.scalar(len(values) - 1, pa.uint64()))
-            found.update(wanted.filter(pc.equal(values.take(at), wanted)).to_pylist())
+            found.update(wanted.filter(pa.array(among(values, wanted))).to_pylist())
         return found
 
 
