@@ -69,7 +69,10 @@ class LogicalProperties(Protocol):
 
     @property
     def exact_inputs(self) -> bool:
-        """Whether inputs must have what is required and no more: it keeps whole tuples, or takes them by position."""
+        """Whether inputs must have what is required and no more: it keeps whole tuples, or takes them by position.
+
+        Otherwise the frame of an input may lack the attributes of its schema that are not required.
+        """
         return True
 
     # Pushing predicates down.
