@@ -4,8 +4,7 @@ Spark puts its own `pyspark.zip` in front of all that the workers import from. I
 compiles them anew in every process: about 0.8 s on two cores, and a query that reads Python sources waits for five such
 processes, one after the other. The same PySpark is installed beside this package, compiled. So workers get a Python
 that leaves Spark's archives out of `PYTHONPATH`; all else that is in it stays. Nor does it look into the current
-directory first, where modules may be called like this project's packages. The process that plans a query's slices is
-forked from one that has imported all (`xmlstream.session.fork_server`).
+directory first, where modules may be called like this project's packages.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ import atexit
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from xmlstream.session import fork_server, forked, own_packages
+from xmlstream.session import own_packages
 
 _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
@@ -36,7 +33,6 @@ while [ -n "$rest" ]; do
     esac
 done
 export PYTHONPATH
-case "$*" in "-m {planning}") exec {python} -I -S {forked} {socket} "$@" ;; esac
 exec {python} -P "$@"
 """
 
@@ -52,8 +48,6 @@ def choose(*, one_process: bool) -> None:
     """
     quick = _quick()
     mine = str(quick) if one_process and quick is not None else sys.executable
-    if quick is not None and one_process:
-        _serve_forks(quick)
     for variable in _VARIABLES:
         # A session before this one may have had another master.
         if os.environ.get(variable) in (None, sys.executable, str(quick)):
@@ -89,34 +83,10 @@ def _quick() -> Path | None:
     directory = Path(tempfile.mkdtemp(prefix="xmlstream-python-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     script = directory / "python"
-    python, called, address = (shlex.quote(str(path)) for path in (sys.executable, forked.__file__, _socket(script)))
-    text = _SCRIPT.format(python=python, planning=fork_server.MODULE, forked=called, socket=address)
-    script.write_text(text, encoding="utf-8")
+    script.write_text(_SCRIPT.format(python=shlex.quote(sys.executable)), encoding="utf-8")
     script.chmod(0o700)
     # Temporary directories are sometimes mounted such that nothing in them can be started.
     return script if os.access(script, os.X_OK) else None
-
-
-def _socket(script: Path) -> Path:
-    """Where the fork server listens, in a directory that is this user's alone."""
-    return script.with_name("forks")
-
-
-@cache
-def _serve_forks(script: Path) -> None:
-    """Starts the fork server, which ends with this process; where it cannot, processes start as Spark starts them."""
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", fork_server.__name__, str(_socket(script))]
-    with suppress(OSError):
-        server = subprocess.Popen(  # noqa: S603  it is this Python
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
-        )
-        atexit.register(_end, server)
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    server.wait()
 
 
 def _spark_is_installed_beside() -> bool:
