@@ -63,6 +63,7 @@ REFUSALS = [
     ("SELECT first_value(v) OVER (ORDER BY n RANGE 3 PRECEDING) AS w FROM s", "first_value of a RANGE", "first_value"),
     (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING) AS w FROM s", "no rows between", "avg"),
     (f"SELECT avg(v) OVER ({BY} ROWS BETWEEN n PRECEDING AND CURRENT ROW) AS w FROM s", "other than a number", "avg"),
+    (f"SELECT avg(v) OVER ({BY} GROUPS 2 PRECEDING) AS w FROM s", "GROUPS is not supported", "avg"),
     (f"SELECT lag(v, n) OVER ({BY}) AS w FROM s", "lag by other than a number", "lag"),
     (f"SELECT lag(v) OVER ({BY} ROWS 2 PRECEDING) AS w FROM s", "lag with ROWS or RANGE", "lag"),
     (f"SELECT * FROM s WHERE lag(v) OVER ({BY}) > 3", "OVER is not supported here", "lag"),
@@ -81,6 +82,12 @@ def test_what_needs_more_than_the_last_rows_is_refused_by_name_and_place(query: 
     assert what in error.what
     assert pointed_at(error, query, LINE).startswith(at) or at == "sid"
     assert error.hint
+
+
+@pytest.mark.parametrize("frame", ["ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", "RANGE INTERVAL 1 HOUR PRECEDING"])
+def test_frames_are_read_without_regard_to_case(frame: str) -> None:
+    plans = [read(TABLES + f"SELECT max(v) OVER (ORDER BY ts {each}) AS w FROM s") for each in (frame, frame.lower())]
+    assert plans[0].sketch() == plans[1].sketch()
 
 
 @pytest.mark.spark

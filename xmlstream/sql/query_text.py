@@ -71,7 +71,7 @@ class QueryText:
         return QueryText(self.text[start:end], tuple(moved))
 
     def standing(self, text: str, at: int) -> QueryText:
-        """Another text, all of which is at the place of the character at an offset."""
+        """Another text, that stands as a whole at the place of the character at an offset."""
         source, line, column = self.place(at)
         return QueryText(text, (Piece(0, source, line, column, stands_in=True),))
 
@@ -122,7 +122,7 @@ _VARIABLE = re.compile(r"\$\{([^{}\s]*)\}")
 
 
 def endless(text: QueryText) -> QueryError:
-    """What is said of a text in which a string, a quoted name or a comment does not end: where it begins."""
+    """The error that a string, a quoted name or a comment does not end; it points at where that begins."""
     rest = _STRINGS_COMMENTS_VARIABLES.sub(lambda whole: " " * len(whole[0]), text.text)
     opened = _OPENED.search(rest)
     if opened is None or opened.lastgroup is None:

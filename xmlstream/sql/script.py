@@ -7,7 +7,7 @@
     INSERT INTO counted SELECT auction, count(*) AS bids FROM dear GROUP BY auction;
 
 A table that an INSERT names is a sink; a query without one has its result where `xmlstream run -o` says. Reading finds
-what is wrong with the text and its names, and needs no Spark; planning asks Spark for the types.
+what is wrong with the text and its names, and needs no Spark; planning gets the types from Spark.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class Script:
         Raises:
             UsageError: There is a SELECT and no output, or an output and no SELECT.
         """
-        asked = [answer for answer in self.answers if answer.sink is None]
-        if asked and output is None:
+        selects = [answer for answer in self.answers if answer.sink is None]
+        if selects and output is None:
             raise UsageError("nothing says where the result of SELECT goes", hint="name a directory with -o")
-        if output is not None and not asked:
+        if output is not None and not selects:
             raise UsageError(f"nothing goes to {output}", hint="leave out -o: every query says INSERT INTO")
         given = Target(output or "-", row_tag, root_tag, xml=tuple(xml))
         return tuple(answer.sink.target if answer.sink else given for answer in self.answers)
@@ -105,7 +105,7 @@ class Script:
                 raise view.query.text.error(what, order, hint)
             node = planned_(view.query, tables)
             if isinstance(node.operator, Sort):
-                node = node.inputs[0]  # LIMIT has chosen, and nobody asks a view for its order
+                node = node.inputs[0]  # LIMIT has chosen; a view has no order
             if view.columns and len(view.columns) != len(node.schema):
                 what = f"view {view.name} names {len(view.columns)} columns of a query that has {len(node.schema)}"
                 raise view.query.text.error(what, view.query.start)

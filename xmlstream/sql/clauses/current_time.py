@@ -43,7 +43,7 @@ def stamped(select: exp.Select, relation: Relation) -> tuple[exp.Select, Relatio
 
 
 def with_clock(relation: Relation) -> Relation:
-    """The relation with the recorded time as one more field, its last one, of which `*` knows nothing."""
+    """The relation with the recorded time as one more field, its last one; `*` leaves it out."""
     node = with_time(relation.node)
     name = node.schema.names[-1]
     return Relation(node, (*relation.fields, Field(name, name, starred=False)))

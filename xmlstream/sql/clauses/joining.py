@@ -176,7 +176,7 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 _MATCH_HINT = "for example MATCH_CONDITION (bid.dateTime >= rate.since)"
 _OLDEST = (
-    "an age is said as AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, of what MATCH_CONDITION compares; "
+    "an age is written as AND rate.since >= bid.dateTime - INTERVAL 1 HOUR, of what MATCH_CONDITION compares; "
     "what one side alone must satisfy, select below the join"
 )
 

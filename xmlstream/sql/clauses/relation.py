@@ -47,7 +47,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class OpenRank:
-    """A rank among a relation's attributes, of which nothing says yet how many tuples it is to leave of each group.
+    """A rank among a relation's attributes; how many tuples of each group it leaves is still open.
 
     Attributes:
         attribute: The rank's.
@@ -117,7 +117,7 @@ def resolve(tree: exp.Expr, relation: Relation, text: QueryText, *, moment: bool
     def resolved(node: exp.Expr) -> exp.Expr:
         if reads_the_clock(node, relation):
             hint = "compute it in a subquery: FROM (SELECT *, current_timestamp() AS came FROM s)"
-            raise text.error("the time is not asked for here", node, hint)
+            raise text.error("the current time is not supported here", node, hint)
         if isinstance(node, exp.Column) and node.name == AS_IT_GOES_OUT:
             return node
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":

@@ -15,9 +15,8 @@ known only where a node hands on the order of its source (`require_positions`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -116,7 +115,7 @@ def _node(
 
 
 def _over(window: exp.Expr, attribute: Attribute, text: QueryText) -> Over:
-    """What the function computes of which rows."""
+    """The function and the rows that it sees."""
     name, expression = function_of(window), render(window.this)
     if name in (*RANKS, "lag", "lead"):
         if window.args.get("spec") is not None:
@@ -142,45 +141,37 @@ def _offset(window: exp.Expr, text: QueryText) -> int:
     return found
 
 
-def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
-    """The function with the rows that it sees."""
-    spec = window.args.get("spec")
-    if spec is None:
-        return replace(over, peers=True)
-    part = {name: spec.args.get(name) for name in ("kind", "start", "start_side", "end", "end_side")}
-    if part["kind"] == "RANGE":
-        if part["start"] == "UNBOUNDED" and part["end"] in (None, "CURRENT ROW"):
-            return replace(over, peers=True)
-        return replace(over, distance=_distance(window, part, text))
-    first = _rows_before(part["start"], part["start_side"])
-    last = 0 if part["end"] is None else _rows_before(part["end"], part["end_side"])
-    if part["end"] == "UNBOUNDED":
-        hint = (
-            "say how many rows follow, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; of whole groups write GROUP BY"
-        )
-        raise text.error("all rows that FOLLOW would wait for the end of their group", window, hint)
-    if last is None or (first is None and part["start"] != "UNBOUNDED"):
-        raise text.error("ROWS of other than a number is not supported", window, LAST_ROWS)
-    if first is not None and first < last:
-        raise text.error("there are no rows between these", window, "the one further back stands first")
-    return replace(over, first=first, last=last)
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """ROWS or RANGE BETWEEN start AND end, behind OVER."""
 
+    window: exp.Expr
+    kind: str
+    start: exp.Expr | str | None
+    start_side: str | None
+    end: exp.Expr | str | None
+    end_side: str | None
 
-def _distance(window: exp.Expr, part: Mapping[str, Any], text: QueryText) -> str:
-    """How far before the tuple the rows begin that it sees, which end with it."""
-    hint = "write RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW, behind ORDER BY ts"
-    order = window.args["order"].expressions
-    if len(order) != 1 or order[0].args.get("desc"):
-        raise text.error("RANGE of some distance in other than one ascending order", window, hint)
-    start, is_back = part["start"], part["start_side"] == "PRECEDING"
-    if not isinstance(start, exp.Expr) or not is_back or part["end"] not in (None, "CURRENT ROW"):
-        raise text.error("RANGE of other than a distance up to the CURRENT ROW is not supported", window, hint)
-    if function_of(window) in BY_PLACE:
-        what = (
-            f"{function_of(window)} of a RANGE, which of equal times is the first or last nobody says, is not supported"
-        )
-        raise text.error(what, window, LAST_ROWS)
-    return render(start)
+    @property
+    def first(self) -> int | None:
+        """How many rows before the tuple the first one is that it sees; None where nothing says."""
+        return _rows_before(self.start, self.start_side)
+
+    @property
+    def last(self) -> int | None:
+        """How many rows before the tuple the last one is that it sees."""
+        return 0 if self.end is None else _rows_before(self.end, self.end_side)
+
+    @property
+    def ends_here(self) -> bool:
+        """Whether the tuple itself is the last one."""
+        return self.end in (None, "CURRENT ROW")
+
+    @property
+    def is_ascending(self) -> bool:
+        """Whether the rows have one order, from low to high."""
+        order = self.window.args["order"].expressions
+        return len(order) == 1 and not order[0].args.get("desc")
 
 
 def _rows_before(end: exp.Expr | str | None, side: str | None) -> int | None:
@@ -188,6 +179,65 @@ def _rows_before(end: exp.Expr | str | None, side: str | None) -> int | None:
         return 0
     number = whole_number(end) if isinstance(end, exp.Expr) else None
     return number if number is None or side == "PRECEDING" else -number
+
+
+_A_RANGE = "write RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW, behind ORDER BY ts"
+_FRAMES: Mapping[str, tuple[tuple[Callable[[_Frame], bool], str, str], ...]] = {
+    "ROWS": (
+        (
+            lambda frame: frame.end == "UNBOUNDED",
+            "all rows that FOLLOW would wait for the end of their group",
+            "say how many rows follow, as in ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING; of whole groups write GROUP BY",
+        ),
+        (
+            lambda frame: frame.last is None or (frame.first is None and frame.start != "UNBOUNDED"),
+            "ROWS of other than a number is not supported",
+            LAST_ROWS,
+        ),
+        (
+            lambda frame: frame.first is not None and frame.first < (frame.last or 0),
+            "there are no rows between these",
+            "the one further back stands first",
+        ),
+    ),
+    "RANGE": (
+        (
+            lambda frame: not frame.is_ascending,
+            "RANGE of some distance in other than one ascending order",
+            _A_RANGE,
+        ),
+        (
+            lambda frame: (
+                not (isinstance(frame.start, exp.Expr) and frame.start_side == "PRECEDING" and frame.ends_here)
+            ),
+            "RANGE of other than a distance up to the CURRENT ROW is not supported",
+            _A_RANGE,
+        ),
+        (
+            lambda frame: function_of(frame.window) in BY_PLACE,
+            "{function} of a RANGE, where equal times have no order, is not supported",
+            LAST_ROWS,
+        ),
+    ),
+    "GROUPS": ((lambda frame: True, "GROUPS is not supported", LAST_ROWS),),
+}
+"""Frames that are not supported, by their kind: the test, the message and a hint."""
+
+
+def _frame(window: exp.Expr, over: Over, text: QueryText) -> Over:
+    """The function with the rows that it sees."""
+    if (spec := window.args.get("spec")) is None:
+        return replace(over, peers=True)
+    parts = (spec.args.get(part) for part in ("kind", "start", "start_side", "end", "end_side"))
+    frame = _Frame(window, *(part.upper() if isinstance(part, str) else part for part in parts))
+    if frame.kind == "RANGE" and frame.start == "UNBOUNDED" and frame.ends_here:
+        return replace(over, peers=True)
+    for is_wrong, what, hint in _FRAMES[frame.kind]:
+        if is_wrong(frame):
+            raise text.error(what.format(function=function_of(window)), window, hint)
+    if isinstance(frame.start, exp.Expr) and frame.kind == "RANGE":
+        return replace(over, distance=render(frame.start))
+    return replace(over, first=frame.first, last=frame.last or 0)
 
 
 @dataclass(frozen=True, slots=True)

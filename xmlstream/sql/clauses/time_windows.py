@@ -152,7 +152,7 @@ def _lone(node: Node, sessions: Sessions, analyst: Analyst) -> Node:
 
 
 def _replace(call: exp.Expr, name: str) -> None:
-    """Lets the field's name stand where the call stood; what is asked of the call is asked of the field."""
+    """Puts the field's name in the place of the call; `call.end` becomes the end of the field."""
     field = exp.column(name)
     if (at := offset(call)) is not None:
         field.this.meta["start"] = at

@@ -18,7 +18,7 @@ from xmlstream.sql.spark.functions import (
 )
 
 A_BOUND = "write SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) AS r FROM …) WHERE r <= 3"
-"""How a query asks for the first tuples of each group."""
+"""How a query selects the first tuples of each group."""
 
 LAST_ROWS = (
     "write avg(v) OVER (PARTITION BY sid ORDER BY ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW), or lag(v) OVER …"
@@ -34,7 +34,7 @@ AS_A_JOIN = (
     "write it as a join: … FROM s LEFT SEMI JOIN (SELECT id FROM u) AS q ON s.id = q.id; for NOT EXISTS, and for NOT IN"
     " where nothing is null, LEFT ANTI JOIN"
 )
-"""How a query asks whether there is a tuple of another relation."""
+"""How a query tests whether another relation has a tuple."""
 
 AS_A_VALUE = (
     "join it by a constant: … FROM (SELECT *, 1 AS k FROM s) AS l JOIN (SELECT max(a) AS m, 1 AS k FROM u) AS r"
@@ -106,7 +106,7 @@ _NAMES = {
 
 
 def called(part: exp.Expr | str) -> tuple[str, str | None]:
-    """What is said of a part that is not supported, and a hint; a part is a node, or the name of a node's argument.
+    """The message that a part is not supported, and a hint; a part is a node, or the name of a node's argument.
 
     >>> called("limit")[0]
     'LIMIT is not supported'

@@ -1,6 +1,6 @@
 """The allow-list of SQL: which parts of a tree a query may use, and where. Whatever is not on it is refused by name.
 
-`_ALLOWED` has the parts of each kind of node, `_PLACES` what depends on the place: the test, what is said and a hint.
+`_ALLOWED` has the parts of each kind of node, `_PLACES` what depends on the place: the test, the message and a hint.
 Nothing is ever left out silently: a clause that is parsed and not listed here, such as OFFSET, stops the query.
 """
 
@@ -185,7 +185,7 @@ def _is_beside(window: exp.Expr) -> bool:
 
 
 def _cuts_below(call: exp.Expr) -> bool:
-    """Whether it is a window in time elsewhere than in what is selected, grouped by, or asked of groups."""
+    """Whether it is a window in time elsewhere than in SELECT, GROUP BY or HAVING."""
     if not (isinstance(call, exp.Anonymous) and str(call.this).lower() in ("window", "session_window")):
         return False
     clause = call.find_ancestor(exp.Where, exp.Join, exp.Order, exp.Window, exp.Lateral, exp.Qualify, exp.Select)
@@ -326,7 +326,7 @@ _PLACES: tuple[tuple[type[exp.Expr], Callable[[exp.Expr], bool], str, str | None
     ),
     (exp.Literal, _means_today, "a text that means the present is not supported", "write current_timestamp()"),
 )
-"""What depends on its place: a kind of node, whether it stands in a wrong place, what is said then and a hint."""
+"""What depends on its place: a kind of node, whether it stands in a wrong place, the message and a hint."""
 
 _PLACES_OF = {
     kind: [(is_misplaced, what, hint) for of, is_misplaced, what, hint in _PLACES if issubclass(kind, of)]
@@ -404,7 +404,7 @@ def _is_decimal(digits: list[int]) -> bool:
 
 
 def _findings(node: exp.Expr) -> list[tuple[exp.Expr | str, str, str | None]]:
-    """What is wrong with a node: the node, or the name of a part of it, what is said and a hint."""
+    """What is wrong with a node: the node, or the name of a part of it, the message and a hint."""
     kind = type(node)
     if kind not in _ALLOWED:
         return [(node, *called(node))]

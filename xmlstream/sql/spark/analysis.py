@@ -57,7 +57,7 @@ class Catalogue:
     def session(self, tables: Mapping[str, Schema]) -> SparkSession:
         """A session with the tables as views, so that the user's own catalogue stays as it is.
 
-        It has the settings of the user's session as they were when it was first asked for.
+        It has the settings that the user's session had at the first call.
         """
         if self._reader is None:
             self._reader = self._with_settings()
@@ -82,7 +82,7 @@ class Catalogue:
         return self._rowless(session, schema.ddl())
 
     def _rowless(self, session: SparkSession, ddl: str) -> Any:
-        # Of an RDD: a frame of no rows would let Spark's optimizer make nothing of all that is asked of it. Of rows as
+        # Of an RDD: of a frame of no rows Spark's optimizer would make an empty plan. Of rows as
         # Spark has them itself: nothing has to be found that makes them of Java's.
         context: Any = session.sparkContext
         rows = context._jsc.emptyRDD().rdd()
@@ -184,7 +184,7 @@ _CONDITIONS = {
     "MISSING_GROUP_BY": _NEITHER,
     "PARSE_SYNTAX_ERROR": ("error", "{} is not expected here", ""),
 }
-"""Errors of Spark's that are put in other words: the part that they are about, what is said of it and a hint."""
+"""Errors of Spark's in other words: the parameter that names the culprit, the message about it and a hint."""
 
 
 def _plain(message: str) -> str:

@@ -179,7 +179,7 @@ def reason_to_refuse_call(call: exp.Anonymous) -> tuple[str, str] | None:
 
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
-"""Functions that select the first tuples of each group, where that is all that is asked."""
+"""Functions that number the tuples of each group, by which a query selects the first ones."""
 
 BY_PLACE = frozenset({"first", "first_value", "last", "last_value"})
 """Functions that the order of rows decides, as it does not for groups."""

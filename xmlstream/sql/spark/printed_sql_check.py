@@ -24,7 +24,7 @@ class SparkPlans:
 
     def parsed(self, text: str, session: SparkSession) -> Any:
         """The plan that the parser reads, by the session's settings."""
-        # The parser asks those of the thread's active session, which may be another.
+        # The parser takes those of the thread's active session, which may be another.
         before = self._sessions.getActiveSession()
         self._sessions.setActiveSession(session._jsparkSession)
         try:

@@ -38,7 +38,7 @@ _COLUMN = {"this", "kind", "constraints"}
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What CREATE TABLE says, before anyone asks what it means; `columns` is Spark DDL, None without any."""
+    """CREATE TABLE, taken apart but not interpreted; `columns` is Spark DDL, None without any."""
 
     name: str
     columns: str | None

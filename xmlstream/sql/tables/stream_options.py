@@ -54,7 +54,7 @@ _RULE_HINT = (
 
 
 def punctuated(node: Node, text: str) -> Node:
-    """A source, punctuated by rules; what becomes of tuples that break them is said by its option `ungrammatical`.
+    """A source, punctuated by rules; its option `ungrammatical` decides what becomes of tuples that break them.
 
     Raises:
         UsageError, QueryError: A rule cannot be read, or makes no sense for the source.
@@ -212,21 +212,21 @@ def reported(node: Node, text: str) -> Node:
         QueryError: An attribute does not fit, or the tuples have no order.
     """
     engine, *parts = (part.strip() for part in split_outside(text, ","))
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for part in parts:
         word, _, value = part.partition(" ")
-        if word.lower() not in _SEMANTICS_WORDS or not value.strip() or word.lower() in said:
+        if word.lower() not in _SEMANTICS_WORDS or not value.strip() or word.lower() in given:
             raise UsageError(f"'{part}' in semantics '{text}' cannot be read", hint=_SEMANTICS_HINT)
-        said[word.lower()] = value.strip()
-    if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in said]:
+        given[word.lower()] = value.strip()
+    if missing := [word for word in _SEMANTICS_WORDS[:3] if word not in given]:
         raise UsageError(f"semantics '{text}' does not say {_together(missing)}", hint=_SEMANTICS_HINT)
-    size, _, unit = said["size"].partition(" ")
-    length, slide = (int(number) if number.isdecimal() else 0 for number in (size, said["slide"]))
+    size, _, unit = given["size"].partition(" ")
+    length, slide = (int(number) if number.isdecimal() else 0 for number in (size, given["slide"]))
     if unit.strip().lower() not in ("", "tuples") or not (length and slide):
         raise UsageError(f"semantics '{text}' has a size or slide that is no number above 0", hint=_SEMANTICS_HINT)
     windows = Windows(length, slide, of_tuples=bool(unit.strip()))
-    batch = split_name(said["batch"])[0] if "batch" in said else None
-    return in_windows(node, engine, windows, split_name(said["of"])[0], batch)
+    batch = split_name(given["batch"])[0] if "batch" in given else None
+    return in_windows(node, engine, windows, split_name(given["of"])[0], batch)
 
 
 def _together(words: list[str]) -> str:
