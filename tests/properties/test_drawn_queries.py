@@ -207,7 +207,11 @@ def test_what_explain_takes_run_takes(spark: SparkSession) -> None:
     """Each operator of a plan can say what it keeps, whatever its keys are called."""
     one = st.integers(1, 3).flatmap(lambda depth: queries(depth, COLUMNS))
 
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+    @settings(
+        max_examples=settings().max_examples // 3,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+    )
     @given(st.lists(one, min_size=1, max_size=4))
     def holds(drawn: list[Drawn]) -> None:
         for root in planned(spark, [query.text for query in drawn]).values():

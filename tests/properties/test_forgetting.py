@@ -54,7 +54,7 @@ def forgets_what_is_not_complete(patch: Patch) -> None:
         state.punctuations(f"input-{input_}").forget(punctuations)
         return found
 
-    for module in ("group_by", "top_n", "views"):
+    for module in ("group_by", "top_n", "project"):
         patch.setattr(f"operators.{module}.completed", early)
 
 
@@ -163,7 +163,7 @@ FORGETTING = [early.case for early in EARLY if early.case in CATALOGUE]
 TWINS = () if AT_NIGHT else ("join, inner", "join, right")
 """Left to nights: a left join is one by day."""
 
-SESSIONS = 300
+SESSIONS = 300 if AT_NIGHT else 120
 
 
 @pytest.mark.parametrize("name", [name for name in FORGETTING if name not in TWINS])
@@ -181,14 +181,15 @@ def test_of_closed_sessions_nothing_is_held(spark: SparkSession, name: str, tmp_
     running.slice(*(([], []) for _ in case.inputs))
     said_at_first = running.punctuations_held  # of a full join, which keys never stand together
     # The second input closes each session a slice later than the first.
-    for first in range(0, SESSIONS + 100, 100):
+    part = SESSIONS // 3
+    for first in range(0, SESSIONS + part, part):
         running.slice(
             *(
-                ([], closing(max(0, first - 100 * i), min(SESSIONS, first + 100 * (1 - i)), schema))
+                ([], closing(max(0, first - part * i), min(SESSIONS, first + part * (1 - i)), schema))
                 for i, schema in enumerate(case.inputs)
             )
         )
-        if first == 100:
+        if first == part:
             running.restart()
     assert running.punctuations_held == said_at_first
     assert said_at_first == 0 or name == "join, full"

@@ -72,7 +72,7 @@ def one_of_its_plans(written: Node, which: int) -> Node:
 
 def test_each_plan_answers_as_spark_does(spark: SparkSession) -> None:
     @settings(
-        max_examples=max(8, settings().max_examples // 25),
+        max_examples=max(4, settings().max_examples // 25),
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

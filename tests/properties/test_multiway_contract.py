@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-STREAMS = 4 if AT_NIGHT else 3
+STREAMS = 4 if AT_NIGHT else 2
 """Streams in one run: each costs the specification thousands of combinations."""
 
 SLICES = 4

@@ -147,7 +147,7 @@ def examples(draw: st.DrawFn) -> Example:
 
 def test_any_plan_answers_as_spark_does_and_says_only_what_is_true(spark: SparkSession) -> None:
     @settings(
-        max_examples=max(10, settings().max_examples // 25),
+        max_examples=max(5, settings().max_examples // 25),
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -181,7 +181,7 @@ DISTINCTS = [
 
 @pytest.mark.parametrize("query", DISTINCTS)
 def test_without_what_cannot_be_told_each_slice_says_the_same(spark: SparkSession, query: str) -> None:
-    @settings(max_examples=max(3, settings().max_examples // 50), deadline=None, phases=[Phase.generate])
+    @settings(max_examples=max(2, settings().max_examples // 50), deadline=None, phases=[Phase.generate])
     @given(examples())
     def holds(example: Example) -> None:
         written = read(TABLES + query).plan(spark)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from punct_ns.punctuation import Punctuation
+from tests.harness.nights import AT_NIGHT
 from tests.properties.stalling import Stall, Stalled, assert_told, held_back, told_so_far
 from tests.properties.test_random_plans import SPACE, TABLES, queries
 from tests.samples.strategies import small_tuples
@@ -114,7 +115,7 @@ def closings(draw: st.DrawFn) -> list[Punctuation]:
     return [Punctuation.of(SPACE.schema, dict(zip(names, chosen, strict=True))) for chosen in product(*choices)]
 
 
-STALLS = max(4, settings().max_examples // 5)
+STALLS = settings().max_examples // (5 if AT_NIGHT else 15)
 """How many are drawn: two hundred by night."""
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
@@ -32,7 +32,8 @@ from punct_ns.punctuation import Punctuation
 from punct_ns.punctuation_set import PunctuationSet
 from punct_ns.schema import Schema
 from punct_ns.scheme import Scheme, Term, is_compact
-from tests.harness.running import Items, tuples_of
+from tests.harness.nights import AT_NIGHT
+from tests.harness.running import tuples_of
 from tests.harness.walking import Walk
 from tests.properties.verdict_cases import PINNED, TABLE, Inputs, Judged, promising
 from xmlstream.optimizer.rules import optimized
@@ -48,7 +49,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:Generating o
 SAID = (-50, 50)
 """The values that punctuations speak of: those of tuples, and what expressions make of them."""
 
-PLANS = max(5, settings().max_examples // 5)
+PLANS = settings().max_examples // (5 if AT_NIGHT else 15)
 """How many are drawn: two hundred by night."""
 
 
@@ -73,7 +74,8 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         said["are cleansed"] += verdict.is_cleansed
         if said["plans"] % 50 == 0:
             print(told_so_far(said), flush=True)
-        _, kept, out = ran(spark, root, drawn.tuples)
+        runs = Runs(spark)
+        _, kept, out = runs.of(root, drawn.tuples)
         unended = {one.node for one in verdict.operators if waits_for_more(one)}
         if verdict.is_enabled and not unended:
             assert Counter(out) == answered(spark, drawn), told
@@ -82,7 +84,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         assert not {node.label for node in left if unended.isdisjoint(topological(node))}, told
         if not growing:
             return
-        if any(kept[node] for node in growing) or any(keeps_any(spark, root, growing, drawn.schemes)):
+        if any(kept[node] for node in growing) or any(keeps_any(runs, root, growing, drawn.schemes)):
             said["keep something"] += 1
             return
         # What is asked can be contradictory, so that nothing ever comes to be kept; nor to hold back promises of what
@@ -92,7 +94,7 @@ def test_what_is_said_of_a_query_is_what_happens(spark: SparkSession) -> None:
         for node, one in growing.items():
             if idle.isdisjoint(topological(node)):
                 logs = [log for log in one.keeps if log.until.when is When.NEVER]
-                assert not any(comes(spark, node, log, drawn.schemes) for log in logs), f"{one.name} in {told}"
+                assert not any(comes(runs, node, log, drawn.schemes) for log in logs), f"{one.name} in {told}"
             idle.add(node)
 
     for pinned in PINNED:
@@ -112,14 +114,14 @@ def told_so_far(said: Counter[str]) -> str:
     return ", ".join(f"{count} {what}" for what, count in said.items())
 
 
-def keeps_any(spark: SparkSession, root: Node, growing: Collection[Node], schemes: tuple[str, str]) -> Iterator[bool]:
+def keeps_any(runs: Runs, root: Node, growing: Collection[Node], schemes: tuple[str, str]) -> Iterator[bool]:
     """Of one fuller input after the other, whether one of these operators keeps anything of it."""
     for tuples in grown(schemes):
-        _, after, _ = ran(spark, root, tuples)
+        _, after, _ = runs.of(root, tuples)
         yield any(after[node] for node in growing)
 
 
-def comes(spark: SparkSession, node: Node, log: Kept, schemes: tuple[str, str]) -> bool:
+def comes(runs: Runs, node: Node, log: Kept, schemes: tuple[str, str]) -> bool:
     """Whether anything comes that an operator would keep in a log, and from its other side what it would wait for.
 
     What has no moment is in no session; what has no key, or is bounded by null, joins nothing; where all partners are
@@ -134,13 +136,11 @@ def comes(spark: SparkSession, node: Node, log: Kept, schemes: tuple[str, str]) 
         key = operator.equi_join.bounded_keys[side]
         ends = [bound.plain for bound in key.bounds if bound.plain is not None]
         own, others = (*operator.equi_join.on[side], *ends), (*key.others, *key.bounded)
-        return any_has(spark, node.inputs[side], own, schemes) and any_has(
-            spark, node.inputs[1 - side], others, schemes
-        )
+        return any_has(runs, node.inputs[side], own, schemes) and any_has(runs, node.inputs[1 - side], others, schemes)
     keys = tuple(operator.graph.keys(side).values()) if isinstance(operator, MultiwayJoin) else ()
     if isinstance(operator, Session):
         keys = (operator.of,)
-    return any_has(spark, node.inputs[side], keys, schemes, promised_but_of_null(node, log))
+    return any_has(runs, node.inputs[side], keys, schemes, promised_but_of_null(node, log))
 
 
 def promised_but_of_null(node: Node, log: Kept) -> list[tuple[str, ...]]:
@@ -160,7 +160,7 @@ def promised_but_of_null(node: Node, log: Kept) -> list[tuple[str, ...]]:
 
 
 def any_has(
-    spark: SparkSession,
+    runs: Runs,
     part: Node,
     names: Sequence[str],
     schemes: tuple[str, str],
@@ -172,7 +172,7 @@ def any_has(
     """
     places = [part.schema.index(name) for name in names]
     nulls = [[part.schema.index(name) for name in group] for group in with_null]
-    out = (whole for tuples in grown(schemes) for whole in ran(spark, part, tuples)[2])
+    out = (whole for tuples in grown(schemes) for whole in runs.of(part, tuples)[2])
     return any(
         all(whole[at] is not None for at in places) and all(any(whole[at] is None for at in group) for group in nulls)
         for whole in out
@@ -203,25 +203,41 @@ def grown(schemes: tuple[str, str]) -> Iterator[Inputs]:
         yield beside[0], every[1]
 
 
-def ran(spark: SparkSession, root: Node, tuples: Inputs) -> tuple[dict[Node, int], dict[Node, int], list[Any]]:
-    """What each operator keeps of the tuples, what once all is said that is promised of their values, and what is out.
+Ran: TypeAlias = tuple[dict[Node, int], dict[Node, int], list[Any]]
 
-    Both come in a slice of their own.
-    """
-    sources = {node.operator.name: node.operator for node in topological(root) if isinstance(node.operator, Scan)}
-    first: dict[str, Items] = {}
-    second: dict[str, Items] = {}
-    for name, whole in zip("rs", tuples, strict=True):
-        if name in sources:
-            options = sources[name].options
-            said = [p for scheme in options.schemes for p in promised(scheme, options.schema)]
-            first[name], second[name] = (whole, []), ([], PunctuationSet(options.schema).add_all(said))
-    with tempfile.TemporaryDirectory() as directory:
-        walk = Walk(spark, Path(directory), root)
-        out = walk.slice(first).tuples
-        before = walk.sizes
-        out = [*out, *walk.slice(second).tuples]
-        return before, walk.sizes, out
+
+class Runs:
+    """Plans and parts of them, each of which runs once over the same tuples of the sources that it reads."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._done: dict[Any, Ran] = {}
+
+    def of(self, root: Node, tuples: Inputs) -> Ran:
+        """What each operator keeps of the tuples, what once all promised of their values is said, and what is out.
+
+        Both come in a slice of their own.
+        """
+        sources = {node.operator.name: node.operator for node in topological(root) if isinstance(node.operator, Scan)}
+        whole = {name: rows for name, rows in zip("rs", tuples, strict=True) if name in sources}
+        key = root, tuple((name, tuple(rows)) for name, rows in whole.items())
+        if key not in self._done:
+            self._done[key] = self._ran(root, {name: sources[name].options for name in whole}, whole)
+        return self._done[key]
+
+    def _ran(self, root: Node, options: Mapping[str, Any], whole: Mapping[str, list[tuple[Any, ...]]]) -> Ran:
+        said = {
+            name: PunctuationSet(each.schema).add_all(
+                p for scheme in each.schemes for p in promised(scheme, each.schema)
+            )
+            for name, each in options.items()
+        }
+        with tempfile.TemporaryDirectory() as directory:
+            walk = Walk(self._spark, Path(directory), root)
+            out = walk.slice({name: (rows, []) for name, rows in whole.items()}).tuples
+            before = walk.sizes
+            out = [*out, *walk.slice({name: ([], ps) for name, ps in said.items()}).tuples]
+            return before, walk.sizes, out
 
 
 def promised(scheme: Scheme, schema: Schema) -> list[Punctuation]:

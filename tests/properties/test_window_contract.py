@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.expressions.aggregates import Aggregate
 from operators.session import Session
 from operators.window import Window
 from punct_ns.domain import Domain
+from punct_ns.pattern import Range
+from punct_ns.punctuation import Punctuation
 from punct_ns.schema import Attribute, Schema
-from tests.harness.nights import AT_NIGHT
 from tests.oracles import invariants, oracle
 from tests.oracles.oracle import Tuple
 from tests.properties.case import Case, one
-from tests.properties.test_contract import FEW, STREAMS, Run, force_large_state, run
+from tests.properties.test_contract import FEW, STREAMS, Run, run, states
 from tests.samples.strategies import SMALL, Small, SmallSchema, sliced_streams
 
 if TYPE_CHECKING:
@@ -94,24 +96,14 @@ CASES: dict[str, Callable[[SmallSchema], Case]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_windows_pass_propagate_and_keep_what_the_invariants_say(spark: SparkSession, name: str) -> None:
-    @settings(FEW)
+    """Also for state too large to rewrite, where nobody knows how much comes."""
+    turn = count()
+
+    @FEW
     @given(runs())
     def holds(example: Run) -> None:
-        run(spark, CASES[name], example)
-
-    holds()
-
-
-@pytest.mark.parametrize("name", ["hopping", "session"])
-def test_the_same_holds_for_large_state_and_where_nothing_comes(
-    spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    force_large_state(monkeypatch)
-
-    @settings(FEW, max_examples=2)
-    @given(runs(25 if AT_NIGHT else 12))
-    def holds(example: Run) -> None:
-        run(spark, CASES[name], example, bounded=True)
+        with states(turn) as is_large:
+            run(spark, CASES[name], example.shorter(is_large), bounded=is_large)
 
     holds()
 
@@ -131,20 +123,20 @@ def _looks_at_first_windows_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Window, "_image", wrong)
 
 
-FAULTS = {
-    "hopping": _looks_at_first_windows_alone,
-    "session of a longer gap": _forgets_the_gap_before,
+ALONE = SmallSchema(Schema((Attribute("b", moments(nullable=False).domain),)), (moments(nullable=False),))
+FROM_THE_MIDDLE = Punctuation.at(ALONE.schema, {0: Range(MOMENTS[4], None, low_closed=True)})
+FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], list[Any]]] = {
+    "hopping": (_looks_at_first_windows_alone, [FROM_THE_MIDDLE]),
+    "session of a longer gap": (_forgets_the_gap_before, [(MOMENTS[4],), FROM_THE_MIDDLE]),
 }
+"""Each with the smallest slice that shows it."""
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_noticed(spark: SparkSession, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    FAULTS[name](monkeypatch)
-
-    @settings(FEW, max_examples=4, database=None)
-    @given(runs())
-    def holds(example: Run) -> None:
+    seed, stream = FAULTS[name]
+    example = Run(ALONE, [[[stream], []]], restart=9)
+    run(spark, CASES[name], example)
+    seed(monkeypatch)
+    with pytest.raises(AssertionError):
         run(spark, CASES[name], example)
-
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        holds()

@@ -23,7 +23,7 @@ from xmlstream.sink.closed_table import closed
 pytestmark = pytest.mark.spark
 
 KILLS = 1
-SLICES = 12
+SLICES = 8
 ROWS = 40
 
 
