@@ -27,7 +27,7 @@ def verdict(query: str, schemes: Sequence[list[str]], *, follow: bool, as_writte
     return judged(root if as_written else optimized(root), follow=follow)
 
 
-@settings(max_examples=max(30, settings().max_examples), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.too_slow])
 @given(queries(2), of_both, of_both, st.booleans())
 def test_a_promise_more_never_makes_it_worse(
     query: str, fewer: Sequence[list[str]], more: Sequence[list[str]], as_written: bool

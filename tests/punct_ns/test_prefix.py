@@ -34,6 +34,7 @@ def test_the_prefix_is_what_has_nothing_open_before_it(data: st.DataObject, spac
         assert oracle.set_match(t, found) == expected(t)
 
 
+@strategies.fewer(3)
 @given(st.data(), strategies.small_schemas())
 def test_prefixes_within_groups_are_what_has_nothing_open_before_it_there(
     data: st.DataObject, space: SmallSchema

@@ -39,6 +39,7 @@ from punct_ns.domain import Domain
 from punct_ns.schema import Attribute, Schema
 from tests.properties import test_random_plans
 from tests.properties.test_random_plans import queries
+from tests.samples.strategies import fewer
 from xmlstream.optimizer.eliminate_distinct import eliminate_distinct
 from xmlstream.optimizer.rules import optimized
 from xmlstream.plan.nodes import Node, Scan, together, topological
@@ -241,6 +242,7 @@ ROWS = st.lists(st.tuples(*(st.sampled_from((0, 1, 3, None)),) * 2, st.just(2)),
 """Few values, so that there are duplicates; 2 at the end is what most conditions of the queries let through."""
 
 
+@fewer(3)
 @given(
     st.builds(str.format, st.sampled_from(ABOVE), st.integers(0, 3).flatmap(queries)),
     st.fixed_dictionaries({"r": ROWS, "s": ROWS}),
